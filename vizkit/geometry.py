@@ -1,0 +1,107 @@
+"""Where a token is: id ↔ cell ↔ box of pixels, which tokens share a window, how far two cells lie apart.
+
+Ids run over the special tokens first, then over the grid row by row, left to right, top to bottom.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from vizkit.trace import PADDING, Attention, Tokens
+
+Box = tuple[float, float, float, float]
+
+
+def cell_of(tokens: Tokens, token_id: int) -> tuple[int, int] | None:
+    """(row, column) of a token on its grid; None for special tokens and tokens without a place."""
+    index = token_id - len(tokens.special)
+    if tokens.grid is None or not 0 <= index < tokens.grid[0] * tokens.grid[1]:
+        return None
+    return divmod(index, tokens.grid[1])
+
+
+def id_of(tokens: Tokens, cell: tuple[int, int]) -> int:
+    """Id of the token in cell (row, column); ValueError when the cell is not on the grid."""
+    rows, columns = tokens.grid or (0, 0)
+    if not (0 <= cell[0] < rows and 0 <= cell[1] < columns):
+        raise ValueError(f"Cell {cell} is not on the {rows} × {columns} grid of {tokens.name}.")
+    return len(tokens.special) + cell[0] * columns + cell[1]
+
+
+def name_of(tokens: Tokens, token_id: int) -> str:
+    """What to call a token on a page: its special name, its row and column counted from 1, or its number."""
+    if token_id < len(tokens.special):
+        return f"[{tokens.special[token_id]}]"
+    cell = cell_of(tokens, token_id)
+    return f"row {cell[0] + 1}, column {cell[1] + 1}" if cell else f"token {token_id + 1}"
+
+
+def id_at(tokens: Tokens, point_xy: tuple[float, float]) -> int | None:
+    """The token under a point given in fractions of the model's input, (0, 0) top left; points outside go to the edge."""
+    if tokens.grid is None:
+        return None
+    rows, columns = tokens.grid
+    row = min(max(int(point_xy[1] * rows), 0), rows - 1)
+    column = min(max(int(point_xy[0] * columns), 0), columns - 1)
+    return id_of(tokens, (row, column))
+
+
+def pixel_box(tokens: Tokens, token_id: int, size_hw: tuple[int, int]) -> Box | None:
+    """(x0, y0, x1, y1) of a token in pixels of an input of `size_hw`: its share of the picture, not its receptive field."""
+    cell = cell_of(tokens, token_id)
+    if cell is None or tokens.grid is None:
+        return None
+    height, width = size_hw[0] / tokens.grid[0], size_hw[1] / tokens.grid[1]
+    return (cell[1] * width, cell[0] * height, (cell[1] + 1) * width, (cell[0] + 1) * height)
+
+
+def distances_px(tokens: Tokens) -> Float[Tensor, "cell cell"]:
+    """Euclidean distance between the centres of all cells of the grid, in input pixels."""
+    rows, columns = tokens.grid or (0, 0)
+    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).reshape(-1, 2) * float(tokens.stride)
+    return torch.cdist(centres, centres)
+
+
+def all_ids(count: int) -> Int[Tensor, "1 token"]:
+    """One group that holds every token in order: global attention."""
+    return torch.arange(count)[None]
+
+
+def window_ids(
+    grid: tuple[int, int],
+    window: tuple[int, int],
+    shift: tuple[int, int] = (0, 0),
+    *,
+    pad_first: bool = False,
+    dilated: bool = False,
+) -> Int[Tensor, "window token"]:
+    """Which tokens meet in each window: the grid is rolled by −shift, padded at the bottom and right, and cut.
+
+    `pad_first`: pad before the roll (torchvision's Swin; timm rolls first). `dilated`: tokens at equal strides meet
+    instead of neighbours (the grid attention of MaxViT, Tu et al. 2022). Padding has the id PADDING.
+    """
+    rows, columns = grid
+    down, right = -rows % window[0], -columns % window[1]
+    ids = torch.arange(rows * columns).view(rows, columns)
+
+    def roll(ids: Tensor) -> Tensor:
+        return ids.roll((-shift[0], -shift[1]), (0, 1))
+
+    def pad(ids: Tensor) -> Tensor:
+        return torch.nn.functional.pad(ids, (0, right, 0, down), value=PADDING)
+
+    ids = roll(pad(ids)) if pad_first else pad(roll(ids))
+    rows, columns = ids.shape
+    if dilated:  # (window, stride) instead of (count, window)
+        ids = ids.view(window[0], rows // window[0], window[1], columns // window[1]).permute(1, 3, 0, 2)
+    else:
+        ids = ids.view(rows // window[0], window[0], columns // window[1], window[1]).permute(0, 2, 1, 3)
+    return ids.reshape(-1, window[0] * window[1])
+
+
+def merging(name: str, source: Tokens, target: Tokens) -> Attention:
+    """Swin's 2×2 patch merging as attention with four equal weights (Liu et al. 2021, § 3.1); odd edges are padded."""
+    rows, columns = source.grid or (0, 0)
+    ids = window_ids((rows, columns), (2, 2))
+    weights = torch.full((len(ids), 1, 1, 4), 0.25)
+    return Attention(name, weights, target, source, torch.arange(len(ids))[:, None], ids, learned=False)

@@ -1,0 +1,47 @@
+"""Models: load one from any source, run an image through it, get a Trace. One file per family."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import UInt8
+from numpy import ndarray
+from torch import Tensor, nn
+
+from vizkit.image import prepare
+from vizkit.models import cnn, generic, swin, tnt, vit
+from vizkit.models.hub import ModelError, OfflineError
+from vizkit.models.loading import Loaded, bundled_names, load
+from vizkit.models.recording import Keep
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from vizkit.trace import Trace
+
+__all__ = ["FAMILIES", "Keep", "Loaded", "ModelError", "OfflineError", "bundled_names", "family_of", "load", "trace"]
+
+FAMILIES: "dict[str, ModuleType]" = {"vit": vit, "swin": swin, "tnt": tnt, "cnn": cnn, "generic": generic}
+"""Asked in this order; each has `names()`, `matches(model)` and `trace(loaded, pixels, *, target, keep)`."""
+
+
+def family_of(model: nn.Module) -> str:
+    return next(name for name, family in FAMILIES.items() if family.matches(model))
+
+
+def pixels_of(loaded: Loaded, image: UInt8[ndarray, "height width 3"]) -> Tensor:
+    """The model's input for an image, (1, channel, height, width), by the model's own preprocessing."""
+    return torch.from_numpy(prepare(image, loaded.preprocessing)[0])[None]
+
+
+def trace(
+    loaded: Loaded,
+    image: UInt8[ndarray, "height width 3"],
+    target: int | None = None,
+    keep: Keep | None = None,
+) -> "Trace":
+    """Run one image and record what every layer attends to.
+
+    `target`: class whose logit's gradient with respect to every attention weight is recorded too. `keep`: which layers,
+    rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does not hold together.
+    """
+    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(loaded, image), target=target, keep=keep)

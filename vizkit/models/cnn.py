@@ -1,0 +1,31 @@
+"""Convolutional networks: no attention, but the features of every stage at their places."""
+
+from torch import Tensor, nn
+
+from vizkit.models.forward import forward
+from vizkit.models.loading import Loaded
+from vizkit.models.recording import Keep
+from vizkit.models.translate import features_of, finish
+from vizkit.trace import Tokens, Trace
+
+MODULES = ("resnet", "resnetv2", "convnext", "efficientnet", "mobilenetv3", "regnet", "densenet", "vgg", "byobnet")
+
+
+def names() -> list[str]:
+    import timm
+
+    return [name for module in MODULES for name in timm.list_models(module=module)]
+
+
+def matches(model: nn.Module) -> bool:
+    return type(model).__module__.rsplit(".", 1)[-1] in MODULES
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    result = forward(loaded, pixels, keep, target)
+    features = []
+    for i, values in enumerate(result.maps):
+        grid = (values.shape[-2], values.shape[-1])
+        tokens = Tokens(f"stage {i + 1}", (), grid, stride=pixels.shape[-1] / grid[1])
+        features.append(features_of(f"stage {i + 1}", values, None, tokens))
+    return finish(loaded, pixels, target, result, [], features, 0)

@@ -1,0 +1,79 @@
+"""ViT and everything with one stream of tokens: DeiT (one or two heads), DINOv2 / DINOv3 registers, EVA and RoPE, BEiT,
+SigLIP's attention pooling, mean-pooled and hybrid models, torchvision's ViT (Dosovitskiy et al. 2020; Touvron et al.
+2021; Darcet et al. 2023)."""
+
+from torch import Tensor, nn
+
+from vizkit.geometry import all_ids
+from vizkit.models.forward import Pass, forward
+from vizkit.models.loading import Loaded
+from vizkit.models.recording import Call, Keep
+from vizkit.models.translate import attention_of, features_of, finish
+from vizkit.trace import Tokens, Trace
+
+MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
+
+
+def names() -> list[str]:
+    import timm
+
+    return [name for module in MODULES for name in timm.list_models(module=module)]
+
+
+def matches(model: nn.Module) -> bool:
+    """One list of blocks, one patch embedding, special tokens counted by the model: then the places are known."""
+    if type(model).__module__.startswith("torchvision"):
+        return hasattr(model, "encoder") and hasattr(model, "class_token")
+    return type(model).__module__.rsplit(".", 1)[-1] in MODULES and hasattr(model, "blocks")
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    result = forward(loaded, pixels, keep, target)
+    tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    attention = [layer(call, tokens) for call in result.calls if call.weights is not None]
+    return finish(loaded, pixels, target, result, attention, features(result, tokens), expected(loaded.model))
+
+
+def expected(model: nn.Module) -> int:
+    """One attention per block, and one more where the head pools by attention."""
+    if type(model).__module__.startswith("torchvision"):
+        return len(model.encoder.layers)  # pyright: ignore
+    return len(model.blocks) + (getattr(model, "attn_pool", None) is not None)  # pyright: ignore
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:
+    """Special tokens and grid as the model itself counts them; never a square root, never a fixed 14."""
+    if type(model).__module__.startswith("torchvision"):
+        patch = int(model.patch_size)  # pyright: ignore
+        return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=patch)
+    embed: nn.Module = model.patch_embed  # pyright: ignore
+    grid = tuple(int(n) for n in embed.dynamic_feat_size(size_hw))  # pyright: ignore
+    return Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1])
+
+
+def special_names(model: nn.Module) -> tuple[str, ...]:
+    """In the order in which timm puts them before the patches: class, distillation, registers."""
+    count = int(getattr(model, "num_prefix_tokens", 0))
+    first = [name for name, attr in (("cls", "cls_token"), ("dist", "dist_token")) if has(model, attr)][:count]
+    return (*first, *(f"reg{i + 1}" for i in range(count - len(first))))
+
+
+def has(model: nn.Module, attribute: str) -> bool:
+    return getattr(model, attribute, None) is not None
+
+
+def layer(call: Call, tokens: Tokens):  # noqa: ANN201
+    assert call.weights is not None
+    keys = call.weights.shape[-1]
+    seen = tokens if keys == len(tokens) else Tokens(tokens.name, (), tokens.grid, stride=tokens.stride)
+    if "attn_pool" in call.path:
+        pool = Tokens("pool", tuple(f"pool{i + 1}" if i else "pool" for i in range(call.weights.shape[-2])))
+        return attention_of(call, pool, seen, all_ids(len(pool)), all_ids(keys))
+    return attention_of(call, tokens, seen, all_ids(len(tokens)), all_ids(keys))
+
+
+def features(result: Pass, tokens: Tokens):  # noqa: ANN201
+    return [
+        features_of(f"blocks.{i}", values, special, tokens)
+        for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
+    ]

@@ -1,0 +1,185 @@
+"""What one forward pass left behind, in one structure for every family of models.
+
+Attention weights stay in the groups in which the layer computed them (a group is a window, a patch of inner tokens, or
+the whole image), and two integer maps say which token every row and column is. So ViT, Swin's rolled windows, TNT's
+inner and outer attention, cross-attention and attention pooling need one structure and one set of analyses.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+PADDING = -1
+"""The id of a place that is no token: Swin pads grids that its window does not divide."""
+
+ROW_SUM_TOLERANCE = 1e-4
+LOGIT_TOLERANCE = 1e-4
+
+
+class NotApplicable(ValueError):  # noqa: N818  (not an error of the program: a sentence for the page)
+    """A view has no meaning for this model; the message is one sentence for the user."""
+
+
+class TraceError(ValueError):
+    """A recording is empty or contradicts itself; no picture may be drawn from it."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One set of tokens in the order of their ids: `special` by name, then the `grid` row by row, then `free` slots.
+
+    `stride` is the distance between neighbours on the grid in input pixels, 0 when the tokens have no place.
+    """
+
+    name: str
+    special: tuple[str, ...] = ()
+    grid: tuple[int, int] | None = None
+    free: int = 0
+    stride: float = 0.0
+
+    def __len__(self) -> int:
+        rows, columns = self.grid or (0, 0)
+        return len(self.special) + rows * columns + self.free
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Weights of one layer after softmax: `weights[g, h, i, j]` is what head h pays from token `query_ids[g, i]` to
+    token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
+
+    `heads` is the number of heads the layer has, also when the recording kept only their mean.
+    """
+
+    name: str
+    weights: Float[Tensor, "group head query key"]
+    query: Tokens
+    key: Tokens
+    query_ids: Int[Tensor, "group query"]
+    key_ids: Int[Tensor, "group key"]
+    learned: bool = True
+    gradient: Float[Tensor, "group head query key"] | None = None
+    heads: int = 0
+
+    def __post_init__(self) -> None:
+        groups, heads, queries, keys = self.weights.shape
+        for kind, ids, count, tokens in (
+            ("query", self.query_ids, queries, self.query),
+            ("key", self.key_ids, keys, self.key),
+        ):
+            if tuple(ids.shape) != (groups, count):
+                raise TraceError(f"{self.name}: {kind} ids are {tuple(ids.shape)}, expected {(groups, count)}.")
+            if int(ids.min()) < PADDING or int(ids.max()) >= len(tokens):
+                raise TraceError(
+                    f"{self.name}: {kind} ids reach {int(ids.max())}, but {tokens.name} has {len(tokens)}."
+                )
+        if self.gradient is not None and self.gradient.shape != self.weights.shape:
+            raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.weights.shape)}.")
+        if not self.heads:
+            object.__setattr__(self, "heads", heads)
+
+
+@dataclass(frozen=True)
+class Features:
+    """The token vectors that leave a block, in the order of the ids of `tokens`."""
+
+    name: str
+    values: Float[Tensor, "token channel"]
+    tokens: Tokens
+
+
+@dataclass(frozen=True)
+class Check:
+    """The proof that a trace is what the model computed.
+
+    `row_sum_error`: largest |sum of a row − 1|. `layers_expected`: read off the model, not off the recording.
+    `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
+    to 1), or None when this model has not been compared at this input size.
+    """
+
+    row_sum_error: float
+    layers_found: int
+    layers_expected: int
+    logit_error: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        return (
+            self.row_sum_error <= ROW_SUM_TOLERANCE
+            and self.layers_found == self.layers_expected
+            and (self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE)
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One image through one model. `image_size` is (height, width) of the model's input in pixels."""
+
+    model: str
+    image_size: tuple[int, int]
+    logits: Float[Tensor, " label"]
+    attention: tuple[Attention, ...]
+    features: tuple[Features, ...]
+    check: Check
+    target: int | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not bool(torch.isfinite(self.logits).all()):
+            raise TraceError(f"{self.model} gives logits that are not numbers; its weights are broken.")
+        if self.check.layers_found != self.check.layers_expected:
+            raise TraceError(
+                f"{self.model}: {self.check.layers_found} of {self.check.layers_expected} attention layers were recorded."
+            )
+        if self.check.row_sum_error > ROW_SUM_TOLERANCE:
+            raise TraceError(f"{self.model}: a row of attention misses one by {self.check.row_sum_error:.1e}.")
+
+
+def row_sum_error(attention: tuple[Attention, ...] | list[Attention]) -> float:
+    """Largest distance of a row's sum from one, over all layers."""
+    return max((float((a.weights.float().sum(-1) - 1).abs().max()) for a in attention), default=0.0)
+
+
+def dense(attention: Attention) -> Float[Tensor, "head query key"]:
+    """The full matrix of every head. Pairs that the layer never compared are 0; what padding takes is missing."""
+    heads = attention.weights.shape[1]
+    queries, keys = len(attention.query), len(attention.key)
+    # One spare row and column collect the padding and are cut off: PADDING = -1 indexes exactly them.
+    full = attention.weights.new_zeros(heads, queries + 1, keys + 1)
+    full[:, attention.query_ids[:, :, None], attention.key_ids[:, None, :]] = attention.weights.transpose(0, 1)
+    return full[:, :queries, :keys]
+
+
+def row_times(
+    row: Float[Tensor, " query"],
+    attention: Attention,
+    head_weights: Float[Tensor, " head"] | None = None,
+) -> Float[Tensor, " key"]:
+    """`row @ A` without forming the full matrix, A being the mean over heads (or the sum weighted by `head_weights`).
+
+    What goes to padding is lost, as in `dense`.
+    """
+    weights = attention.weights.float()
+    if head_weights is None:
+        fused = weights.mean(1)  # group query key
+    else:
+        fused = torch.einsum("ghqk,h->gqk", weights, head_weights)
+    padded = torch.cat([row.float(), row.new_zeros(1, dtype=torch.float32)])  # PADDING picks the zero at the end
+    spread = torch.einsum("gq,gqk->gk", padded[attention.query_ids], fused)
+    out = row.new_zeros(len(attention.key) + 1, dtype=torch.float32)
+    out.index_add_(0, attention.key_ids.flatten() % (len(attention.key) + 1), spread.flatten())
+    return out[:-1]
+
+
+def query_row(attention: Attention, query_id: int) -> Float[Tensor, "head key"]:
+    """The row of one query token in every head, over all keys; KeyError when the layer has no such query."""
+    places = (attention.query_ids == query_id).nonzero()
+    if query_id < 0 or not len(places):
+        raise KeyError(query_id)
+    heads, keys = attention.weights.shape[1], len(attention.key)
+    out = attention.weights.new_zeros(heads, keys + 1, dtype=torch.float32)
+    for group, position in places.tolist():
+        ids = attention.key_ids[group] % (keys + 1)
+        out.index_add_(1, ids, attention.weights[group, :, position].float())
+    return out[:, :-1] / len(places)
