@@ -37,7 +37,7 @@ def name_of(tokens: Tokens, token_id: int) -> str:
 
 
 def id_at(tokens: Tokens, point_xy: tuple[float, float]) -> int | None:
-    """The token under a point given in fractions of the model's input, (0, 0) top left; points outside go to the edge."""
+    """The token under a point in fractions of the model's input, (0, 0) top left; points outside go to the edge."""
     if tokens.grid is None:
         return None
     rows, columns = tokens.grid
@@ -46,8 +46,15 @@ def id_at(tokens: Tokens, point_xy: tuple[float, float]) -> int | None:
     return id_of(tokens, (row, column))
 
 
+def into_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
+    """A point in fractions of a picture of `size_hw` pixels, in fractions of `box_xyxy` (pixels) on that picture."""
+    x, y = point_xy[0] * size_hw[1], point_xy[1] * size_hw[0]
+    x0, y0, x1, y1 = box_xyxy
+    return (x - x0) / (x1 - x0), (y - y0) / (y1 - y0)
+
+
 def pixel_box(tokens: Tokens, token_id: int, size_hw: tuple[int, int]) -> Box | None:
-    """(x0, y0, x1, y1) of a token in pixels of an input of `size_hw`: its share of the picture, not its receptive field."""
+    """(x0, y0, x1, y1) of a token in an input of `size_hw` pixels: its share of it, not its receptive field."""
     cell = cell_of(tokens, token_id)
     if cell is None or tokens.grid is None:
         return None

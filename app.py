@@ -1,0 +1,17 @@
+"""vizkit in the browser: `streamlit run app.py`. Shell, sidebar, then the page."""
+
+import streamlit as st
+
+from vizkit.ui.inputs import sidebar
+from vizkit.ui.shell import help_of, navigation, running
+from vizkit.ui.warmup import warm_up
+
+warm_up()
+with running():
+    page = navigation()
+    st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=":material/blur_on:", layout="wide")
+    with st.sidebar:
+        sidebar()
+    st.title(page.title)
+    st.caption(help_of(page.title))
+    page.run()

@@ -1,0 +1,14 @@
+"""Where does every layer and head look? One cursor for all models."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+import streamlit as st  # noqa: E402
+
+from vizkit.ui import explore, inputs  # noqa: E402
+
+if inputs.sources():
+    explore.cards(inputs.picture(), inputs.sources())
+else:
+    st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

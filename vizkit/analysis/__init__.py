@@ -1,0 +1,1 @@
+"""One published idea per file: pure functions from a Trace to tensors."""

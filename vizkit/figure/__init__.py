@@ -1,0 +1,1 @@
+"""One kind of picture per file: tensors to plotly figures or uint8 RGB."""

@@ -1,0 +1,1 @@
+"""Training scripts: how the bundled models came about, each one command."""

@@ -1,0 +1,1 @@
+"""The only Streamlit code of the library: shell, inputs, cached calls, pickers, export, reading help."""

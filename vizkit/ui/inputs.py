@@ -1,0 +1,208 @@
+"""The sidebar, the same on every page: which image, which models, on which device."""
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vizkit.image import ImageError, Picture, read_picture
+from vizkit.ui import names
+
+MAX_MODELS = 4
+DIGITS = (2, 3, 5, 7, 8)
+
+
+def sidebar() -> None:
+    image_picker()
+    model_picker()
+    device_line()
+
+
+# ---- image -----------------------------------------------------------------------------------------------------------
+def image_picker() -> None:
+    st.file_uploader(
+        "Your images",
+        type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
+        accept_multiple_files=True,
+        key="uploads",
+        on_change=choose_newest,
+        help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
+    )
+    camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
+    if camera.open:
+        camera.camera_input("Take a picture", key="camera", on_change=keep_photo)
+    uploads, refused = read_uploads()
+    for name, sentence in refused:
+        st.error(f"**{plain(name)}** {sentence}", icon=":material/broken_image:")
+    options = [*uploads, *samples()]
+    if st.session_state.get("image") not in options:
+        st.session_state.pop("image", None)
+    name = st.selectbox("Image", options, key="image", bind="query-params")
+    picture = uploads[name] if name in uploads else sample(name)
+    st.session_state["_picture"] = picture
+    st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
+    height, width = picture.rgb.shape[:2]
+    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", picture.note, credit(name)) if part))
+
+
+def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
+    """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
+    files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
+    pictures, refused = {}, []
+    for file in files:
+        try:
+            pictures[unique(file.name, pictures)] = decoded(file.file_id, file)
+        except ImageError as error:
+            refused.append((file.name, str(error)))
+    photo = st.session_state.get("_photo")
+    return ({"camera": photo} if photo else {}) | pictures, refused
+
+
+def choose_newest() -> None:
+    uploads, _ = read_uploads()
+    if uploads:
+        st.session_state["image"] = list(uploads)[-1]
+
+
+def keep_photo() -> None:
+    taken = st.session_state.get("camera")
+    if taken is not None:
+        st.session_state["_photo"] = read_picture(taken.getvalue())
+        st.session_state["image"] = "camera"
+
+
+def unique(name: str, taken: dict[str, Picture]) -> str:
+    """Two uploads may have one name, and none may be called like a sample."""
+    stem, number = name, 2
+    while name in taken or name in samples():
+        name, number = f"{stem} ({number})", number + 1
+    return name
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def decoded(file_id: str, _file: UploadedFile) -> Picture:
+    return read_picture(_file.getvalue())
+
+
+def samples() -> list[str]:
+    return [*(f"digit {n}" for n in DIGITS), "flower", "china"]
+
+
+@st.cache_resource(show_spinner=False)
+def sample(name: str) -> Picture:
+    """A digit from the test split, never seen in training, or one of the two photographs."""
+    import hashlib
+
+    from vizkit.datasets import digits, photographs
+
+    if name in photographs.NAMES:
+        rgb, note = photographs.picture(name), ""
+    else:
+        wanted = int(name.split()[1])
+        index = next(i for i in digits.members("test").tolist() if digits.label(i) == wanted)
+        rgb, note = digits.picture(index), "handwritten, from the test split"
+    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest()[:16], note)
+
+
+def credit(name: str) -> str:
+    from vizkit.datasets import photographs
+
+    line = photographs.CREDITS.get(name)
+    if line is None:
+        return ""
+    author, licence, address = line.split(", ")
+    return f"[{author}]({address}), {licence}"
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
+    from PIL import Image
+
+    small = Image.fromarray(_rgb)
+    method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
+    factor = 150 / max(small.size)
+    return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
+
+
+def picture() -> Picture:
+    """The image that every page shows."""
+    return st.session_state["_picture"]
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+def model_picker() -> None:
+    own = list(st.session_state.get("_checkpoints", {}))
+    st.multiselect(
+        "Models",
+        [*names.bundled(), *own, *names.timm_names()],
+        default=names.bundled()[:2],
+        key="models",
+        bind="query-params",
+        max_selections=MAX_MODELS,
+        accept_new_options=True,
+        placeholder="Search timm, or type owner/name",
+        help="One to four. Bundled models need no network. Others are timm names (weights from the hub at first use), "
+        "hub ids (owner/name), torchvision:name, or random:name for an untrained one.",
+    )
+    with st.popover("Open a checkpoint", icon=":material/folder_open:"):
+        file = st.file_uploader(
+            "Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint", max_upload_size=2000
+        )
+        architecture = st.selectbox(
+            "Architecture", names.timm_names(), index=None, key="architecture", placeholder="timm name"
+        )
+        st.button(
+            "Open", key="open_checkpoint", disabled=file is None, on_click=add_checkpoint, args=(file, architecture)
+        )
+        if sentence := st.session_state.pop("_checkpoint_refused", None):
+            st.error(sentence)
+
+
+def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
+    """Load it once to see that it fits; only then it joins the models."""
+    from vizkit.models import ModelError, load
+
+    folder = Path(tempfile.mkdtemp(prefix="vizkit-"))
+    path = folder / re.sub(r"[^\w.-]", "_", file.name)[-80:]
+    path.write_bytes(file.getbuffer())
+    try:
+        load(path, architecture=architecture)
+    except ModelError as error:
+        path.unlink()
+        st.session_state["_checkpoint_refused"] = str(error)
+        return
+    name = f"checkpoint:{path.stem}"
+    st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
+    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
+
+
+def sources() -> list[str]:
+    """The chosen models, checked again: what a browser sends is not to be trusted with a path."""
+    chosen = st.session_state.get("models") or []
+    return list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]
+
+
+# ---- device ----------------------------------------------------------------------------------------------------------
+def device_line() -> None:
+    """Where models run and what they take. Torch is only asked once it is there."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    if cuda is not None and cuda.is_available():
+        free, total = cuda.mem_get_info()
+        st.caption(
+            f":material/memory: {cuda.get_device_name()} · {(total - free) / 2**30:.1f} of {total / 2**30:.0f} GiB"
+        )
+        return
+    status = Path("/proc/self/status")
+    used = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
+    memory = f" · {int(used[1]) / 2**20:.1f} GiB in use" if used else ""
+    st.caption(f":material/memory: CPU{memory}")
+
+
+def plain(text: str) -> str:
+    """A file name as text, whatever Markdown it contains."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!:$|<>~])", r"\\\1", text[:80])

@@ -1,0 +1,197 @@
+// One model's card: the image, its grid, the map of the chosen query, its predictions.
+// The whole matrix of the layer is here, so hovering needs no round trip; only a click is told to Python.
+// All cards on the page share one cursor (a point of the image in fractions), each at its own grid.
+
+const CURSOR = 'vizkit-cursor'
+const STORE = new WeakMap()
+
+const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
+const ints = text => new Int32Array(bytes(text).buffer)
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
+const percent = value => value >= 0.1 ? Math.round(100 * value) + ' %' : (100 * value).toFixed(1) + ' %'
+
+export default function ({ data, parentElement, setStateValue }) {
+  const canvas = parentElement.querySelector('canvas')
+  const said = parentElement.querySelector('output'), legend = parentElement.querySelector('p')
+  const card = STORE.get(parentElement) || { epoch: null }
+  STORE.set(parentElement, card)
+  card.data = data
+
+  if (card.weightsText !== data.weights) {            // decode once, not at every rerun
+    card.weightsText = data.weights
+    card.weights = new Uint16Array(bytes(data.weights).buffer)
+    card.queryIds = ints(data.query_ids)
+    card.keyIds = ints(data.key_ids)
+    card.place = new Map()
+    card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
+  }
+  card.colours = card.colours || bytes(data.colours)
+  legend.hidden = !data.key_grid
+  legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255]
+    .map(level => `rgb(${card.colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', '))
+  if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
+    card.epoch = data.epoch
+    card.point = data.point
+    card.special = data.special
+  }
+
+  // ---- geometry: fractions of the image ↔ cells of this model's grid --------------------------------------------
+  const box = data.box                                 // what the model saw, in fractions of the image
+  const cellAt = (point, grid) => [
+    clamp(Math.floor((point[1] - box[1]) / (box[3] - box[1]) * grid[0]), 0, grid[0] - 1),
+    clamp(Math.floor((point[0] - box[0]) / (box[2] - box[0]) * grid[1]), 0, grid[1] - 1)]
+  const centre = (cell, grid) => [
+    box[0] + (cell[1] + 0.5) / grid[1] * (box[2] - box[0]),
+    box[1] + (cell[0] + 0.5) / grid[0] * (box[3] - box[1])]
+  const queryOf = point => {
+    if (card.special) {
+      const index = data.query_special.indexOf(card.special)
+      if (index >= 0 && card.place.has(index)) return index
+    }
+    if (!data.query_grid) return card.queryIds[0]
+    const cell = cellAt(point, data.query_grid)
+    const id = data.query_special.length + cell[0] * data.query_grid[1] + cell[1]
+    return card.place.has(id) ? id : card.queryIds[0]
+  }
+  const rowOf = id => {
+    const { keys, key_special, key_grid } = data
+    const row = new Float32Array(key_special.length + key_grid[0] * key_grid[1])
+    const place = card.place.get(id), queries = data.queries, group = Math.floor(place / queries)
+    for (let j = 0; j < keys; j++) {
+      const key = card.keyIds[group * keys + j]
+      if (key >= 0) row[key] += card.weights[place * keys + j] * data.step
+    }
+    return row
+  }
+
+  // ---- drawing ------------------------------------------------------------------------------------------------
+  const draw = point => {
+    if (!card.image || !card.image.complete || !canvas.clientWidth) return
+    const ratio = window.devicePixelRatio || 1
+    const width = Math.round(canvas.clientWidth * ratio), height = Math.round(width * data.size[0] / data.size[1])
+    if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height }
+    const pen = canvas.getContext('2d')
+    const style = getComputedStyle(canvas)
+    pen.imageSmoothingEnabled = data.size[1] > 128     // small digits stay what they are: squares
+    pen.globalAlpha = 1
+    pen.drawImage(card.image, 0, 0, width, height)
+    const [x0, y0, x1, y1] = [box[0] * width, box[1] * height, box[2] * width, box[3] * height]
+    pen.fillStyle = 'rgba(8, 10, 24, .62)'             // outside the crop: the model did not see it
+    pen.beginPath(); pen.rect(0, 0, width, height); pen.rect(x0, y0, x1 - x0, y1 - y0); pen.fill('evenodd')
+    if (data.key_grid) {
+      const query = queryOf(point), row = rowOf(query)
+      drawMap(pen, row, x0, y0, x1, y1)
+      if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
+      drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
+      tell(query, row)
+    }
+    pen.strokeStyle = style.getPropertyValue('--st-primary-color') || '#4338ca'
+    pen.lineWidth = 2 * ratio
+    pen.strokeRect(x0 + ratio, y0 + ratio, x1 - x0 - 2 * ratio, y1 - y0 - 2 * ratio)
+  }
+  const drawMap = (pen, row, x0, y0, x1, y1) => {
+    const [rows, columns] = data.key_grid, first = data.key_special.length
+    let top = data.top
+    if (!top) for (let i = first; i < row.length; i++) top = Math.max(top, row[i])
+    const map = new OffscreenCanvas(columns, rows), inside = map.getContext('2d')
+    const picture = inside.createImageData(columns, rows)
+    for (let i = 0; i < rows * columns; i++) {
+      const level = clamp(Math.round(255 * row[first + i] / (top || 1)), 0, 255)
+      const alpha = 255 * (data.floor + (data.ceiling - data.floor) * level / 255)
+      picture.data.set([card.colours[3 * level], card.colours[3 * level + 1], card.colours[3 * level + 2], alpha], 4 * i)
+    }
+    inside.putImageData(picture, 0, 0)
+    legend.lastElementChild.textContent = data.kind === 'features' ? 'strongest' : percent(top)
+    pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
+    pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
+  }
+  const drawGrid = (pen, grid, x0, y0, x1, y1, ratio) => {
+    if ((x1 - x0) / grid[1] < 5 * ratio) return        // finer than the eye: lines would hide the image
+    pen.strokeStyle = 'rgba(255, 255, 255, .28)'
+    pen.lineWidth = ratio * 0.6
+    pen.beginPath()
+    for (let c = 1; c < grid[1]; c++) { const x = x0 + c * (x1 - x0) / grid[1]; pen.moveTo(x, y0); pen.lineTo(x, y1) }
+    for (let r = 1; r < grid[0]; r++) { const y = y0 + r * (y1 - y0) / grid[0]; pen.moveTo(x0, y); pen.lineTo(x1, y) }
+    pen.stroke()
+  }
+  const drawQuery = (pen, query, x0, y0, x1, y1, ratio) => {
+    const index = query - data.query_special.length
+    if (index < 0 || !data.query_grid) return
+    const [rows, columns] = data.query_grid, w = (x1 - x0) / columns, h = (y1 - y0) / rows
+    const x = x0 + (index % columns) * w, y = y0 + Math.floor(index / columns) * h
+    for (const [colour, line] of [['#000', 5], ['#fff', 2.5]]) {
+      pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.strokeRect(x, y, w, h)
+    }
+  }
+  const tell = (query, row) => {
+    if (data.kind === 'features') {
+      const best = row.indexOf(Math.max(...row)), columns = data.key_grid[1]
+      said.textContent = `strongest at row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
+      return
+    }
+    const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
+      : data.query_grid ? (i => `row ${Math.floor(i / data.query_grid[1]) + 1}, column ${i % data.query_grid[1] + 1}`)(query - data.query_special.length)
+      : 'token ' + (query + 1)
+    const parts = data.key_special.map((name, i) => `${percent(row[i])} on [${name}]`)
+    const lost = 1 - row.reduce((sum, value) => sum + value, 0)
+    if (lost > 0.002) parts.push(`${percent(lost)} on padding`)
+    let best = data.key_special.length
+    for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
+    const at = best - data.key_special.length, columns = data.key_grid[1]
+    parts.push(`most, ${percent(row[best])}, on row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    said.textContent = `${named} looks: ${parts.join(' · ')}`
+  }
+
+  // ---- one cursor for all cards ----------------------------------------------------------------------------------
+  const pointOf = event => {
+    const frame = canvas.getBoundingClientRect()
+    return [clamp((event.clientX - frame.left) / frame.width, 0, 0.9999), clamp((event.clientY - frame.top) / frame.height, 0, 0.9999)]
+  }
+  const share = (point, committed) =>
+    window.dispatchEvent(new CustomEvent(CURSOR, { detail: { point, committed } }))
+  const commit = point => {
+    const shown = point.map(value => Math.round(value * 10000) / 10000)
+    share(shown, true)
+    setStateValue('point', shown)
+  }
+  canvas.onpointermove = event => { if (event.pointerType === 'mouse' && !card.special) share(pointOf(event), false) }
+  canvas.onpointerleave = () => { if (!card.special) share(null, false) }
+  canvas.onclick = event => { if (data.key_grid) commit(pointOf(event)) }
+  canvas.onkeydown = event => {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
+    if (!step || !data.key_grid) return
+    event.preventDefault()
+    const grid = data.query_grid || data.key_grid, cell = cellAt(card.point, grid)
+    commit(centre([clamp(cell[0] + step[0], 0, grid[0] - 1), clamp(cell[1] + step[1], 0, grid[1] - 1)], grid))
+  }
+  if (card.listener) window.removeEventListener(CURSOR, card.listener)
+  card.listener = ({ detail }) => {
+    if (!canvas.isConnected) return window.removeEventListener(CURSOR, card.listener)
+    if (detail.committed) { card.point = detail.point; card.special = null }
+    draw(detail.point || card.point)
+  }
+  window.addEventListener(CURSOR, card.listener)
+  if (!card.resize) {
+    card.resize = new ResizeObserver(() => card.draw())
+    card.resize.observe(canvas)
+  }
+  card.draw = () => draw(card.point)
+  canvas.setAttribute('aria-label', data.label)
+  if (card.source !== data.image) {
+    card.source = data.image
+    card.image = new Image()
+    card.image.onload = card.draw
+    card.image.src = data.image
+  } else card.draw()
+
+  // ---- predictions -------------------------------------------------------------------------------------------------
+  const list = parentElement.querySelector('ol')
+  list.replaceChildren(...data.classes.map(([name, probability]) => {
+    const item = document.createElement('li'), label = document.createElement('span'), value = document.createElement('b')
+    label.textContent = name
+    value.textContent = percent(probability)
+    item.style.setProperty('--share', 100 * probability + '%')
+    item.append(label, value)
+    return item
+  }))
+}

@@ -1,0 +1,78 @@
+"""Words beside the pictures: what is shown, how true it is, how to read it, and what it does not show."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+    from vizkit.trace import Attention, Trace
+
+
+def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: int | None) -> str:
+    if attention is None:
+        count = len(trace.features)
+        return f"stage {min(layer, count)} of {count} · strength of features" if count else "no stages"
+    count = sum(a.learned for a in trace.attention)
+    fused = attention.weights.shape[1]
+    which = f"mean of {attention.heads} heads" if head is None else f"head {min(head + 1, fused)} of {attention.heads}"
+    grid = attention.key.grid
+    size = f" · {grid[0]} × {grid[1]} places" if grid else ""
+    return f"layer {min(layer, count)} of {count} · `{attention.name}` · {which}{size}"
+
+
+def why_no_map(attention: "Attention | None") -> str:
+    if attention is not None and attention.key.name == "channels":
+        return "This layer mixes channels, not places: it looks nowhere in the image."
+    return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
+
+
+def proof(trace: "Trace") -> None:
+    """The badge: what was checked for this very picture."""
+    check = trace.check
+    logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
+    if not check.layers_expected:
+        st.badge(f"True to the model: {logits}", icon=":material/verified:", color="green")
+        return
+    text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers_found} of {check.layers_expected} layers"
+    st.badge(
+        text,
+        icon=":material/verified:" if check.passed else ":material/error:",
+        color="green" if check.passed else "red",
+        help="The proof that this picture is what the model computed: every row of attention sums to one, the "
+        "prediction is the same with and without recording, and every attention layer of the model was recorded. "
+        "The numbers are the largest differences found.",
+    )
+
+
+def within(what: str, error: float) -> str:
+    return f"{what} exact" if error == 0 else f"{what} within {error:.0e}"
+
+
+def about(loaded: "Loaded") -> str:
+    height, width = loaded.preprocessing.size_hw
+    count = loaded.parameters
+    size = f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
+    parts = [f"{size} parameters", f"sees {height} × {width} pixels", loaded.source, f"licence {loaded.licence}"]
+    if not loaded.trained:
+        parts.insert(0, "**untrained: its predictions mean nothing**")
+    return " · ".join(parts)
+
+
+def attention() -> None:
+    with st.expander("How to read this", icon=":material/menu_book:"):
+        st.markdown(
+            r"""
+A bright place is one that the marked query takes much from in this layer; the rows of all places, special tokens and
+padding sum to one. Hover to preview, click or use the arrow keys to keep a patch; every model answers at its own grid.
+
+$$\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)$$
+
+The dark border was cut off before the model saw the image. For a network without attention the length of the feature
+vector at each place is drawn instead.
+
+**What it does not show:** why the model answered as it did. A weight says how a layer mixes its tokens; the values that
+it mixes, and everything after, are not in the picture (Jain & Wallace 2019).
+*Source: Vaswani et al. 2017, eq. 1; Dosovitskiy et al. 2020; windows: Liu et al. 2021.*
+"""
+        )

@@ -1,0 +1,47 @@
+"""The list of pages and the guard that keeps them inside app.py. Imports nothing heavy: it is on the way to the first
+picture."""
+
+import contextlib
+from collections.abc import Iterator
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+PAGES = {  # section → (file stem and address, title, icon, one line of help)
+    "": [("explore", "Explore", ":material/visibility:", "Click a patch: where does every layer and head look?")],
+}
+FIRST = "explore"
+
+
+def navigation() -> StreamlitPage:
+    """Register the pages; the file stem is the address, otherwise a first visit by link meets a wrong dialog."""
+    return st.navigation(
+        {
+            section: [
+                st.Page(f"pages/{stem}.py", title=title, icon=icon, url_path=stem, default=stem == FIRST)
+                for stem, title, icon, _ in pages
+            ]
+            for section, pages in PAGES.items()
+        }
+    )
+
+
+def help_of(title: str) -> str:
+    return next(line for pages in PAGES.values() for _, name, _, line in pages if name == title)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    st.session_state["_in_shell"] = True
+    try:
+        yield
+    finally:
+        st.session_state["_in_shell"] = False  # for this run only
+
+
+def ensure_shell() -> None:
+    """First line of every page. Streamlit may serve pages/x.py on its own when a link to it is the first request after
+    a start; registering the navigation switches that off, and the rerun comes through app.py."""
+    if not st.session_state.get("_in_shell"):
+        navigation()
+        st.rerun()

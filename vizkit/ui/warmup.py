@@ -1,0 +1,17 @@
+"""Import torch and timm while the visitor reads the first page, so that the first picture comes sooner."""
+
+import threading
+
+import streamlit as st
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> threading.Thread:
+    """Once per process, in a thread; whoever needs torch sooner waits for the same import."""
+
+    def load() -> None:
+        import vizkit.models  # noqa: F401
+
+    thread = threading.Thread(target=load, daemon=True, name="warm-up")
+    thread.start()
+    return thread
