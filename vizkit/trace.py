@@ -70,10 +70,14 @@ class Attention:
         ):
             if tuple(ids.shape) != (groups, count):
                 raise TraceError(f"{self.name}: {kind} ids are {tuple(ids.shape)}, expected {(groups, count)}.")
-            if int(ids.min()) < PADDING or int(ids.max()) >= len(tokens):
-                raise TraceError(
-                    f"{self.name}: {kind} ids reach {int(ids.max())}, but {tokens.name} has {len(tokens)}."
-                )
+            if not ids.numel():
+                raise TraceError(f"{self.name}: there is no {kind}; weights are {tuple(self.weights.shape)}.")
+            low, high = int(ids.min()), int(ids.max())
+            if low < PADDING or high >= len(tokens):
+                raise TraceError(f"{self.name}: {kind} ids go {low} to {high}, but {tokens.name} has {len(tokens)}.")
+        asked = self.query_ids[self.query_ids != PADDING]
+        if len(asked.unique()) != len(asked):
+            raise TraceError(f"{self.name}: a query of {self.query.name} stands in two groups.")
         if self.gradient is not None and self.gradient.shape != self.weights.shape:
             raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.weights.shape)}.")
         if not self.heads:
@@ -128,27 +132,28 @@ class Trace:
     def __post_init__(self) -> None:
         if not bool(torch.isfinite(self.logits).all()):
             raise TraceError(f"{self.model} gives logits that are not numbers; its weights are broken.")
-        if self.check.layers_found != self.check.layers_expected:
-            raise TraceError(
-                f"{self.model}: {self.check.layers_found} of {self.check.layers_expected} attention layers were recorded."
-            )
-        if self.check.row_sum_error > ROW_SUM_TOLERANCE:
+        found, expected = self.check.layers_found, self.check.layers_expected
+        if found != expected:
+            raise TraceError(f"{self.model}: {found} of {expected} attention layers were recorded.")
+        if not self.check.row_sum_error <= ROW_SUM_TOLERANCE:  # so written, it refuses NaN too
             raise TraceError(f"{self.model}: a row of attention misses one by {self.check.row_sum_error:.1e}.")
 
 
 def row_sum_error(attention: tuple[Attention, ...] | list[Attention]) -> float:
-    """Largest distance of a row's sum from one, over all layers."""
-    return max((float((a.weights.float().sum(-1) - 1).abs().max()) for a in attention), default=0.0)
+    """Largest distance of a row's sum from one, over all layers; NaN where a weight is NaN."""
+    errors = [(a.weights.float().sum(-1) - 1).abs().max().cpu() for a in attention]
+    return float(torch.stack(errors).max()) if errors else 0.0
 
 
 def dense(attention: Attention) -> Float[Tensor, "head query key"]:
     """The full matrix of every head. Pairs that the layer never compared are 0; what padding takes is missing."""
     heads = attention.weights.shape[1]
     queries, keys = len(attention.query), len(attention.key)
-    # One spare row and column collect the padding and are cut off: PADDING = -1 indexes exactly them.
-    full = attention.weights.new_zeros(heads, queries + 1, keys + 1)
-    full[:, attention.query_ids[:, :, None], attention.key_ids[:, None, :]] = attention.weights.transpose(0, 1)
-    return full[:, :queries, :keys]
+    # One spare row and column collect the padding and are cut off: PADDING = -1, modulo the count, is exactly them.
+    place = (attention.query_ids % (queries + 1))[:, :, None] * (keys + 1) + (attention.key_ids % (keys + 1))[:, None]
+    full = attention.weights.new_zeros(heads, (queries + 1) * (keys + 1))
+    full.index_add_(1, place.flatten(), attention.weights.transpose(0, 1).flatten(1))
+    return full.view(heads, queries + 1, keys + 1)[:, :queries, :keys]
 
 
 def row_times(
@@ -160,26 +165,22 @@ def row_times(
 
     What goes to padding is lost, as in `dense`.
     """
-    weights = attention.weights.float()
-    if head_weights is None:
-        fused = weights.mean(1)  # group query key
-    else:
-        fused = torch.einsum("ghqk,h->gqk", weights, head_weights)
+    weights, keys = attention.weights.float(), len(attention.key)
+    fused = weights.mean(1) if head_weights is None else torch.einsum("ghqk,h->gqk", weights, head_weights)
     padded = torch.cat([row.float(), row.new_zeros(1, dtype=torch.float32)])  # PADDING picks the zero at the end
     spread = torch.einsum("gq,gqk->gk", padded[attention.query_ids], fused)
-    out = row.new_zeros(len(attention.key) + 1, dtype=torch.float32)
-    out.index_add_(0, attention.key_ids.flatten() % (len(attention.key) + 1), spread.flatten())
+    out = row.new_zeros(keys + 1, dtype=torch.float32)
+    out.index_add_(0, attention.key_ids.flatten() % (keys + 1), spread.flatten())
     return out[:-1]
 
 
 def query_row(attention: Attention, query_id: int) -> Float[Tensor, "head key"]:
     """The row of one query token in every head, over all keys; KeyError when the layer has no such query."""
-    places = (attention.query_ids == query_id).nonzero()
-    if query_id < 0 or not len(places):
+    places = (attention.query_ids == query_id).nonzero().tolist()
+    if query_id < 0 or not places:
         raise KeyError(query_id)
+    ((group, position),) = places  # a query stands in one group only
     heads, keys = attention.weights.shape[1], len(attention.key)
     out = attention.weights.new_zeros(heads, keys + 1, dtype=torch.float32)
-    for group, position in places.tolist():
-        ids = attention.key_ids[group] % (keys + 1)
-        out.index_add_(1, ids, attention.weights[group, :, position].float())
-    return out[:, :-1] / len(places)
+    out.index_add_(1, attention.key_ids[group] % (keys + 1), attention.weights[group, :, position].float())
+    return out[:, :-1]

@@ -36,14 +36,23 @@ def members(split: str = "train") -> Int[np.ndarray, " image"]:
     return np.flatnonzero(_split_of_each() == split)
 
 
-def picture(index: int) -> UInt8[np.ndarray, "32 32 3"]:
+def picture(index: int | np.integer) -> UInt8[np.ndarray, "32 32 3"]:
     """Digit `index` (0..1796) as the grey RGB picture, 0..255, that the bundled models were trained on."""
     return enlarge(_everything()[0][index])
 
 
-def label(index: int) -> int:
+def label(index: int | np.integer) -> int:
     """What digit `index` (0..1796) is, 0..9."""
     return int(_everything()[1][index])
+
+
+def typical(digit: int) -> int:
+    """The index of the test image of `digit` (0..9) that lies nearest to the mean of its class: a sample to show."""
+    levels, labels = load("test")
+    rows = np.flatnonzero(labels == digit)
+    shapes = levels[rows].astype(float)
+    nearest = ((shapes - shapes.mean(0)) ** 2).sum((1, 2)).argmin()
+    return int(members("test")[rows[nearest]])
 
 
 def enlarge(levels: UInt8[np.ndarray, "*image height width"]) -> UInt8[np.ndarray, "*image 4*height 4*width 3"]:

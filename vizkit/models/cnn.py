@@ -1,7 +1,8 @@
-"""Convolutional networks: no attention, but the features of every stage at their places."""
+"""Convolutional networks: the features of every stage at their places, and the attention that some of them have."""
 
 from torch import Tensor, nn
 
+from vizkit.models import generic
 from vizkit.models.forward import forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
@@ -23,6 +24,8 @@ def matches(model: nn.Module) -> bool:
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
     result = forward(loaded, pixels, keep, target)
+    if result.calls:  # HaloNet, global context, CLIP's attention pooling, MobileNetV4's hybrids
+        return generic.translated(loaded, pixels, target, result)
     features = []
     for i, values in enumerate(result.maps):
         grid = (values.shape[-2], values.shape[-1])

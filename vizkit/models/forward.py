@@ -1,6 +1,6 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +8,9 @@ from torch import Tensor, nn
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep, Recorder
 from vizkit.trace import LOGIT_TOLERANCE, TraceError
+
+UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
+"""How models say that they have no features on the way."""
 
 
 @dataclass(frozen=True)
@@ -22,23 +25,52 @@ class Pass:
 
 
 def forward(loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: int | None = None) -> Pass:
-    """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too."""
-    pixels = pixels.to(loaded.device)
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if size_hw not in loaded.compared:
-        loaded.compared[size_hw] = compare(loaded.model, pixels)
-    with_features, logit_error = loaded.compared[size_hw]
+    """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too.
+
+    The first pass of a model at an input size, and for the kind of recording, is compared with a plain one. timm's
+    `forward_intermediates` is believed only when it ends in the same logits; a few models finish differently there.
+    """
+    pixels, keep = pixels.to(loaded.device), keep or Keep()
+    kind = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None)
+    if kind in loaded.compared:
+        return recorded(loaded, pixels, keep, target, *loaded.compared[kind])
+    with torch.no_grad():
+        plain = logits_of(loaded.model(pixels))
+    refuse_unknown(target, plain, loaded)
+    result = None
+    for with_features in (True, False):
+        try:
+            result = recorded(loaded, pixels, keep, target, with_features, float("nan"))
+        except UNABLE:
+            if not with_features:
+                raise
+            continue
+        error = float((result.logits - plain).abs().max() / plain.abs().max().clamp(min=1))
+        loaded.compared[kind], result = (with_features, error), replace(result, logit_error=error)
+        if error <= LOGIT_TOLERANCE:
+            break
+    assert result is not None
+    return result
+
+
+def recorded(
+    loaded: Loaded, pixels: Tensor, keep: Keep, target: int | None, with_features: bool, logit_error: float
+) -> Pass:
     recorder = Recorder(loaded.model, keep, gradient=target is not None)
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.
         out, maps, specials = run(loaded.model, pixels.detach().requires_grad_(target is not None), with_features)
     logits = logits_of(out)
+    refuse_unknown(target, logits, loaded)
     if target is not None:
-        if not 0 <= target < logits.shape[0]:
-            raise ValueError(f"Class {target} does not exist: {loaded.name} has {logits.shape[0]} classes.")
         recorder.take_gradients(logits[target])
     detached = tuple(m[0].detach() for m in maps)
     return Pass(logits.detach().float(), tuple(recorder.calls), detached, specials, logit_error)
+
+
+def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
+    if target is not None and not 0 <= target < len(logits):
+        raise ValueError(f"Class {target} does not exist: {loaded.name} has {len(logits)} classes.")
 
 
 def run(
@@ -47,7 +79,9 @@ def run(
     """Logits and, when asked, the features of every block, through timm's own `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], ()
-    options = {"return_prefix_tokens": True} if takes_prefix(model) else {}
+    # timm's own function fails when it is asked for prefix tokens that the model does not have.
+    prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
+    options = {"return_prefix_tokens": True} if prefix else {}
     final, blocks = model.forward_intermediates(pixels, **options)  # pyright: ignore[reportCallIssue]
     maps, specials = [], []
     for block in blocks:
@@ -60,29 +94,6 @@ def run(
 def takes_prefix(model: nn.Module) -> bool:
     code = getattr(type(model).forward_intermediates, "__code__", None)  # pyright: ignore[reportAttributeAccessIssue]
     return code is not None and "return_prefix_tokens" in code.co_varnames
-
-
-def compare(model: nn.Module, pixels: Tensor) -> tuple[bool, float]:
-    """Whether features can be had on the way, and the largest relative difference of a logit with and without recording.
-
-    Measured once for a model and input size, on the image at hand. `forward_intermediates` is believed only when it ends
-    in the same logits; a few models finish differently there.
-    """
-    with torch.no_grad():
-        plain = logits_of(model(pixels))
-        errors = {}
-        for with_features in (True, False):
-            try:
-                with Recorder(model):
-                    logits = logits_of(run(model, pixels, with_features)[0])
-                errors[with_features] = float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
-            except (AttributeError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError):
-                if not with_features:
-                    raise
-                continue
-            if errors[with_features] <= LOGIT_TOLERANCE:
-                return with_features, errors[with_features]
-    return False, errors[False]
 
 
 def logits_of(out: Tensor | tuple[Tensor, ...] | list[Tensor]) -> Tensor:

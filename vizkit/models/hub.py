@@ -1,59 +1,144 @@
-"""Pretrained weights from the Hugging Face hub: from the local cache first, then the network with a short time-out."""
+"""Weights from the network: what is already on this machine first, then one question with a short time-out."""
 
+import errno
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 TIMEOUT_S = 4.0
-WEIGHTS = ("model.safetensors", "config.json", "README.md")
+WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
+LONGEST = 250  # characters of a sentence
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+_HASH = re.compile(r"-([0-9a-f]{8,64})\.")  # PyTorch's custom: the name of a file ends in the start of its SHA-256
+
+Answer = TypeVar("Answer")
 
 
 class ModelError(ValueError):
     """A model cannot be loaded; the message is one sentence for the user."""
 
+    def __init__(self, sentence: str) -> None:
+        # Names come from users and strangers, and may be as long as a book.
+        super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
+
 
 class OfflineError(ModelError):
-    """The weights are not on this machine and the hub cannot be reached."""
+    """The weights are not on this machine and cannot be fetched."""
 
 
-def weights_folder(repo: str) -> Path:
-    """The folder with `model.safetensors` of a hub repository, downloaded on first use.
+def weights_file(repo: str, *, with_config: bool = False) -> Path:
+    """The safetensors file of a hub repository, "owner/name" or "owner/name@revision", downloaded on first use.
 
-    Only safetensors are taken: other formats can carry code. Raises OfflineError without a network, after a few seconds
-    at most, and ModelError when there is no such repository or it holds no safetensors.
+    `with_config`: config.json lies beside it. Raises OfflineError without a network, after a few seconds at most, and
+    ModelError when there is no such repository or it holds no safetensors.
     """
-    folder = cached(repo)
-    return folder if folder is not None else download(repo)
+    name, _, revision = repo.partition("@")
+    return cached(name, revision or None, with_config) or download(name, revision or None)
 
 
-def cached(repo: str) -> Path | None:
-    """The folder of an earlier download, found without asking the network."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+def cached(repo: str, revision: str | None = None, with_config: bool = False) -> Path | None:
+    """The weights of an earlier download, by vizkit, timm or anything else, found without asking the network."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
     try:
-        folder = Path(snapshot_download(repo, local_files_only=True, allow_patterns=list(WEIGHTS)))
-    except LocalEntryNotFoundError:
-        return None
+        found = [try_to_load_from_cache(repo, name, revision=revision) for name in (*WEIGHTS, "config.json")]
     except HFValidationError:
         raise ModelError(f"{repo!r} is not the name of a hub repository; write it as owner/name.") from None
-    return folder if (folder / "model.safetensors").exists() else None
+    weights = next((Path(path) for path in found[:-1] if isinstance(path, str)), None)
+    return None if with_config and not isinstance(found[-1], str) else weights
 
 
-def download(repo: str) -> Path:
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+def download(repo: str, revision: str | None = None) -> Path:
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         # A cheap question first, with a time-out of our own: the download itself would retry for a long while.
-        files = {file.rfilename for file in HfApi().model_info(repo, timeout=TIMEOUT_S).siblings or []}
-        if "model.safetensors" in files:
-            return Path(snapshot_download(repo, allow_patterns=list(WEIGHTS), etag_timeout=TIMEOUT_S))
+        about = within(TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S))
+        files = {file.rfilename for file in about.siblings or []}
+        wanted = [name for name in WEIGHTS if name in files][:1]
+        if wanted:
+            paths = [
+                hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S)
+                for name in ("README.md", "config.json", *wanted)  # the weights last: where they are, all is there
+                if name in files
+            ]
+            return Path(paths[-1])
     except GatedRepoError:
         raise ModelError(f"{repo} asks for an agreement on the hub: accept it there and log in first.") from None
+    except RevisionNotFoundError:
+        raise ModelError(f"{repo} has no revision {revision!r} on the hub.") from None
     except RepositoryNotFoundError:
         raise ModelError(f"There is no model {repo} on the hub, or it is private.") from None
     except Exception as error:  # whatever the network library raises: the user is told the same
-        raise OfflineError(
-            f"The weights of {repo} are not on this machine and the hub cannot be reached ({type(error).__name__}). "
-            "Choose a bundled model, or load it once with a network."
-        ) from error
+        raise unreachable(repo, error) from error
     raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
+
+
+def fetch(url: str) -> Path:
+    """A weights file of the web in torch's own cache, downloaded on first use and checked by the hash in its name."""
+    import torch
+
+    name = url.rsplit("/", 1)[-1]
+    target = Path(torch.hub.get_dir(), "checkpoints", name)
+    if target.is_file():
+        return target
+    request = Request(url, headers={"User-Agent": "vizkit"})  # such addresses come from timm and torchvision
+    partial = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Unlike torch's own download this one has a time-out, for the first byte and for every further one.
+        with (
+            within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer,
+            tempfile.NamedTemporaryFile(dir=target.parent, prefix=name, suffix=".partial", delete=False) as file,
+        ):
+            partial = Path(file.name)
+            shutil.copyfileobj(answer, file)
+        wanted = _HASH.search(name)
+        with open(partial, "rb") as file:
+            if wanted and not hashlib.file_digest(file, "sha256").hexdigest().startswith(wanted[1]):
+                raise ModelError(f"The download of {name} arrived damaged; try again.")
+        os.replace(partial, target)
+    except ModelError:
+        raise
+    except Exception as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it is an answer too, with an open connection
+        raise unreachable(name, error) from error
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+    return target
+
+
+def within(seconds: float, ask: Callable[[], Answer]) -> Answer:
+    """The answer, or TimeoutError: a silent name server does not care for the time-outs of network libraries."""
+    answer: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True, name="network question").start()
+    return answer.result(seconds)
+
+
+def unreachable(what: str, error: Exception) -> ModelError:
+    if isinstance(error, OSError) and error.errno in _DISK:
+        return ModelError(f"The weights of {what} cannot be stored on this machine: {os.strerror(error.errno)}.")
+    return OfflineError(
+        f"The weights of {what} are not on this machine and cannot be fetched ({type(error).__name__}): "
+        "choose a bundled model, or load it once with a network."
+    )

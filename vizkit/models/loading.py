@@ -1,46 +1,19 @@
-"""Models from every source, as one `Loaded`: timm by name, bundled, the hub, torchvision, a run folder, a checkpoint."""
+"""Models from every source as one `Loaded`: timm by name, bundled, hub, torchvision, a run folder, a checkpoint."""
 
-import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
-from vizkit.image import Preprocessing
+from vizkit.image import MAX_INPUT_SIDE, Preprocessing
 from vizkit.models import checkpoint, hub
+from vizkit.models.creating import Size, by, create, known, misfit, refuse_stretched_positions
 from vizkit.models.hub import ModelError
+from vizkit.models.loaded import NO_LICENCE, Loaded, described
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
 TORCHVISION = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
 TORCHVISION += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
-
-
-@dataclass(eq=False)
-class Loaded:
-    """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
-
-    `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
-    size, what `forward.compare` measured.
-    """
-
-    name: str
-    model: nn.Module
-    device: torch.device
-    preprocessing: Preprocessing
-    labels: tuple[str, ...] = ()
-    source: str = ""
-    licence: str = "not stated"
-    trained: bool = True
-    compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
-
-    @property
-    def parameters(self) -> int:
-        return sum(p.numel() for p in self.model.parameters())
-
-    def label(self, index: int) -> str:
-        return self.labels[index] if index < len(self.labels) else f"class {index}"
 
 
 def load(
@@ -48,33 +21,80 @@ def load(
     *,
     pretrained: bool = True,
     device: str | torch.device | None = None,
-    image_size: int | tuple[int, int] | None = None,
+    image_size: int | Size | None = None,
     architecture: str | None = None,
 ) -> Loaded:
     """Load a model.
 
     `source`: a timm name, "bundled:<name>", "hf-hub:<owner/name>", "torchvision:<name>", a run folder in timm's
     Hugging Face layout, or a checkpoint file (with the timm name of its `architecture` unless the file names it).
-    `image_size`: pixels, or (height, width), where the model allows another input than its own. `device=None` takes
-    the GPU if there is one. Raises ModelError with one sentence for the user, OfflineError without a network.
+    `pretrained=False`: the same architecture with random weights. `image_size`: pixels, or (height, width), where the
+    model allows another input than its own. `device=None` takes the GPU if there is one. Raises ModelError with one
+    sentence for the user, OfflineError without a network.
     """
-    size_hw = (image_size, image_size) if isinstance(image_size, int) else image_size
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    text = str(source)
-    if text.startswith("torchvision:"):
-        loaded = from_torchvision(text.removeprefix("torchvision:"), pretrained, size_hw)
-    elif text.startswith("bundled:"):
-        loaded = from_folder(bundled_folder(text.removeprefix("bundled:")), text, size_hw)
-    elif text.startswith("hf-hub:"):
-        loaded = from_folder(hub.weights_folder(text.removeprefix("hf-hub:")), text, size_hw)
-    elif Path(text).is_dir():
-        loaded = from_folder(Path(text), Path(text).name, size_hw)
-    elif Path(text).suffix in checkpoint.SUFFIXES:
-        loaded = from_checkpoint(Path(text), architecture, size_hw)
+    chosen, size_hw = checked_device(device), checked_size(image_size)
+    name = str(source)
+    kind, _, rest = name.partition(":")
+    if kind == "torchvision":
+        loaded = from_torchvision(rest, pretrained, size_hw)
+    elif kind == "bundled":
+        loaded = from_folder(bundled_folder(rest), name, pretrained, size_hw)
+    elif kind == "hf-hub":
+        loaded = from_folder(hub.weights_file(rest, with_config=True).parent, name, pretrained, size_hw)
+    elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
+        loaded = from_checkpoint(Path(name), architecture, pretrained, size_hw)
+    elif is_folder(source):
+        loaded = from_folder(Path(name), Path(name).resolve().name, pretrained, size_hw)
+    elif {"/", "\\"} & set(name):
+        raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
-        loaded = from_timm(text, pretrained, size_hw)
-    loaded.model.eval().requires_grad_(False).to(chosen)
-    loaded.device = chosen
+        loaded = from_timm(name, pretrained, size_hw)
+    loaded.model.eval().requires_grad_(False)
+    return placed(loaded, chosen, probe=size_hw is not None)
+
+
+def checked_device(device: str | torch.device | None) -> torch.device:
+    try:
+        chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError:
+        raise ModelError(f"There is no device {str(device)!r}; choose cpu, cuda or mps.") from None
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ModelError(f"There is no device {str(chosen)!r} on this machine; choose cpu.")
+    return chosen
+
+
+def checked_size(image_size: int | Size | None) -> Size | None:
+    size_hw = (image_size, image_size) if isinstance(image_size, int) else image_size
+    if size_hw and not all(1 <= side <= MAX_INPUT_SIDE for side in size_hw):
+        raise ModelError(f"An image size of {by(size_hw)} is not possible: sides are 1 to {MAX_INPUT_SIDE} pixels.")
+    return size_hw
+
+
+def is_folder(source: str | Path) -> bool:
+    """Whether to look there; a folder that happens to be called like a timm model has to be given as a Path."""
+    import timm
+
+    try:
+        taken = isinstance(source, str) and (not source or timm.is_model(source))
+        return not taken and Path(source).is_dir()
+    except OSError:  # too long for a name, not readable
+        return False
+
+
+def placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
+    """The model on its device; `probe`: a forward pass shows whether it takes the size that somebody asked for."""
+    try:
+        loaded.model.to(device)
+        loaded.device = device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ModelError(f"{loaded.name} cannot be moved to {device}; choose cpu.") from error
+    needs = loaded.preprocessing
+    try:
+        if probe:
+            with torch.inference_mode():
+                loaded.model(torch.zeros(1, needs.channels, *needs.size_hw, device=device))
+    except Exception as error:  # every family has its own way to refuse
+        raise ModelError(f"{loaded.name} does not run at {by(needs.size_hw)} pixels; leave it its own size.") from error
     return loaded
 
 
@@ -85,143 +105,96 @@ def bundled_names() -> list[str]:
 
 def bundled_folder(name: str) -> Path:
     if name not in bundled_names():
-        raise ModelError(f"There is no bundled model {name!r}; there are {', '.join(bundled_names())}.")
+        raise ModelError(f"There is no bundled model {name[:60]!r}; there are {', '.join(bundled_names()) or 'none'}.")
     return BUNDLED / name
 
 
-def create(name: str, size_hw: tuple[int, int] | None, **options: Any) -> nn.Module:  # noqa: ANN401
-    """`timm.create_model`, its many ways to refuse an input size or a checkpoint turned into one sentence."""
+def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     import timm
 
-    try:
-        return timm.create_model(name, **options, **({"img_size": size_hw} if size_hw else {}))
-    except (TypeError, AssertionError, ValueError, RuntimeError) as error:
-        if size_hw and "img_size" in str(error):  # convolutional: takes any size as it is
-            return create(name, None, **options)
-        wanted = f" at {size_hw[0]}×{size_hw[1]} pixels" if size_hw else ""
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"{name.split('/')[-1]} cannot be made{wanted}: {first[:160]}") from error
-
-
-def from_timm(name: str, pretrained: bool, size_hw: tuple[int, int] | None) -> Loaded:
-    import timm
-
-    if not timm.is_model(name.split(".")[0]):
-        near = timm.list_models(f"*{name.split('.')[0][:12]}*")[:3]
-        raise ModelError(f"timm has no model {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "."))
+    name = known(name)
     if not pretrained:
-        model = create(name, size_hw, pretrained=False)
-        return described(name, model, size_hw, source="timm, random weights", trained=False)
+        model = create(name, size_hw, name, pretrained=False)
+        return described(name, model, size_hw, "timm, random weights", trained=False)
     config = timm.get_pretrained_cfg(name)
-    if config is None or not config.has_weights:
+    if config is None or not (config.hf_hub_id or config.url):
         raise ModelError(f"There are no published weights for {name}; load it with random weights instead.")
-    repo = config.hf_hub_id or f"timm/{config.architecture}.{config.tag}"
-    repo = repo if not repo.endswith("/") else f"{repo}{config.architecture}.{config.tag}"
-    folder = hub.weights_folder(repo)
-    overlay = {"file": str(folder / "model.safetensors")}
-    model = create(name, size_hw, pretrained=True, pretrained_cfg_overlay=overlay)
-    return described(name, model, size_hw, source=f"hub: {repo}")
+    # We fetch the file and hand it over: timm's own download has no time-out, but its loading knows every format.
+    file = hub.weights_file(config.hf_hub_id) if config.hf_hub_id else hub.fetch(str(config.url))
+    if file.suffix == ".safetensors":
+        checkpoint.read_header(file)  # refuses a damaged file
+    model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)})
+    return described(name, model, size_hw, f"hub: {config.hf_hub_id}" if config.hf_hub_id else str(config.url))
 
 
-def from_folder(folder: Path, name: str, size_hw: tuple[int, int] | None) -> Loaded:
+def from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it."""
-    if not (folder / "config.json").exists() or not (folder / "model.safetensors").exists():
-        raise ModelError(f"{folder.name} is no run folder: config.json and model.safetensors are needed.")
-    try:
-        json.loads((folder / "config.json").read_text())["architecture"]
-    except (ValueError, KeyError, UnicodeDecodeError):
-        raise ModelError(f"The config.json in {folder.name} does not name a timm architecture.") from None
-    checkpoint.read_checkpoint(folder / "model.safetensors")
-    model = create(f"local-dir:{folder}", size_hw, pretrained=True)
-    kind = "bundled with vizkit" if name.startswith("bundled:") else name if ":" in name else "run folder"
-    return described(name, model, size_hw, source=kind)
+    kind, _, title = name.rpartition(":")
+    if not all((folder / file).is_file() for file in ("config.json", "model.safetensors")):
+        raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
+    known(checkpoint.read_config(folder / "config.json", title)["architecture"])
+    header = checkpoint.read_header(folder / "model.safetensors")
+    model: Any = create(f"local-dir:{folder}", size_hw, title, pretrained=pretrained)
+    if model.num_classes != model.pretrained_cfg["num_classes"]:
+        # timm would then have left the head untrained, without a word.
+        raise ModelError(f"The config.json of {title} gives two different numbers of classes.")
+    if pretrained and size_hw is None:
+        refuse_stretched_positions(title, header.shapes, model)
+    source = {"bundled": "bundled with vizkit", "hf-hub": f"hub: {title}"}.get(kind, "run folder")
+    source = source if pretrained else f"{source}, random weights"
+    return described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
 
 
-def from_checkpoint(path: Path, architecture: str | None, size_hw: tuple[int, int] | None) -> Loaded:
-    state, named = checkpoint.read_checkpoint(path)
-    architecture = architecture or named
-    if not architecture:
-        raise ModelError(f"{path.name} does not say which architecture it is; name its timm model.")
-    options: dict[str, Any] = {"pretrained": False}
+def from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size_hw: Size | None) -> Loaded:
+    """A file of weights, through timm's own loading: it knows the original names of DINOv2, DeiT, CLIP and others."""
     import timm
 
-    if not timm.is_model(architecture.split(".")[0]):
-        raise ModelError(f"timm has no model {architecture!r}; name the architecture of {path.name}.")
-    classifier = (timm.get_pretrained_cfg(architecture, allow_unregistered=True) or object).__dict__.get("classifier")
-    heads = [classifier] if isinstance(classifier, str) else list(classifier or ())
-    for head in heads:
-        if f"{head}.weight" in state:
-            options["num_classes"] = int(state[f"{head}.weight"].shape[0])
-    model = create(architecture, size_hw, **options)
-    expected = model.state_dict()
-    wrong = [k for k in expected if k not in state or state[k].shape != expected[k].shape]
-    extra = [k for k in state if k not in expected]
-    if wrong or extra:
-        key = (wrong or extra)[0]
-        found = tuple(state[key].shape) if key in state else "missing"
-        raise ModelError(
-            f"{path.name} does not fit {architecture}: {len(wrong) + len(extra)} tensors differ, "
-            f"the first is {key} ({found}, expected {tuple(expected[key].shape) if key in expected else 'none'})."
-        )
-    model.load_state_dict(state, strict=True)
-    return described(path.stem, model, size_hw, source=f"checkpoint of {architecture}")
+    state, named, averaged = checkpoint.read_checkpoint(path)
+    if not (architecture or named):
+        raise ModelError(f"{path.name} does not say which architecture it is; name its timm model.")
+    name = known(str(architecture or named))
+    if not pretrained:
+        raise ModelError(f"{path.name} holds trained weights; for random ones load {name} by its name.")
+    head = getattr(timm.get_pretrained_cfg(name), "classifier", None) or ()
+    rows = [state.get(f"{part}.weight") for part in ([head] if isinstance(head, str) else head)]
+    classes = rows[0].shape[0] if rows and rows[0] is not None and rows[0].dim() else 0  # no head: it gives features
+    # Both counts have to agree, otherwise timm drops the head without a word.
+    overlay = {"state_dict": state, "num_classes": classes, "label_offset": 0}
+    try:
+        options = {"num_classes": classes, "pretrained": True, "pretrained_cfg_overlay": overlay}
+        model: Any = create(name, size_hw, path.name, **options)
+    except ModelError as error:
+        model = create(name, size_hw, path.name, num_classes=classes)  # where the size is the reason, this says so
+        raise misfit(path.name, name, state, model.state_dict()) or error from error
+    model.pretrained_cfg.pop("state_dict")  # a second copy of the weights
+    if size_hw is None:
+        refuse_stretched_positions(path.name, {key: tuple(value.shape) for key, value in state.items()}, model)
+    source = f"checkpoint of {name}" + (", moving average" if averaged else "")
+    return described(path.stem, model, size_hw, source)
 
 
-def from_torchvision(name: str, pretrained: bool, size_hw: tuple[int, int] | None) -> Loaded:
+def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     import torchvision
 
     if name not in TORCHVISION:
-        raise ModelError(f"{name!r} is not among torchvision's transformers: {', '.join(TORCHVISION)}.")
-    weights = torchvision.models.get_model_weights(name).DEFAULT  # pyright: ignore[reportAttributeAccessIssue]
-    options = {"image_size": size_hw[0]} if size_hw and name.startswith("vit") else {}
-    if size_hw and name.startswith("vit") and (pretrained or size_hw[0] != size_hw[1]):
-        raise ModelError(f"torchvision's {name} takes only its own square input; choose timm's model of that name.")
-    try:
-        model = torchvision.models.get_model(name, weights=weights if pretrained else None, **options)
-    except OSError as error:
-        raise hub.OfflineError(
-            f"torchvision's weights of {name} are not on this machine and cannot be downloaded ({type(error).__name__}). "
-            "Choose a bundled model, or load it once with a network."
-        ) from error
+        raise ModelError(f"{name[:60]!r} is not among torchvision's transformers: {', '.join(TORCHVISION)}.")
+    weights: Any = torchvision.models.get_model_weights(name).DEFAULT  # pyright: ignore[reportAttributeAccessIssue]
     transform = weights.transforms()
-    size = size_hw or (transform.crop_size[0], transform.crop_size[0])
+    side, fixed = transform.crop_size[0], name.startswith("vit")
+    if fixed and size_hw not in (None, (side, side)):
+        raise ModelError(f"torchvision's {name} takes only {side}×{side} pixels; choose timm's model of that kind.")
+    model = torchvision.models.get_model(name, weights=None, **({"image_size": side} if fixed else {}))
+    if pretrained:
+        model.load_state_dict(checkpoint.read_checkpoint(hub.fetch(weights.url)).state)
     preprocessing = Preprocessing(
-        size_hw=size,
+        size_hw=size_hw or (side, side),
         mean=tuple(transform.mean),
         std=tuple(transform.std),
-        crop_pct=transform.crop_size[0] / transform.resize_size[0],
+        crop_pct=side / transform.resize_size[0],
         interpolation=transform.interpolation.value,
     )
     labels = tuple(weights.meta["categories"])
-    origin = "torchvision" if pretrained else "torchvision, random weights"
+    source = "torchvision" if pretrained else "torchvision, random weights"
+    licence = weights.meta.get("license", "BSD-3-Clause") if pretrained else NO_LICENCE
     cpu = torch.device("cpu")
-    return Loaded(f"torchvision:{name}", model, cpu, preprocessing, labels, origin, "BSD-3-Clause", pretrained)
-
-
-def described(
-    name: str, model: nn.Module, size_hw: tuple[int, int] | None, *, source: str, trained: bool = True
-) -> Loaded:
-    """What timm knows about a model: preprocessing, class names, licence."""
-    import timm.data
-
-    config: dict[str, Any] = dict(getattr(model, "pretrained_cfg", {}) or {})
-    resolved = timm.data.resolve_model_data_config(model)
-    if size_hw:
-        resolved["input_size"] = (resolved["input_size"][0], *size_hw)
-        resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]
-    preprocessing = Preprocessing.from_config(resolved)
-    licence = config.get("license") or "not stated"
-    return Loaded(name, model, torch.device("cpu"), preprocessing, labels_of(model, config), source, licence, trained)
-
-
-def labels_of(model: nn.Module, config: dict[str, Any]) -> tuple[str, ...]:
-    """Class names from the model's own configuration, else ImageNet's when the number of classes is one of its sets."""
-    from timm.data import ImageNetInfo, infer_imagenet_subset
-
-    count = getattr(model, "num_classes", 0)
-    names = config.get("label_names")
-    described_by = config.get("label_descriptions") or {}
-    if names and len(names) == count:
-        return tuple(str(described_by.get(n, n) if isinstance(described_by, dict) else n) for n in names)
-    subset = infer_imagenet_subset({"num_classes": count})
-    return tuple(ImageNetInfo(subset).label_descriptions()) if subset else ()
+    return Loaded(f"torchvision:{name}", model, cpu, preprocessing, labels, source, licence, pretrained)

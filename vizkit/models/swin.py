@@ -33,8 +33,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    module = type(model).__module__
-    return module.rsplit(".", 1)[-1] in (*MODULES, "swin_transformer") and hasattr(model, "head")
+    return type(model).__module__.rsplit(".", 1)[-1] in MODULES and hasattr(model, "head")
 
 
 def is_torchvision(model: nn.Module) -> bool:
@@ -46,12 +45,10 @@ def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
     if is_torchvision(model):
         for s, stage in enumerate(list(model.features)[1::2]):  # pyright: ignore
             for b, block in enumerate(stage):
-                window = tuple(block.attn.window_size)
+                (height, width), (down, right) = block.attn.window_size, block.attn.shift_size
                 # torchvision does not shift along an axis that one window covers.
-                shift = tuple(
-                    0 if w >= n + -n % w else s for w, n, s in zip(window, grids[s], block.attn.shift_size, strict=True)
-                )
-                yield Block(f"features.{2 * s + 1}.{b}.attn", s, window, shift)
+                shift = (down if height < grids[s][0] else 0, right if width < grids[s][1] else 0)
+                yield Block(f"features.{2 * s + 1}.{b}.attn", s, (height, width), shift)
         return
     for s, stage in enumerate(model.layers):  # pyright: ignore
         for b, block in enumerate(stage.blocks):

@@ -1,5 +1,6 @@
 """From what was recorded to a Trace: the steps that every family shares."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
@@ -8,7 +9,24 @@ from torch import Tensor
 from vizkit.models.forward import Pass
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call
-from vizkit.trace import Attention, Check, Features, Tokens, Trace, TraceError, row_sum_error
+from vizkit.trace import Attention, Check, Features, Tokens, Trace, TraceError
+
+CHANGED = {
+    "TalkingHeadAttn": "mixes its heads after the softmax",
+    "Attention2d": "mixes its heads after the softmax",
+    "GPSA": "blends two maps, content (· 1) and position (· 2), by a learned gate",
+    "DiffAttention": "subtracts its second map (· 2) from its first (· 1)",
+}
+"""What a layer still does to the weights between the softmax and the values."""
+
+
+def names_of(calls: Sequence[Call]) -> list[str]:
+    """The path of each call, numbered where a module calls several times."""
+    count, seen, names = Counter(call.path for call in calls), Counter(), []
+    for call in calls:
+        seen[call.path] += 1
+        names.append(f"{call.path} · {seen[call.path]}" if count[call.path] > 1 else call.path)
+    return names
 
 
 def attention_of(
@@ -46,7 +64,9 @@ def finish(
     """The Trace with its proof. Attention moves to the CPU: there the analyses and pages read it."""
     if expected and not result.calls:
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
-    check = Check(row_sum_error(list(attention)), len(result.calls), expected, result.logit_error)
+    errors = [call.row_sum_error for call in result.calls if call.row_sum_error is not None]
+    row_sum_error = float(torch.stack(errors).max()) if errors else 0.0  # NaN stays NaN
+    check = Check(row_sum_error, len(result.calls), expected, result.logit_error)
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
@@ -55,8 +75,14 @@ def finish(
         tuple(Features(f.name, f.values.cpu(), f.tokens) for f in features),
         check,
         target,
-        notes,
+        (*notes, *changes(result.calls)),
     )
+
+
+def changes(calls: Sequence[Call]) -> list[str]:
+    """One sentence for each kind of layer that does something to its weights after the softmax."""
+    kinds = sorted({type(call.module).__name__ for call in calls} & CHANGED.keys())
+    return [f"{kind} {CHANGED[kind]}; shown are the weights as the softmax gives them." for kind in kinds]
 
 
 def on_cpu(attention: Attention) -> Attention:

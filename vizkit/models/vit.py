@@ -8,8 +8,8 @@ from vizkit.geometry import all_ids
 from vizkit.models.forward import Pass, forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep
-from vizkit.models.translate import attention_of, features_of, finish
-from vizkit.trace import Tokens, Trace
+from vizkit.models.translate import attention_of, features_of, finish, names_of
+from vizkit.trace import Attention, Features, Tokens, Trace
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
 
@@ -30,22 +30,24 @@ def matches(model: nn.Module) -> bool:
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
     result = forward(loaded, pixels, keep, target)
     tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
-    attention = [layer(call, tokens) for call in result.calls if call.weights is not None]
+    named = zip(result.calls, names_of(result.calls), strict=True)
+    attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
     return finish(loaded, pixels, target, result, attention, features(result, tokens), expected(loaded.model))
 
 
 def expected(model: nn.Module) -> int:
-    """One attention per block, and one more where the head pools by attention."""
+    """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
     if type(model).__module__.startswith("torchvision"):
         return len(model.encoder.layers)  # pyright: ignore
-    return len(model.blocks) + (getattr(model, "attn_pool", None) is not None)  # pyright: ignore
+    layers = [module for module in model.modules() if hasattr(module, "fused_attn")]
+    return sum(2 if type(layer).__name__ == "DiffAttention" else 1 for layer in layers)
 
 
 def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:
     """Special tokens and grid as the model itself counts them; never a square root, never a fixed 14."""
     if type(model).__module__.startswith("torchvision"):
         patch = int(model.patch_size)  # pyright: ignore
-        return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=patch)
+        return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=float(patch))
     embed: nn.Module = model.patch_embed  # pyright: ignore
     grid = tuple(int(n) for n in embed.dynamic_feat_size(size_hw))  # pyright: ignore
     return Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1])
@@ -62,17 +64,17 @@ def has(model: nn.Module, attribute: str) -> bool:
     return getattr(model, attribute, None) is not None
 
 
-def layer(call: Call, tokens: Tokens):  # noqa: ANN201
+def layer(call: Call, tokens: Tokens, name: str) -> Attention:
     assert call.weights is not None
     keys = call.weights.shape[-1]
     seen = tokens if keys == len(tokens) else Tokens(tokens.name, (), tokens.grid, stride=tokens.stride)
     if "attn_pool" in call.path:
         pool = Tokens("pool", tuple(f"pool{i + 1}" if i else "pool" for i in range(call.weights.shape[-2])))
-        return attention_of(call, pool, seen, all_ids(len(pool)), all_ids(keys))
-    return attention_of(call, tokens, seen, all_ids(len(tokens)), all_ids(keys))
+        return attention_of(call, pool, seen, all_ids(len(pool)), all_ids(keys), name)
+    return attention_of(call, tokens, seen, all_ids(len(tokens)), all_ids(keys), name)
 
 
-def features(result: Pass, tokens: Tokens):  # noqa: ANN201
+def features(result: Pass, tokens: Tokens) -> list[Features]:
     return [
         features_of(f"blocks.{i}", values, special, tokens)
         for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))

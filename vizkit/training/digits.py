@@ -29,7 +29,7 @@ from vizkit.datasets import digits
 # One thread: on a busy machine two wait for each other (20 times slower), and their number changes the last bits.
 THREADS = 1
 BATCH = 32
-PEAK_RATE = 1e-3
+PEAK_RATE = 1.5e-3
 EPOCHS = 60
 LABELS = list(digits.LABELS)
 
@@ -39,16 +39,12 @@ ARCHITECTURES = {
     "vit": ("vit_tiny_patch16_224", {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}),
     "swin": (
         "swin_tiny_patch4_window7_224",
-        {"img_size": 32, "patch_size": 2, "window_size": 4, "embed_dim": 48, "depths": [2, 2], "num_heads": [2, 4]},
+        {"img_size": 32, "patch_size": 2, "window_size": 4, "embed_dim": 48, "depths": [2, 4], "num_heads": [4, 8]},
     ),
     "cnn": ("resnetv2_18d", {"layers": [2, 2, 2], "channels": [16, 32, 64], "stem_chs": 32, "output_stride": 8}),
 }
 
 CARD = """\
----
-license: mit
-library_name: timm
----
 # digits_{name}
 
 {architecture} from timm with the arguments in config.json, {parameters:,} parameters, trained from scratch on
@@ -58,14 +54,14 @@ scikit-learn's 8×8 handwritten digits, each enlarged to 32×32 (`vizkit.dataset
 |---|---|
 | Test | {test} |
 | Validation | {val}, which chose epoch {best_epoch} of {epochs} |
-| Trained on | {train} images, half of them shifted ≤ 2 px, turned ≤ 10° and scaled ≤ 10 %, none flipped |
+| Trained on | {train} images, three of four shifted ≤ 3 px, turned ≤ 15° and scaled ≤ 15 %, none flipped |
 | Command | `{command}` |
 | Seed | {seed} |
 | Time, device | {minutes:.1f} min, CPU, {threads} thread(s) |
 | Versions | torch {torch}, timm {timm} |
 
-The test images were used once, after training. All thirteen writers occur in training, validation and test images:
-expect less from a new hand, and nothing from pictures that are not digits.
+The test images had no part in training or in the choice of the epoch. All thirteen writers occur in training,
+validation and test images: expect less from a new hand, and nothing from pictures that are not digits.
 
 Images: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak (1998), UCI Machine Learning Repository,
 doi:10.24432/C50P49, CC BY 4.0. Model: MIT.
@@ -89,7 +85,25 @@ def create(name: str) -> nn.Module:
         "license": "mit",
         "description": "Trained from scratch on scikit-learn's 8×8 handwritten digits, enlarged to 32×32.",
     }
-    return timm.create_model(architecture, pretrained_cfg=config, num_classes=len(LABELS), **arguments)
+    model = timm.create_model(architecture, pretrained_cfg=config, num_classes=len(LABELS), **arguments)
+    if name != "cnn":
+        redraw(model)
+    return model
+
+
+def redraw(model: nn.Module) -> None:
+    """Initial weights for a narrow transformer.
+
+    timm's deviation of 0.02 suits a width of 768. Here positions drown in it beside patch tokens of 0.5: a ViT sees a
+    bag of pixels for a dozen epochs, and ended at 91 % of the validation images.
+    """
+    for name, parameter in model.named_parameters():
+        if name == "pos_embed":
+            nn.init.normal_(parameter, std=0.5)
+        elif "relative_position_bias" in name:
+            nn.init.normal_(parameter, std=2)
+        elif parameter.ndim == 2 and "head" not in name:
+            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
 
 
 def tensors(split: str, limit: int | None = None) -> tuple[Float[Tensor, "image 3 32 32"], Int[Tensor, " image"]]:
@@ -100,7 +114,7 @@ def tensors(split: str, limit: int | None = None) -> tuple[Float[Tensor, "image 
 
 
 def warp(pictures: Float[Tensor, "image 3 32 32"], draw: torch.Generator) -> Float[Tensor, "image 3 32 32"]:
-    """About half of the pictures turned ≤ 10°, scaled ≤ 10 % and shifted ≤ 2 px; paper comes in from outside.
+    """About three of four pictures turned ≤ 15°, scaled ≤ 15 % and shifted ≤ 3 px; paper comes in from outside.
 
     What the warp made is averaged over 4×4 blocks again, as the digits themselves were made. Without that, training
     pictures had slopes inside a patch that no real digit has, and a ViT learnt to read those.
@@ -109,14 +123,14 @@ def warp(pictures: Float[Tensor, "image 3 32 32"], draw: torch.Generator) -> Flo
     def uniform(bound: float) -> Float[Tensor, " image"]:
         return (2 * torch.rand(len(pictures), generator=draw) - 1) * bound
 
-    angle, size = uniform(math.radians(10)), 1 + uniform(0.1)
-    right, down = uniform(2 / 16), uniform(2 / 16)  # affine_grid's unit is half a picture, 16 px
+    angle, size = uniform(math.radians(15)), 1 + uniform(0.15)
+    right, down = uniform(3 / 16), uniform(3 / 16)  # affine_grid's unit is half a picture, 16 px
     cosine, sine = angle.cos() / size, angle.sin() / size
     rows = [torch.stack([cosine, -sine, right], -1), torch.stack([sine, cosine, down], -1)]
     grid = F.affine_grid(torch.stack(rows, 1), list(pictures.shape), align_corners=False)
     warped = F.grid_sample(pictures + 1, grid, align_corners=False) - 1  # outside is 0 to torch, paper is -1
     flat = F.interpolate(F.avg_pool2d(warped, digits.ENLARGEMENT), scale_factor=digits.ENLARGEMENT)
-    return torch.where((uniform(1) > 0)[:, None, None, None], flat, pictures)
+    return torch.where((uniform(1.0) > -0.5)[:, None, None, None], flat, pictures)
 
 
 @torch.inference_mode()

@@ -1,18 +1,22 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
+import re
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from vizkit.image import Box, Picture, prepare
+from vizkit.image import Box, Picture, Preprocessing, prepare
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention_map import Query
     from vizkit.models import Loaded
+    from vizkit.models.parts import Parts, PatchEmbedding
     from vizkit.trace import Trace
 
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 FULL_TRACE_BYTES = 300 * 2**20
 
 
@@ -22,50 +26,78 @@ def device_lock() -> threading.RLock:
     return threading.RLock()
 
 
-def model(source: str) -> "Loaded":
-    """A model by its name in the picker. Raises ModelError with a sentence for the page."""
+def model(source: str, whole: Picture | None = None) -> "Loaded":
+    """A model by its name in the picker; `whole`: made for the shape of this picture, so that nothing is cropped.
+
+    Raises ModelError or NotApplicable with a sentence for the page.
+    """
     path, architecture = st.session_state.get("_checkpoints", {}).get(source, (None, None))
-    return _model(source, path, architecture)
+    own = _own(source, path, architecture)
+    if whole is None:
+        return own
+    from vizkit.models.shape import whole_image_size
+
+    size_hw = whole_image_size(own, (whole.rgb.shape[0], whole.rgb.shape[1]))
+    return _whole(source, path, architecture, size_hw)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _whole(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int]) -> "Loaded":
+    from vizkit.models.shape import see_everything
+
+    return see_everything(fresh(source, path, architecture, size_hw))
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _model(source: str, path: str | None, architecture: str | None) -> "Loaded":
+def _own(source: str, path: str | None, architecture: str | None) -> "Loaded":
+    return fresh(source, path, architecture, None)
+
+
+def fresh(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int] | None) -> "Loaded":
     from vizkit.models import ModelError, load
 
     if path is not None:
-        return load(path, architecture=architecture)
+        return load(path, architecture=architecture, image_size=size_hw)
     if source.startswith("random:"):
-        return load(source.removeprefix("random:"), pretrained=False)
-    if source.startswith(("bundled:", "hf-hub:", "torchvision:")):
-        return load(source)
-    if "/" in source and "\\" not in source and not source.startswith((".", "/", "~")):
-        return load(f"hf-hub:{source}")
-    if not source.replace("_", "").replace(".", "").isalnum():
+        return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
+    if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
+        source = f"hf-hub:{source}"
+    # Only names: what a visitor types is never taken as a path of this machine.
+    if (
+        not re.fullmatch(r"(bundled:|hf-hub:[\w.-]+/|torchvision:)?\w[\w.-]*", source)
+        or Path(source).suffix in SUFFIXES
+    ):
         raise ModelError("Type a timm name, or owner/name for a model on the hub.")
-    return load(source)
+    return load(source, image_size=size_hw)
 
 
-def seen_box(source: str, picture: Picture, loaded: "Loaded") -> "Box":
+def seen_box(picture: Picture, loaded: "Loaded") -> "Box":
     """The part of the picture that the model sees, (x0, y0, x1, y1) in its pixels."""
-    return _seen_box(source, picture.digest, loaded, picture.rgb)
+    return _seen_box(picture.digest, loaded.preprocessing, picture.rgb)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _seen_box(source: str, digest: str, _loaded: "Loaded", _rgb: np.ndarray) -> "Box":
-    return prepare(_rgb, _loaded.preprocessing)[1]
+def _seen_box(digest: str, preprocessing: Preprocessing, _rgb: np.ndarray) -> "Box":
+    return prepare(_rgb, preprocessing)[1]
 
 
-def trace(source: str, picture: Picture, query: "Query") -> "Trace":
+def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "Trace":
     """The trace of one image. When all weights would not fit, only the rows of `query` and of the special tokens."""
     from vizkit.models.budget import rows_within
 
-    loaded = model(source)
     rows = rows_within(loaded, query, FULL_TRACE_BYTES)
-    return _trace(source, picture.digest, rows, loaded, picture.rgb)
+    return _trace(source, picture.digest, loaded.preprocessing, rows, loaded, picture.rgb)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-def _trace(source: str, digest: str, rows: tuple[int, ...] | None, _loaded: "Loaded", _rgb: np.ndarray) -> "Trace":
+def _trace(
+    source: str,
+    digest: str,
+    preprocessing: Preprocessing,
+    rows: tuple[int, ...] | None,
+    _loaded: "Loaded",
+    _rgb: np.ndarray,
+) -> "Trace":
     from vizkit.models import Keep
     from vizkit.models import trace as run
 
@@ -87,3 +119,59 @@ def browser_image(digest: str, _rgb: np.ndarray) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "PNG" if small else "JPEG", quality=90)
     return f"data:image/{'png' if small else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def patch_embedding(source: str, picture: Picture, loaded: "Loaded") -> "PatchEmbedding":
+    return _patch_embedding(source, picture.digest, loaded.preprocessing, loaded, picture.rgb)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _patch_embedding(
+    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _rgb: np.ndarray
+) -> "PatchEmbedding":
+    from vizkit.models import pixels_of
+    from vizkit.models.parts import patch_embedding as embed
+
+    with device_lock():
+        return embed(_loaded, pixels_of(_loaded, _rgb))
+
+
+def parts(source: str, picture: Picture, loaded: "Loaded", layer: int, token_id: int | None) -> "Parts":
+    """Layer `layer` (from 0) taken apart; for Swin the window that holds the token."""
+    return _parts(source, picture.digest, loaded.preprocessing, layer, token_id, loaded, picture.rgb)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _parts(
+    source: str,
+    digest: str,
+    preprocessing: Preprocessing,
+    layer: int,
+    token_id: int | None,
+    _loaded: "Loaded",
+    _rgb: np.ndarray,
+) -> "Parts":
+    from vizkit.models import pixels_of
+    from vizkit.models.parts import attention_parts
+
+    with device_lock():
+        return attention_parts(_loaded, pixels_of(_loaded, _rgb), layer, token_id=token_id)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def shuffled_logits(
+    source: str, digest: str, preprocessing: Preprocessing, seed: int | None, with_positions: bool,
+    _loaded: "Loaded", _rgb: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Logits after the patches were shuffled; `seed=None` leaves them in order."""
+    import torch
+
+    from vizkit.analysis.patches import permutation
+    from vizkit.models import pixels_of
+    from vizkit.models.positions import first_grid, logits_shuffled
+
+    pixels = pixels_of(_loaded, _rgb)
+    rows, columns = first_grid(_loaded, preprocessing.size_hw)
+    order = torch.arange(rows * columns) if seed is None else permutation(rows * columns, seed)
+    with device_lock():
+        return logits_shuffled(_loaded, pixels, order, with_positions).numpy()

@@ -1,50 +1,12 @@
 """The cards of the Explore page: what one image does in one to four models, side by side, under one cursor."""
 
-import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from vizkit.image import ImageError, Picture
+from vizkit.image import Picture
 from vizkit.ui import cached, export, pickers, reading
-
-if TYPE_CHECKING:
-    from vizkit.analysis.attention_map import Query
-    from vizkit.geometry import Box
-    from vizkit.models import Loaded
-    from vizkit.trace import Trace
-
-CENTRE = (0.5, 0.5)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One model with everything its card needs. `box_xyxy`: the part of the picture that it saw, in pixels."""
-
-    source: str
-    loaded: "Loaded"
-    trace: "Trace"
-    box_xyxy: "Box"
-    query: "Query"
-
-    @property
-    def depth(self) -> int:
-        from vizkit.analysis.attention_map import layers
-
-        return len(layers(self.trace)) or len(self.trace.features)
-
-    @property
-    def heads(self) -> int:
-        from vizkit.analysis.attention_map import layers
-
-        return max((layer.heads for layer in layers(self.trace)), default=0)
-
-    def special(self) -> list[str]:
-        """Names of special tokens that ask in some layer."""
-        from vizkit.analysis.attention_map import layers
-
-        return list(dict.fromkeys(name for layer in layers(self.trace) for name in layer.query.special))
+from vizkit.ui.shown import Shown, cursor, focus_of, keep_valid, side_by_side
 
 
 @dataclass(frozen=True)
@@ -60,82 +22,16 @@ class Choice:
 @st.fragment
 def cards(picture: Picture, sources: list[str]) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    columns = st.columns(len(sources), border=True)
-    asked, point = st.session_state.get("query") or "patch", cursor()
-    shown: dict[int, Shown] = {}
-    for i, (source, column) in enumerate(zip(sources, columns, strict=True)):
-        with column:
-            st.markdown(f"**{source.removeprefix('bundled:')}**")
-            place = st.empty()
-            with place, st.spinner(f"Running {source} …"):
-                result = attempt(source, picture, asked, point)
-            place.empty()
-            if isinstance(result, Shown):
-                shown[i] = result
-            else:
-                explain_refusal(source, *result)
-    if not shown:
+    found = side_by_side(picture, sources)
+    if not found:
         return
     with controls:
-        choice = choices(list(shown.values()))
-    for i, one in shown.items():
-        with columns[i]:
-            card(i, one, picture, choice)
-    mosaic(list(shown.values()), choice)
+        choice = choices([one for _, one in found])
+    for index, (column, one) in enumerate(found):
+        with column:
+            card(index, one, picture, choice)
+    mosaic([one for _, one in found], choice)
     reading.attention()
-
-
-def cursor() -> tuple[float, float]:
-    """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
-    point = st.session_state.get("at") or parse(st.query_params.get("at", "")) or CENTRE
-    if point != CENTRE:
-        st.query_params["at"] = f"{point[0]:.4f},{point[1]:.4f}"
-    return point
-
-
-def parse(text: str) -> tuple[float, float] | None:
-    try:
-        x, y = (float(part) for part in text.split(","))
-    except ValueError:
-        return None
-    return (x, y) if 0 <= x < 1 and 0 <= y < 1 else None
-
-
-def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float]) -> Shown | tuple[str, bool]:
-    """A model's trace, or (a sentence, whether the network was missing). No traceback reaches the page."""
-    from vizkit.models import ModelError, OfflineError
-    from vizkit.trace import NotApplicable, TraceError
-
-    try:
-        loaded = cached.model(source)
-        box = cached.seen_box(source, picture, loaded)
-        query = asked if asked != "patch" else in_box(point, box, picture)
-        return Shown(source, loaded, cached.trace(source, picture, query), box, query)
-    except (ModelError, TraceError, NotApplicable, ImageError) as error:
-        return str(error), isinstance(error, OfflineError)
-    except Exception as error:
-        logging.getLogger("vizkit").exception("%s on an image of %s", source, picture.rgb.shape)
-        return f"This model could not be shown ({type(error).__name__}). Choose another one, or another image.", False
-
-
-def in_box(point: tuple[float, float], box_xyxy: "Box", picture: Picture) -> tuple[float, float]:
-    """From fractions of the picture to fractions of the model's input."""
-    from vizkit.geometry import into_box
-
-    return into_box(point, box_xyxy, picture.rgb.shape[:2])
-
-
-def explain_refusal(source: str, sentence: str, offline: bool) -> None:
-    st.warning(sentence, icon=":material/cloud_off:" if offline else ":material/warning:")
-    if offline and not source.startswith(("hf-hub:", "torchvision:")) and "/" not in source:
-
-        def untrained() -> None:
-            chosen = st.session_state["models"]
-            st.session_state["models"] = [f"random:{name}" if name == source else name for name in chosen]
-
-        # The callback changes a sidebar widget, so the whole page has to run again.
-        if st.button("Show it with random weights", key=f"random_{source}", on_click=untrained):
-            st.rerun()
 
 
 def choices(shown: list[Shown]) -> Choice:
@@ -163,12 +59,6 @@ def choices(shown: list[Shown]) -> Choice:
         "Draw", list(pickers.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
     )
     return Choice(int(layer), None if head == "mean" else int(head) - 1, scale == "shared", draw or "over image")
-
-
-def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
-    """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
-    if key in st.session_state and st.session_state[key] not in allowed:
-        del st.session_state[key]
 
 
 def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
@@ -204,7 +94,8 @@ def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
     )
     reading.proof(one.trace)
     st.caption(reading.about(one.loaded))
-    export.save(index, one.trace, picture, one.box_xyxy, one.query, choice.layer, choice.head)
+    if content["key_grid"] is not None:
+        export.save_card(index, one.trace, picture, one.box_xyxy, one.query, choice.layer, choice.head)
 
 
 def mosaic(shown: list[Shown], choice: Choice) -> None:
@@ -212,15 +103,7 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
     if not able:
         return
     st.subheader("All layers and heads")
-    focus = able[0]
-    if len(able) > 1:
-        names = [one.source for one in able]
-        keep_valid("focus", names)
-        name = st.segmented_control(
-            "Model", names, default=names[0], required=True, key="focus",
-            format_func=lambda n: n.removeprefix("bundled:"), label_visibility="collapsed",
-        )  # fmt: skip
-        focus = next(one for one in able if one.source == name)
+    focus = focus_of(able)
     pickers.mosaic(
         f"mosaic_{focus.source}",
         focus.trace,
@@ -229,3 +112,4 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
+    export.save_mosaic(focus.trace, focus.query, choice.shared)

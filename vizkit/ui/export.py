@@ -1,8 +1,9 @@
-"""Save what is on a card: the picture, and its numbers."""
+"""Save what is on the page: pictures, and the numbers behind them."""
 
 import io
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from vizkit.image import Picture
@@ -13,21 +14,24 @@ if TYPE_CHECKING:
     from vizkit.trace import Trace
 
 
-def save(
+def save_card(
     index: int, trace: "Trace", picture: Picture, box_xyxy: "Box", query: "Query", layer: int, head: int | None
 ) -> None:
-    """Nothing is rendered before it is asked for."""
-    stem = f"{trace.model.replace(':', '_').replace('/', '_')}_layer{layer}"
+    """Nothing is drawn before it is asked for."""
+    stem = f"{name_of_file(trace.model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
 
     def png() -> bytes:
-        from PIL import Image
-
         from vizkit.figure.overlay import overlay
 
-        drawn = overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy)
-        buffer = io.BytesIO()
-        Image.fromarray(drawn).save(buffer, "PNG")
-        return buffer.getvalue()
+        return png_bytes(overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy))
+
+    def svg() -> str:
+        from vizkit.figure.vector import vector_overlay
+
+        return vector_overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy, title=stem)
+
+    def html() -> str:
+        return f'<!doctype html><meta charset="utf-8"><title>{stem}</title>{svg()}'
 
     def numbers() -> bytes:
         from vizkit.saving import npz_bytes
@@ -35,19 +39,48 @@ def save(
         return npz_bytes(trace)
 
     with st.popover("Save", icon=":material/download:"):
-        st.download_button("Picture (PNG)", png, f"{stem}.png", "image/png", key=f"png{index}", on_click="ignore")
-        st.download_button(
-            "Numbers of all layers (NPZ)",
-            numbers,
-            f"{stem}.npz",
-            "application/zip",
-            key=f"npz{index}",
-            on_click="ignore",
-        )
+        for label, make, suffix, kind in (
+            ("Picture (PNG)", png, "png", "image/png"),
+            ("Drawing (SVG)", svg, "svg", "image/svg+xml"),
+            ("Page (HTML)", html, "html", "text/html"),
+            ("Numbers of all layers (NPZ)", numbers, "npz", "application/zip"),
+        ):
+            st.download_button(label, make, f"{stem}.{suffix}", kind, key=f"{suffix}{index}", on_click="ignore")
 
 
-def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None):  # noqa: ANN201
-    """The map that the card shows, as numpy (row, column)."""
+def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
+    def png() -> bytes:
+        from vizkit.analysis.attention_map import all_heads
+        from vizkit.figure.mosaic import mosaic
+
+        maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
+        return png_bytes(mosaic(maps, shared=shared))
+
+    st.download_button(
+        "Save (PNG)",
+        png,
+        f"{name_of_file(trace.model)}_all_heads.png",
+        "image/png",
+        key="mosaic_png",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def png_bytes(rgb: np.ndarray) -> bytes:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def name_of_file(model: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in model)
+
+
+def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
+    """The map that the card shows, (row, column)."""
     from vizkit.analysis.attention_map import attention_map, layers
     from vizkit.analysis.feature_strength import feature_strength
 

@@ -13,7 +13,8 @@ from vizkit.image import ImageError, Picture, read_picture
 from vizkit.ui import names
 
 MAX_MODELS = 4
-DIGITS = (2, 3, 5, 7, 8)
+INPUTS = ("cropped", "whole image")
+DIGITS = (3, 5, 2, 7, 8)
 
 
 def sidebar() -> None:
@@ -102,9 +103,7 @@ def sample(name: str) -> Picture:
     if name in photographs.NAMES:
         rgb, note = photographs.picture(name), ""
     else:
-        wanted = int(name.split()[1])
-        index = next(i for i in digits.members("test").tolist() if digits.label(i) == wanted)
-        rgb, note = digits.picture(index), "handwritten, from the test split"
+        rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
     return Picture(rgb, hashlib.sha256(name.encode()).hexdigest()[:16], note)
 
 
@@ -148,6 +147,16 @@ def model_picker() -> None:
         help="One to four. Bundled models need no network. Others are timm names (weights from the hub at first use), "
         "hub ids (owner/name), torchvision:name, or random:name for an untrained one.",
     )
+    st.segmented_control(
+        "Model input",
+        INPUTS,
+        default=INPUTS[0],
+        required=True,
+        key="input",
+        bind="query-params",
+        help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
+        "were trained on squares, so compare.",
+    )
     with st.popover("Open a checkpoint", icon=":material/folder_open:"):
         file = st.file_uploader(
             "Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint", max_upload_size=2000
@@ -178,6 +187,10 @@ def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
     name = f"checkpoint:{path.stem}"
     st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
     st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
+
+
+def whole_image() -> bool:
+    return st.session_state.get("input") == INPUTS[1]
 
 
 def sources() -> list[str]:

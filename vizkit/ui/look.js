@@ -8,7 +8,8 @@ const STORE = new WeakMap()
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
 const ints = text => new Int32Array(bytes(text).buffer)
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-const percent = value => value >= 0.1 ? Math.round(100 * value) + ' %' : (100 * value).toFixed(1) + ' %'
+const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
+  : value >= 1e-5 ? Number((100 * value).toPrecision(2)) : 0) + ' %'
 
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
@@ -26,7 +27,7 @@ export default function ({ data, parentElement, setStateValue }) {
     card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
   }
   card.colours = card.colours || bytes(data.colours)
-  legend.hidden = !data.key_grid
+  legend.hidden = !data.key_grid || data.kind === 'pick'
   legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255]
     .map(level => `rgb(${card.colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', '))
   if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
@@ -59,7 +60,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const place = card.place.get(id), queries = data.queries, group = Math.floor(place / queries)
     for (let j = 0; j < keys; j++) {
       const key = card.keyIds[group * keys + j]
-      if (key >= 0) row[key] += card.weights[place * keys + j] * data.step
+      if (key >= 0) row[key] += card.weights[place * keys + j] * data.step + (data.offset || 0)
     }
     return row
   }
@@ -91,17 +92,20 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const drawMap = (pen, row, x0, y0, x1, y1) => {
     const [rows, columns] = data.key_grid, first = data.key_special.length
+    const low = data.low || 0
     let top = data.top
     if (!top) for (let i = first; i < row.length; i++) top = Math.max(top, row[i])
     const map = new OffscreenCanvas(columns, rows), inside = map.getContext('2d')
     const picture = inside.createImageData(columns, rows)
     for (let i = 0; i < rows * columns; i++) {
-      const level = clamp(Math.round(255 * row[first + i] / (top || 1)), 0, 255)
+      const level = clamp(Math.round(255 * (row[first + i] - low) / (top - low || 1)), 0, 255)
       const alpha = 255 * (data.floor + (data.ceiling - data.floor) * level / 255)
       picture.data.set([card.colours[3 * level], card.colours[3 * level + 1], card.colours[3 * level + 2], alpha], 4 * i)
     }
     inside.putImageData(picture, 0, 0)
-    legend.lastElementChild.textContent = data.kind === 'features' ? 'strongest' : percent(top)
+    legend.firstElementChild.textContent = data.kind === 'similarity' ? low.toFixed(1) : '0'
+    legend.lastElementChild.textContent = data.kind === 'features' ? 'strongest'
+      : data.kind === 'similarity' ? top.toFixed(1) : percent(top)
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }
@@ -132,6 +136,15 @@ export default function ({ data, parentElement, setStateValue }) {
     const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
       : data.query_grid ? (i => `row ${Math.floor(i / data.query_grid[1]) + 1}, column ${i % data.query_grid[1] + 1}`)(query - data.query_special.length)
       : 'token ' + (query + 1)
+    if (data.kind === 'pick') { said.textContent = named; return }
+    if (data.kind === 'similarity') {
+      const others = [...row.keys()].filter(i => i >= data.key_special.length && i !== query)
+      const far = others.reduce((a, b) => row[b] < row[a] ? b : a), near = others.reduce((a, b) => row[b] > row[a] ? b : a)
+      const place = i => (at => `row ${Math.floor(at / data.key_grid[1]) + 1}, column ${at % data.key_grid[1] + 1}`)(i - data.key_special.length)
+      const special = data.key_special.map((name, i) => ` · [${name}] ${row[i].toFixed(2)}`).join('')
+      said.textContent = `${named} · most alike: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`
+      return
+    }
     const parts = data.key_special.map((name, i) => `${percent(row[i])} on [${name}]`)
     const lost = 1 - row.reduce((sum, value) => sum + value, 0)
     if (lost > 0.002) parts.push(`${percent(lost)} on padding`)

@@ -11,9 +11,10 @@ _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 @cache
 def bundled() -> list[str]:
-    """The shipped models, the plain ViT first."""
+    """The shipped models: the plain ViT first, networks without attention last."""
     names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
-    return [f"bundled:{name}" for name in sorted(names, key=lambda name: (not name.endswith("vit"), name))]
+    names.sort(key=lambda name: (name.endswith("cnn"), not name.endswith("vit")))
+    return [f"bundled:{name}" for name in names]
 
 
 @cache

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.attention_map import Query
-    from vizkit.trace import Attention, Features, Trace
+    from vizkit.trace import Attention, Features, Tokens, Trace
 
 HERE = Path(__file__).parent
 MAX_MATRIX = 2_500_000  # weights of one layer sent to the browser for hovering; above, only the chosen row
@@ -93,6 +93,52 @@ def stage_for_browser(features: "Features") -> dict[str, Any]:
         "query_special": (),
         "key_special": (),
         "top": 0,
+    }
+
+
+def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> dict[str, Any]:
+    """Cosine of every token's vector (token, channel) with every other's, −1 to 1, as a card reads it."""
+    from vizkit.analysis.positions import similarity
+    from vizkit.geometry import id_at
+
+    cosine = similarity(table).numpy()
+    query_ids = np.arange(len(cosine), dtype="<i4")[None]
+    if cosine.size > MAX_MATRIX:
+        wanted = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+        cosine, query_ids = cosine[wanted][None], np.array([[wanted]], "<i4")
+    return {
+        "kind": "similarity",
+        "weights": text64(((cosine.clip(-1, 1) + 1) / 2 * 65535).round().astype("<u2")),
+        "step": 2 / 65535,
+        "offset": -1.0,
+        "low": -1.0,
+        "top": 1.0,
+        "queries": len(cosine),
+        "keys": cosine.shape[1],
+        "query_ids": text64(query_ids),
+        "key_ids": text64(np.arange(cosine.shape[1], dtype="<i4")[None]),
+        "query_grid": tokens.grid,
+        "key_grid": tokens.grid,
+        "query_special": tokens.special,
+        "key_special": tokens.special,
+    }
+
+
+def grid_for_browser(tokens: "Tokens") -> dict[str, Any]:
+    """Nothing but the grid: a card to pick a patch in."""
+    ids = np.arange(len(tokens), dtype="<i4")
+    return {
+        "kind": "pick",
+        "weights": text64(np.zeros(len(tokens), "<u2")),
+        "step": 0.0,
+        "queries": len(tokens),
+        "keys": 1,
+        "query_ids": text64(ids),
+        "key_ids": text64(np.zeros(1, "<i4")),
+        "query_grid": tokens.grid,
+        "key_grid": tokens.grid,
+        "query_special": tokens.special,
+        "key_special": tokens.special,
     }
 
 

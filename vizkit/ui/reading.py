@@ -1,6 +1,7 @@
 """Words beside the pictures: what is shown, how true it is, how to read it, and what it does not show."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -32,13 +33,13 @@ def proof(trace: "Trace") -> None:
     check = trace.check
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
     if not check.layers_expected:
-        st.badge(f"True to the model: {logits}", icon=":material/verified:", color="green")
+        st.caption(
+            f":green[:material/verified: {logits}]", help="The prediction is the same with and without recording."
+        )
         return
     text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers_found} of {check.layers_expected} layers"
-    st.badge(
-        text,
-        icon=":material/verified:" if check.passed else ":material/error:",
-        color="green" if check.passed else "red",
+    st.caption(
+        f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]",
         help="The proof that this picture is what the model computed: every row of attention sums to one, the "
         "prediction is the same with and without recording, and every attention layer of the model was recorded. "
         "The numbers are the largest differences found.",
@@ -76,3 +77,22 @@ it mixes, and everything after, are not in the picture (Jain & Wallace 2019).
 *Source: Vaswani et al. 2017, eq. 1; Dosovitskiy et al. 2020; windows: Liu et al. 2021.*
 """
         )
+
+
+def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
+    """The reading help of a view: two sentences, the formula, what it does not show, the source."""
+    with st.expander("How to read this", icon=":material/menu_book:"):
+        st.markdown(words)
+        if formula:
+            st.latex(formula)
+        st.markdown(f"**What it does not show:** {not_shown}  \n*Source: {source}.*")
+
+
+def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
+    """Draw a view, or say in its place why it has no meaning for this model."""
+    from vizkit.trace import NotApplicable
+
+    try:
+        draw(*given)
+    except NotApplicable as sentence:
+        st.info(str(sentence), icon=":material/block:")

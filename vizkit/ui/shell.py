@@ -9,21 +9,30 @@ from streamlit.navigation.page import StreamlitPage
 
 PAGES = {  # section → (file stem and address, title, icon, one line of help)
     "": [("explore", "Explore", ":material/visibility:", "Click a patch: where does every layer and head look?")],
+    "Anatomy": [
+        ("patches", "Patches", ":material/grid_on:", "The image as the sequence that a transformer reads."),
+        ("positions", "Positions", ":material/pin_drop:", "How a transformer knows where a patch is."),
+    ],
 }
 FIRST = "explore"
 
 
 def navigation() -> StreamlitPage:
-    """Register the pages; the file stem is the address, otherwise a first visit by link meets a wrong dialog."""
-    return st.navigation(
-        {
-            section: [
-                st.Page(f"pages/{stem}.py", title=title, icon=icon, url_path=stem, default=stem == FIRST)
-                for stem, title, icon, _ in pages
-            ]
-            for section, pages in PAGES.items()
-        }
-    )
+    """Register the pages; the file stem is the address, otherwise a first visit by link meets a wrong dialog.
+
+    Streamlit serves the default page at "/" only and calls its own address unknown, so the first page is there twice.
+    """
+    listed = {
+        section: [page_of(stem, title, icon) for stem, title, icon, _ in pages] for section, pages in PAGES.items()
+    }
+    title, icon = next((title, icon) for pages in PAGES.values() for stem, title, icon, _ in pages if stem == FIRST)
+    listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, icon=icon, url_path=FIRST, visibility="hidden"))
+    return st.navigation(listed)
+
+
+def page_of(stem: str, title: str, icon: str) -> StreamlitPage:
+    first = stem == FIRST
+    return st.Page(f"pages/{stem}.py", title=title, icon=icon, url_path="start" if first else stem, default=first)
 
 
 def help_of(title: str) -> str:

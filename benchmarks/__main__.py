@@ -1,0 +1,26 @@
+"""Print the tables; `python -m benchmarks [recording] [memory] [pages]`, all of them by default."""
+
+import platform
+import sys
+
+PARTS = ("recording", "memory", "pages")
+
+
+def machine() -> str:
+    import torch
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+    return f"{device} · torch {torch.__version__} · Python {platform.python_version()}"
+
+
+def main() -> None:
+    parts = sys.argv[1:] or list(PARTS)
+    if unknown := set(parts) - set(PARTS):
+        sys.exit(f"There is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(PARTS)}.")
+    print(machine())
+    for part in parts:
+        __import__(f"benchmarks.{part}", fromlist=["run"]).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""How long a visitor waits: start → first picture, slider → picture, click → picture, in Chromium."""
+
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from tests.browser.conftest import FLAGS, serving
+
+# Resolves with the milliseconds from the event until the canvas shows other pixels.
+UNTIL_CHANGED = """selector => new Promise(resolve => {
+  const canvas = document.querySelector(selector), before = canvas.toDataURL()
+  const start = performance.now()
+  const look = () => document.querySelector(selector).toDataURL() !== before
+    ? resolve(performance.now() - start) : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+})"""
+CANVAS = "[class*='st-key-card'] canvas"
+
+
+def run() -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        executable = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            with serving(Path(folder)) as address:
+                page.goto(address)
+                page.locator(CANVAS).first.wait_for(timeout=120_000)
+                page.wait_for_function(f"document.querySelector({CANVAS!r}).width > 300")
+                first = time.perf_counter() - start
+                page.wait_for_timeout(3000)
+                print(f"\nstart → first picture   {first:6.1f} s   (fresh server, bundled models)")
+                report("slider → picture", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
+                report("click → picture", [click(page, n) for n in range(7)])
+                for model in ("vit_base_patch16_224", "swin_tiny_patch4_window7_224"):
+                    page.goto(f"{address}/?models=random:{model}&image=china")
+                    page.locator(CANVAS).first.wait_for(timeout=120_000)
+                    page.wait_for_timeout(3000)
+                    report(f"slider → picture, {model}", [slider(page, "ArrowLeft") for _ in range(7)])
+                    report(f"click → picture, {model}", [click(page, n) for n in range(7)])
+        browser.close()
+
+
+def report(name: str, times_ms: list[float]) -> None:
+    print(f"{name:55} {statistics.median(times_ms):6.0f} ms median, {max(times_ms):.0f} ms at most", flush=True)
+
+
+def slider(page, key: str) -> float:
+    page.locator(".st-key-layer input").focus()
+    waiting = page.evaluate_handle(f"() => ({{ done: ({UNTIL_CHANGED})({CANVAS!r}) }})")
+    page.keyboard.press(key)
+    elapsed = page.evaluate("handle => handle.done", waiting)
+    page.wait_for_timeout(500)
+    return elapsed
+
+
+def click(page, n: int) -> float:
+    canvas = page.locator(CANVAS).first
+    box = canvas.bounding_box()
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(100)
+    waiting = page.evaluate_handle(f"() => ({{ done: ({UNTIL_CHANGED})({CANVAS!r}) }})")
+    page.mouse.click(box["x"] + (0.1 + 0.11 * n) * box["width"], box["y"] + (0.9 - 0.1 * n) * box["height"])
+    elapsed = page.evaluate("handle => handle.done", waiting)
+    page.wait_for_timeout(500)
+    return elapsed

@@ -1,0 +1,14 @@
+"""How a transformer knows where a patch is."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+import streamlit as st  # noqa: E402
+
+from vizkit.ui import inputs, positions  # noqa: E402
+
+if inputs.sources():
+    positions.view(inputs.picture(), inputs.sources())
+else:
+    st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

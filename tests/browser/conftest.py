@@ -1,0 +1,98 @@
+"""A real server on a free port and a real Chromium. `VIZKIT_REQUIRE_BROWSER=1` makes a missing browser a failure."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The app's address. Ends the server, and fails when it logged a traceback."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none"]
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            wait_for(f"http://127.0.0.1:{port}/_stcore/health", server, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(20)
+    assert "Traceback" not in log.read_text(), log.read_text()[-4000:]
+
+
+def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
+    for _ in range(400):
+        if server.poll() is not None:
+            pytest.fail(log.read_text())
+        try:
+            with urllib.request.urlopen(address, timeout=1) as answer:
+                if answer.read() == b"ok":
+                    return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("the server did not start within 40 s")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or os.environ.get("CHROMIUM")
+    if not executable:
+        if os.environ.get("VIZKIT_REQUIRE_BROWSER"):
+            pytest.fail("Chromium is not installed.")
+        pytest.skip("Chromium is not installed.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A desktop window that fails its test when the page raises an error."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    tab, errors = context.new_page(), []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    yield tab
+    context.close()
+    assert not errors, errors

@@ -1,0 +1,148 @@
+"""Journeys of a visitor on the Explore page, in a real browser."""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import serving
+
+CARD = "[class*='st-key-card']"
+MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
+
+
+def ready(page: Page) -> None:
+    """The script has ended and the cards are drawn."""
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{CARD} canvas").first).to_be_visible(timeout=60_000)
+    page.wait_for_timeout(300)
+
+
+def said(page: Page, card: int = 0) -> str:
+    return page.locator(f"{CARD} output").nth(card).inner_text()
+
+
+def pixels(page: Page, card: int = 0) -> bytes:
+    return page.locator(f"{CARD} canvas").nth(card).evaluate("canvas => canvas.toDataURL()")
+
+
+def click_at(page: Page, x: float, y: float, card: int = 0) -> None:
+    canvas = page.locator(f"{CARD} canvas").nth(card)
+    box = canvas.bounding_box()
+    canvas.click(position={"x": x * box["width"], "y": y * box["height"]})
+
+
+def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
+    page.goto(f"{server}/?{MODELS}&image=digit+3")
+    ready(page)
+    before = pixels(page, 0), pixels(page, 1)
+    click_at(page, 0.3, 0.8)
+    expect(page.locator(f"{CARD} output").nth(0)).to_contain_text("row 7, column 3 looks")  # 8 × 8 places
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(re.compile(r"row \d+, column \d+ looks"))
+    assert pixels(page, 0) != before[0]
+    assert pixels(page, 1) != before[1]
+    expect(page).to_have_url(re.compile(r"at=0\.(29|30)\d*(,|%2C)0\.(79|80)"))
+
+
+def test_hovering_previews_and_leaving_restores(page: Page, server: str):
+    page.goto(f"{server}/?{MODELS}&image=digit+3")
+    ready(page)
+    kept = said(page)
+    page.locator(f"{CARD} canvas").first.hover(position={"x": 8, "y": 8})
+    expect(page.locator(f"{CARD} output").first).to_contain_text("row 1, column 1 looks")
+    page.mouse.move(5, 5)
+    expect(page.locator(f"{CARD} output").first).to_have_text(kept)
+
+
+def test_arrow_keys_move_the_query(page: Page, server: str):
+    page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
+    ready(page)
+    assert said(page).startswith("row 1, column 1")
+    page.locator(f"{CARD} canvas").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(f"{CARD} output").first).to_contain_text("row 2, column 2 looks")
+
+
+def test_a_link_reopens_the_view(page: Page, server: str):
+    page.goto(f"{server}/?{MODELS}&image=digit+7")
+    ready(page)
+    click_at(page, 0.6, 0.4)
+    page.locator(".st-key-mosaic_bundled-digits_vit canvas").click(position={"x": 60, "y": 40})
+    expect(page).to_have_url(re.compile(r"layer=1.*head=1|head=1.*layer=1"))
+    ready(page)
+    address, words = page.url, said(page)
+    other = page.context.browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+    other.goto(address)
+    ready(other)
+    assert said(other) == words
+    assert "head 1 of 4" in other.locator("[data-testid='stMain']").inner_text()
+    other.context.close()
+
+
+def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, tmp_path: Path):
+    photo = tmp_path / "Foto café *1*.jpg"
+    gradient = np.linspace(0, 255, 300 * 200).reshape(200, 300).astype(np.uint8)
+    Image.fromarray(np.stack([gradient] * 3, -1)).save(photo)
+    page.goto(f"{server}/?{MODELS}")
+    ready(page)
+    page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
+    expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
+    ready(page)
+    expect(page.locator(f"{CARD} ol").first.locator("li")).to_have_count(5)
+
+
+def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_path: Path):
+    files = {"text.png": b"hello", "cut.jpg": b"\xff\xd8\xff\xe0" + b"\0" * 40, "empty.png": b"", "page.gif": b"<html>"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    page.goto(f"{server}/?{MODELS}")
+    ready(page)
+    page.locator(".st-key-uploads input[type=file]").set_input_files([tmp_path / name for name in files])
+    expect(page.get_by_test_id("stAlert")).to_have_count(len(files))
+    assert "Traceback" not in page.locator("body").inner_text()
+    expect(page.locator(f"{CARD} canvas").first).to_be_visible()  # the page stays
+
+
+def test_pictures_and_numbers_are_saved(page: Page, server: str):
+    page.goto(f"{server}/?{MODELS}&image=flower")
+    ready(page)
+    page.get_by_role("button", name="Save", exact=False).first.click()
+    saved = {}
+    for label in ("Picture (PNG)", "Drawing (SVG)", "Numbers of all layers (NPZ)"):
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name=label).first.click()
+        saved[label] = Path(waiting.value.path()).read_bytes()
+    assert Image.open(io.BytesIO(saved["Picture (PNG)"])).size == (640, 427)
+    assert saved["Drawing (SVG)"].startswith(b"<svg")
+    assert zipfile.ZipFile(io.BytesIO(saved["Numbers of all layers (NPZ)"])).testzip() is None
+
+
+def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
+    """Streamlit finds pages/ by itself until app.py has run once; the guard must send the first visitor through it."""
+    with serving(tmp_path) as address:
+        page.goto(f"{address}/explore?models=bundled:digits_cnn&image=flower")
+        ready(page)
+        expect(page.get_by_role("heading", name="Explore")).to_be_visible()
+        expect(page.locator(".st-key-uploads")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert "strength of features" in page.locator("[data-testid='stMain']").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_everything_without_scrolling_sideways(chromium, server: str, scheme: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{server}/?{MODELS}&image=flower")
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    widths = page.locator("canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(widths) <= 390
+    unlabelled = page.locator("canvas:not([aria-label])")
+    assert unlabelled.count() == 0
+    context.close()

@@ -1,0 +1,328 @@
+"""The contract: one model of every timm module that has attention, with random weights.
+
+Its rows sum to one, its logits stay what they are, every layer is found, every query stands in one place, nothing is
+left behind, and every place that a trace claims is proven by a probe.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+from torch import Tensor
+
+import vizkit
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.loaded import Loaded, described
+from vizkit.trace import PADDING, Attention, Tokens, Trace, row_sum_error
+
+OBLONG = {"img_size": (64, 96), "depth": 2}
+SMALL = {"embed_dim": 96, "num_heads": 3}
+WIDE = {"img_size": (128, 192)}
+
+# timm's module: a small model of it, its input, what makes it smaller still.
+ZOO: dict[str, tuple[str, tuple[int, int], dict]] = {
+    "beit": ("beit_base_patch16_224", (64, 96), OBLONG | SMALL),
+    "byoanet": ("eca_halonext26ts", (256, 256), {}),
+    "byobnet": ("gcresnext26ts", (96, 160), {}),
+    "cait": ("cait_xxs24_224", (64, 96), OBLONG),
+    "coat": ("coat_lite_tiny", (64, 96), {"img_size": (64, 96)}),
+    "convit": ("convit_tiny", (96, 96), {"depth": 3, "local_up_to_layer": 2, "img_size": 96}),
+    "cpubone": ("cpubone_nano", (128, 192), {}),
+    "crossvit": ("crossvit_tiny_240", (240, 240), {"depth": ((1, 1, 0),)}),
+    "csatv2": ("csatv2", (256, 384), {}),
+    "davit": ("davit_tiny", (96, 160), {"depths": (1, 1, 1, 1)}),
+    "deepseek_vit": ("deepseek_vit_412m", (84, 112), {"depth": 2, "img_size": (84, 112)}),
+    "deit": ("deit_tiny_distilled_patch16_224", (64, 96), OBLONG),
+    "edgenext": ("edgenext_xx_small", (96, 160), {}),
+    "efficientformer": ("efficientformer_l1", (224, 224), {}),
+    "efficientformer_v2": ("efficientformerv2_s0", (128, 192), WIDE),
+    "efficientvim": ("efficientvim_m1", (128, 192), {}),
+    "efficientvit_msra": ("efficientvit_m0", (224, 224), {}),
+    "eva": ("eva02_tiny_patch14_224", (84, 56), {"depth": 2, "img_size": (84, 56)}),
+    "fastvit": ("fastvit_sa12", (128, 192), {}),
+    "gcvit": ("gcvit_xxtiny", (224, 224), {}),
+    "gemma4_vit": ("gemma4_vit_167m", (96, 144), {"depth": 2, "img_size": (96, 144)}),
+    "hiera": ("hiera_tiny_224", (64, 96), {"stages": (1, 2, 2, 2), "img_size": (64, 96)}),
+    "hieradet_sam2": ("hieradet_small", (128, 192), {"stages": (1, 2, 2, 2), "global_att_blocks": (4,)}),
+    "iformer": ("iformer_t", (128, 192), {}),
+    "levit": ("levit_128s", (128, 192), WIDE),
+    "lowformer": ("lowformer_b0", (128, 192), {}),
+    "maxxvit": ("maxvit_pico_rw_256", (128, 192), WIDE | {"depths": (1, 1, 1, 1)}),
+    "metaformer": ("caformer_s18", (128, 192), {}),
+    "mobilenetv3": ("mobilenetv4_hybrid_medium", (128, 192), {}),
+    "mobilenetv5": ("mobilenetv5_base", (96, 160), {}),
+    "mobilevit": ("mobilevit_xxs", (128, 192), {}),
+    "mvitv2": ("mvitv2_tiny", (128, 192), WIDE),
+    "naflexvit": ("naflexvit_base_patch16_parfac_gap", (64, 96), {"depth": 2} | SMALL),
+    "nest": ("nest_tiny", (128, 128), {"img_size": 128}),
+    "nextvit": ("nextvit_small", (128, 192), {}),
+    "pit": ("pit_ti_224", (96, 128), {"img_size": (96, 128)}),
+    "pvt_v2": ("pvt_v2_b0", (128, 192), {}),
+    "qwen3_vit": ("qwen3_vit_88m", (64, 96), OBLONG),
+    "shvit": ("shvit_s1", (128, 192), {}),
+    "swin_transformer": ("swin_tiny_patch4_window7_224", (64, 96), {"img_size": (64, 96), "depths": (2, 2, 2, 2)}),
+    "swin_transformer_v2": ("swinv2_tiny_window8_256", (64, 96), {"img_size": (64, 96), "depths": (2, 2, 2, 2)}),
+    "swin_transformer_v2_cr": ("swinv2_cr_tiny_224", (128, 192), WIDE | {"depths": (2, 2, 2, 2)}),
+    "tiny_vit": ("tiny_vit_5m_224", (128, 192), {}),
+    "tnt": ("tnt_s_patch16_224", (64, 96), OBLONG),
+    "twins": ("twins_svt_small", (96, 160), {"depths": (2, 2, 2, 2)}),
+    "visformer": ("visformer_tiny", (128, 192), WIDE),
+    "vision_transformer": ("vit_dwee_patch16_reg1_gap_256", (64, 96), OBLONG),
+    "vision_transformer_hybrid": ("vit_tiny_r_s16_p8_224", (128, 192), WIDE | {"depth": 2}),
+    "vision_transformer_relpos": ("vit_relpos_small_patch16_224", (64, 96), OBLONG),
+    "vision_transformer_sam": (
+        "samvit_base_patch16_224",
+        (96, 128),
+        SMALL | {"depth": 3, "img_size": (96, 128), "window_size": 4, "global_attn_indexes": (2,)},
+    ),
+    "vitamin": ("vitamin_small_224", (64, 96), {"img_size": (64, 96)}),
+    "volo": ("volo_d1_224", (128, 192), WIDE),
+    "xcit": ("xcit_nano_12_p8_224", (64, 96), OBLONG),
+}
+
+# Modules whose source speaks of attention, but means something else: no model of theirs weighs tokens by a softmax.
+CHANNELS = "its attn_layer is squeeze-and-excitation and the like: it weighs channels"
+NOT_ATTENTION = {
+    **dict.fromkeys(("cspnet", "cspnext", "nfnet", "res2net", "resnet", "vovnet"), CHANNELS),
+    **dict.fromkeys(
+        ("resnest", "sknet"), "a softmax over branches: it chooses, channel by channel, between convolutions"
+    ),
+}
+
+# What has no place in the image, of the layers of each module above, and why; every other token set has a grid.
+WITHOUT_PLACES = {
+    "davit": "every other block attends between channels",
+    "edgenext": "channels",
+    "xcit": "channels, then a class token that looks at patches",
+    "volo": "outlook windows overlap and are summed",
+    "hieradet_sam2": "a padded window fits two grids of this small input",
+}
+
+
+@cache
+def loaded_of(module: str) -> Loaded:
+    name, size_hw, options = ZOO[module]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
+    calibrate(model, size_hw)
+    return described(name, model, None, source="test")
+
+
+def pixels_of(module: str) -> Tensor:
+    return torch.randn(1, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(1))
+
+
+def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
+    """Batch norms learn the scale of random weights from four images; else signals fade to nothing in deep models."""
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
+    for norm in norms:
+        norm.momentum = None  # the plain average
+        norm.train()
+    if norms:
+        model(torch.randn(4, 3, *size_hw, generator=torch.Generator().manual_seed(3)))
+    model.eval()
+
+
+def trace_of(loaded: Loaded, pixels: Tensor) -> Trace:
+    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+
+
+@cache
+def first_trace(module: str) -> Trace:
+    return trace_of(loaded_of(module), pixels_of(module))
+
+
+@pytest.mark.parametrize("module", ZOO)
+def test_contract(module):
+    loaded, trace = loaded_of(module), first_trace(module)
+    assert trace.attention
+    assert trace.check.passed
+    assert trace.check.layers_found == trace.check.layers_expected
+    assert row_sum_error(trace.attention) <= 1e-4
+    with torch.no_grad():
+        plain = loaded.model(pixels_of(module))
+    plain = plain[0] if isinstance(plain, Tensor) else torch.stack(plain).mean(0)[0]
+    assert float((trace.logits - plain).abs().max()) <= 1e-4 * max(1, float(plain.abs().max()))
+    for layer in trace.attention:
+        assert layer.query_ids[layer.query_ids != PADDING].sort().values.tolist() == [*range(len(layer.query))]
+        assert set(layer.key_ids.flatten().tolist()) - {PADDING} == set(range(len(layer.key)))
+    tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    assert not any(getattr(part, table) for part in loaded.model.modules() for table in tables)
+    names = [layer.name for layer in trace.attention]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("module", ZOO)
+def test_only_known_layers_have_no_place(module):
+    trace = first_trace(module)
+    without = [a.name for a in trace.attention if a.query.grid is None and a.key.grid is None]
+    assert bool(without) == (module in WITHOUT_PLACES), without
+    assert any("no known places" in note for note in trace.notes) == bool(without)
+
+
+# The probe ----------------------------------------------------------------------------------------------------------
+
+
+def changes(before: Attention, after: Attention) -> tuple[Tensor, Tensor]:
+    """How much the own vector of every query and every key changed, by id.
+
+    log w′ − log w of a row is Δscore − Δ log Z; the second is one number for the row: its median, as long as few keys
+    change. What is left is Δscore: at few keys in the row of a query that stayed, at most keys in one that changed.
+    """
+    real = (before.key_ids != PADDING)[:, None, None] & (before.weights > 1e-30) & (after.weights > 1e-30)
+    logs = [torch.where(real, a.weights, torch.nan).double().log() for a in (before, after)]
+    left = logs[1] - logs[0]  # group head query key
+    left = (left - left.nanmedian(-1, keepdim=True).values).abs()
+    moved_query = left.nanmedian(-1).values.nanmean(1).nan_to_num(0)  # group query
+    moved_key = left.nan_to_num(0).mean((1, 2))  # group key
+    return by_id(moved_query, before.query_ids, before.query), by_id(moved_key, before.key_ids, before.key)
+
+
+def by_id(values: Tensor, ids: Tensor, tokens: Tokens) -> Tensor:
+    out = torch.zeros(len(tokens) + 1, dtype=torch.float64)
+    return out.index_add_(0, (ids % len(out)).flatten(), values.flatten())[:-1]
+
+
+def centre(change: Tensor, tokens: Tokens) -> tuple[float, float] | None:
+    """(row, column) around which the change lies, in cells; the fourth power looks at its peak."""
+    first, (rows, columns) = len(tokens.special), tokens.grid
+    peak = change[first : first + rows * columns].view(rows, columns)
+    if peak.max() <= 0:
+        return None
+    peak = (peak / peak.max()) ** 4
+    row, column = torch.arange(rows) + 0.5, torch.arange(columns) + 0.5
+    return float((peak.sum(1) * row).sum() / peak.sum()), float((peak.sum(0) * column).sum() / peak.sum())
+
+
+def noise_in(pixels: Tensor, grid: tuple[int, int], cell: tuple[int, int]) -> Tensor:
+    out = pixels.clone()
+    (top, bottom), (left, right) = (
+        (round(i * size / n), round((i + 1) * size / n))
+        for i, size, n in zip(cell, pixels.shape[-2:], grid, strict=True)
+    )
+    area = out[..., top:bottom, left:right]
+    area.copy_(torch.randn(area.shape, generator=torch.Generator().manual_seed(2)))
+    return out
+
+
+def misplaced(loaded: Loaded, pixels: Tensor, before: Trace) -> Iterable[tuple[str, str, str]]:
+    """Noise in one cell of each grid: token sets whose change lies elsewhere, and those that never changed."""
+    claimed = {t.grid for a in before.attention if a.learned for t in (a.query, a.key) if t.grid}
+    for i, grid in enumerate(sorted(claimed)):
+        down, right = ((0.8, 0.2), (0.3, 0.7), (0.2, 0.4))[i % 3]
+        cell = (int(down * grid[0]), int(right * grid[1]))
+        after = trace_of(loaded, noise_in(pixels, grid, cell))
+        for old, new in zip(before.attention, after.attention, strict=True):
+            if not old.learned:
+                continue
+            for kind, tokens, change in zip(("query", "key"), (old.query, old.key), changes(old, new), strict=True):
+                if tokens.grid != grid or (kind == "query" and old.weights.shape[-1] < 3):
+                    continue
+                found = centre(change, tokens)
+                far = found is None or max(abs(found[0] - cell[0] - 0.5), abs(found[1] - cell[1] - 0.5)) > REACH
+                if far:
+                    yield old.name, kind, f"grid {grid}: noise in {cell}, change around {found}"
+
+
+REACH = 1.5  # cells
+BY_DESIGN = {
+    "convit": ("attn · 2", "the second map is one of positions and does not depend on the image"),
+    "gcvit": ("blocks.1.attn query", "the queries of every second block are pooled from the whole image"),
+}
+
+
+@pytest.mark.parametrize("module", sorted(ZOO.keys() - {"edgenext"}))
+def test_every_place_is_where_the_probe_finds_it(module):
+    loaded, pixels = loaded_of(module), pixels_of(module).double()
+    loaded.model.double()
+    try:
+        wrong = list(misplaced(loaded, pixels, trace_of(loaded, pixels)))
+    finally:
+        loaded.model.float()
+    exempt = BY_DESIGN.get(module, ("nothing",))[0]
+    assert not [one for one in wrong if exempt not in f"{one[0]} {one[1]}"]
+
+
+@pytest.mark.parametrize("wrong", ["transposed", "rolled"])
+def test_the_probe_refutes_wrong_places(wrong):
+    """The probe can fail: the same weights with other ids are found out."""
+    loaded, pixels = loaded_of("vision_transformer_relpos"), pixels_of("vision_transformer_relpos")
+    ids = torch.arange(24).view(4, 6)
+    ids = ids.view(6, 4).T.flatten() if wrong == "transposed" else ids.roll((2, 2), (0, 1)).flatten()
+    cell, tokens = (3, 1), Tokens("patches", (), (4, 6))
+    before, after = (trace_of(loaded, x).attention[0] for x in (pixels, noise_in(pixels, (4, 6), cell)))
+    _, change = changes(before, after)
+    right, moved = centre(change, tokens), centre(change[ids], tokens)
+    assert max(abs(right[0] - 3.5), abs(right[1] - 1.5)) < 0.1
+    assert max(abs(moved[0] - 3.5), abs(moved[1] - 1.5)) > REACH
+
+
+# Nothing new in timm goes unnoticed ---------------------------------------------------------------------------------
+
+SPEAKS_OF_ATTENTION = re.compile(
+    r"softmax|scaled_dot_product|attention\w*\(|attn_layer|create_attn|mqa_|EvaBlock|vision_transformer import"
+)
+
+
+def test_every_module_of_timm_that_speaks_of_attention_is_accounted_for():
+    """Read from the sources, which takes no time; a new module of timm fails here until it is in one of the tables."""
+    folder = Path(timm.__file__).parent / "models"
+    speaks = {m for m in timm.list_modules() if SPEAKS_OF_ATTENTION.search((folder / f"{m}.py").read_text())}
+    assert speaks - NOT_ATTENTION.keys() == set(ZOO)
+    assert not NOT_ATTENTION.keys() & ZOO.keys()
+
+
+# Convolutional networks ---------------------------------------------------------------------------------------------
+
+
+def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        loaded = vizkit.load("test_resnet", pretrained=False, device="cpu")
+    pixels = torch.randn(1, 3, 64, 160)
+    trace = trace_of(loaded, pixels)
+    assert family_of(loaded.model) == "cnn"
+    assert not trace.attention
+    assert trace.check.passed
+    grids = [features.tokens.grid for features in trace.features]
+    strides = [features.tokens.stride for features in trace.features]
+    assert grids == [(64 // int(s), 160 // int(s)) for s in strides]
+    assert strides == [info["reduction"] for info in loaded.model.feature_info]
+    with torch.no_grad():
+        maps = loaded.model.forward_intermediates(pixels, intermediates_only=True)
+    for features, expected in zip(trace.features, maps, strict=True):
+        rows, columns = features.tokens.grid
+        assert torch.equal(features.values[columns + 2], expected[0, :, 1, 2])
+        assert features.values.shape == (rows * columns, expected.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("skresnet18", None),
+        ("resnest14d", None),
+        ("gcresnet33ts", "GlobalContext"),
+        ("resnet50_clip", "AttentionPool2d"),
+    ],
+)
+def test_cnns_with_something_like_attention(name, kind):
+    """Selective kernels and split attention weigh channels, not places; global context and attention pooling do."""
+    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    size_hw = loaded.preprocessing.size_hw if "clip" in name else (64, 96)
+    trace = trace_of(loaded, torch.randn(1, 3, *size_hw))
+    assert len(trace.attention) == sum(type(module).__name__ == kind for module in loaded.model.modules())
+    assert trace.check.passed
+    assert all(layer.key.grid is not None for layer in trace.attention)
+
+
+def test_trace_of_an_image_goes_through_the_models_own_preprocessing():
+    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    trace = vizkit.trace(vizkit.load("test_vit", pretrained=False, device="cpu"), image)
+    assert trace.image_size == (160, 160)
+    assert trace.attention[0].query.grid == (10, 10)

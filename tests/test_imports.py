@@ -1,0 +1,162 @@
+"""The rules of ARCHITECTURE.md: who may import whom, what stays light, how long a file may be."""
+
+import ast
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+RANKS = {  # imports point down only; rooms of one rank never import one another
+    "vizkit.trace": 0,
+    "vizkit.geometry": 1,
+    "vizkit.image": 2,
+    "vizkit.models": 3,
+    "vizkit.analysis": 3,
+    "vizkit.figure": 3,
+    "vizkit.datasets": 3,
+    "vizkit.saving": 4,
+    "vizkit.training": 4,
+    "vizkit.__main__": 5,
+    "vizkit.ui": 5,
+    "pages": 6,
+    "app": 7,
+}
+ONLY_IN = {  # a package and the modules that may import it
+    "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
+    "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
+    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
+    "plotly": ("vizkit.figure*",),
+    "captum": ("vizkit.analysis.input_attribution",),
+    "streamlit": ("app", "pages*", "vizkit.ui*"),
+    "sklearn": ("vizkit.datasets*", "vizkit.training*"),
+}
+HEAVY = ("torch", "timm", "torchvision", "sklearn", "cv2", "captum")
+NAMES_THAT_SAY_NOTHING = {"utils", "helpers", "common", "core", "base", "misc"}
+LONGEST, ABSOLUTELY_LONGEST = 250, 300  # lines
+
+
+def files(root):
+    """Module name → file, of the library, the pages and the app."""
+    found = [*root.glob("vizkit/**/*.py"), *root.glob("pages/*.py"), *root.glob("app.py")]
+    return {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path for path in found}
+
+
+def imports(module, path):
+    """What a file imports anywhere, also inside functions, for types only, or by a literal name at run time."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*start, *([node.module] if node.module else [])])
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                yield node.args[0].value
+
+
+def room(module):
+    return next((name for name in RANKS if module == name or module.startswith(f"{name}.")), None)
+
+
+def violations(root):
+    """Every import that a rule forbids, as "importer → imported"."""
+    for module, path in files(root).items():
+        home = room(module)
+        for imported in imports(module, path):
+            target = room(imported)
+            upward = None not in (home, target) and home != target and RANKS[target] >= RANKS[home]
+            package = imported.split(".")[0]
+            stranger = package in ONLY_IN and not any(fnmatch(module, allowed) for allowed in ONLY_IN[package])
+            if upward or stranger:
+                yield f"{module} → {imported}"
+
+
+def test_imports_point_down():
+    assert sorted(set(violations(ROOT))) == []
+
+
+def test_every_module_has_a_room():
+    assert [module for module in files(ROOT) if room(module) is None and module != "vizkit"] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("vizkit/trace.py", "from vizkit.geometry import cell_of"),
+        ("vizkit/models/vit.py", "from vizkit.analysis.rollout import rollout"),
+        ("vizkit/models/vit.py", "def f():\n    import vizkit.analysis"),
+        ("vizkit/models/vit.py", "from .. import figure"),
+        ("vizkit/analysis/rollout.py", "from vizkit.models import load"),
+        ("vizkit/analysis/rollout.py", "from importlib import import_module\nimport_module('vizkit.figure')"),
+        ("vizkit/figure/overlay.py", "from vizkit import analysis"),
+        ("vizkit/geometry.py", "from vizkit.ui import shell"),
+        ("vizkit/training/loop.py", "if TYPE_CHECKING:\n    from vizkit.ui import shell"),
+        ("vizkit/ui/shell.py", "import pages.explore"),
+        ("vizkit/image.py", "import streamlit as st"),
+        ("vizkit/analysis/rollout.py", "import timm"),
+        ("vizkit/datasets/digits.py", "import cv2"),
+        ("vizkit/ui/explore.py", "from plotly import graph_objects"),
+        ("vizkit/analysis/rollout.py", "import captum.attr"),
+        ("pages/explore.py", "import torchvision"),
+    ],
+)
+def test_the_checker_can_fail(tmp_path, file, line):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("from vizkit.trace import Trace\n" if "trace.py" not in file else "")
+    assert not list(violations(tmp_path))
+    path.write_text(line)
+    assert list(violations(tmp_path))
+
+
+def heavy_after(statement):
+    code = f"import sys; {statement}; print([name for name in {HEAVY} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["vizkit", "vizkit.__main__", "vizkit.ui.shell", "vizkit.ui.names"])
+def test_import_is_light(module):
+    """The first page appears before torch is there."""
+    assert heavy_after(f"import {module}") == "[]"
+
+
+def test_lightness_test_can_fail():
+    assert heavy_after("import vizkit.trace") == "['torch']"
+
+
+def test_trace_is_the_function_though_a_file_is_called_so():
+    import vizkit
+    import vizkit.models
+    import vizkit.trace
+
+    assert vizkit.trace is vizkit.models.trace
+
+
+def test_files_are_short():
+    lines = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in files(ROOT).items()}
+    print("above the ceiling:", {module: count for module, count in lines.items() if count > LONGEST})
+    assert {module: count for module, count in lines.items() if count > ABSOLUTELY_LONGEST} == {}
+
+
+def test_names_say_something():
+    assert [module for module in files(ROOT) if NAMES_THAT_SAY_NOTHING & set(module.split("."))] == []
+
+
+def test_pages_start_with_the_guard():
+    """Streamlit may run a page without app.py; see `vizkit.ui.shell.ensure_shell`."""
+    for path in ROOT.glob("pages/*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        statements = [
+            node for node in body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        ]
+        guard = [ast.unparse(node) for node in statements[:2]]
+        assert guard == ["from vizkit.ui.shell import ensure_shell", "ensure_shell()"], path.name

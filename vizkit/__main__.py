@@ -1,0 +1,198 @@
+"""The command line: what the app does, without a browser.
+
+    python -m vizkit models "vit_tiny*"
+    python -m vizkit trace photo.jpg --model bundled:digits_vit -o photo.npz
+
+A command is a function that takes the parsed arguments and a line in `parser`. What goes wrong is one sentence on
+stderr and exit code 2. Torch and timm are imported inside the commands: `--help` answers at once.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from vizkit.image import Box
+    from vizkit.models import Loaded
+    from vizkit.trace import Check, Trace
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse prints its whole usage with an error; one sentence is enough."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
+
+
+def parser() -> Parser:
+    top = Parser(prog="python -m vizkit", description="See inside vision transformers, without a browser.")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("models", help="the models that ship with vizkit, and timm's by a pattern")
+    listing.add_argument("pattern", nargs="?", metavar="PATTERN", help='part of a timm name, or as in "vit_*_224.*"')
+    listing.set_defaults(run=models)
+
+    tracing = commands.add_parser("trace", help="run one image, record every layer's attention, save it as .npz")
+    tracing.add_argument("image", metavar="IMAGE", help="a picture file")
+    tracing.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.npz", help="what to write")
+    add_model_options(tracing)
+    tracing.add_argument("--layers", type=numbers, metavar="0,4-6", help="only these layers, counted from 0")
+    tracing.add_argument("--rows", type=numbers, metavar="0,17", help="only these query tokens, for large images")
+    tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
+    tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
+    tracing.set_defaults(run=trace)
+    return top
+
+
+def add_model_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--model",
+        required=True,
+        metavar="NAME",
+        help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a run folder or a checkpoint file",
+    )
+    command.add_argument("--architecture", metavar="TIMM_NAME", help="of a checkpoint file that does not name its own")
+    command.add_argument("--random-weights", action="store_true", help="the architecture without its training")
+    command.add_argument(
+        "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
+    )
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """ "0,4-6" as (0, 4, 5, 6)."""
+    if not re.fullmatch(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 0,4-6")
+    ends = [[int(end) for end in part.split("-")] for part in text.split(",")]
+    return tuple(sorted({number for part in ends for number in range(part[0], part[-1] + 1)}))
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+def models(arguments: argparse.Namespace) -> None:
+    folder = Path(__file__).parent / "bundled"  # vizkit.models knows too, but takes seconds to import
+    rows = [bundled_row(card) for card in sorted(folder.glob("*/card.md"))]
+    pattern = arguments.pattern
+    if pattern is None:
+        table(rows)
+        print("\nMore are in timm: give a part of a name, such as vit_tiny, deit or swin.")
+        return
+    pattern = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
+    rows = [row for row in rows if fnmatch(row[0], pattern)] + timm_rows(pattern)
+    if not rows:
+        raise ValueError(f"No model is called {arguments.pattern[:80]!r}.")
+    table(rows)
+
+
+def bundled_row(card: Path) -> tuple[str, ...]:
+    """Name, parameters and test result, as the card of a shipped model states them."""
+    text = card.read_text(encoding="utf-8")
+    found = (re.search(r"([\d,]+ parameters)", text), re.search(r"\| Test \| ([^|]*?) *\|", text))
+    return (f"bundled:{card.parent.name}", *(match[1] if match else "" for match in found))
+
+
+def timm_rows(pattern: str) -> list[tuple[str, ...]]:
+    from vizkit.models.catalogue import catalogue
+
+    return [(entry.name, entry.family, f"weights: {entry.weights}") for entry in catalogue(pattern)]
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+# ---- trace -----------------------------------------------------------------------------------------------------------
+def trace(arguments: argparse.Namespace) -> None:
+    output: Path = arguments.output
+    if output.is_dir() or not output.parent.is_dir():  # said before the work, not after it
+        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+
+    import vizkit
+    from vizkit.image import prepare
+    from vizkit.models import Keep
+    from vizkit.saving import save_npz
+
+    image = vizkit.open_image(arguments.image)
+    loaded = load(arguments)
+    keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
+    found = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
+    refuse_beyond("layer", arguments.layers, found.check.layers_found)
+    refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in found.attention), default=0))
+    try:
+        save_npz(found, output, facts(loaded, found, image.shape[:2], prepare(image, loaded.preprocessing)[1]))
+    except OSError as error:
+        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+    print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
+    for name, share in top(loaded, found):
+        print(f"{share:8.1%}  {name}" if loaded.classifies else f"{share:8.3f}  {name}")
+    print(proof(found.check))
+
+
+def refuse_beyond(kind: str, asked: tuple[int, ...] | None, count: int) -> None:
+    if asked and asked[-1] >= count:
+        raise ValueError(f"There is no {kind} {asked[-1]}: this model has {count}, counted from 0.")
+
+
+def load(arguments: argparse.Namespace) -> "Loaded":
+    import vizkit
+
+    return vizkit.load(
+        arguments.model,
+        pretrained=not arguments.random_weights,
+        device=arguments.device,
+        image_size=tuple(arguments.image_size) if arguments.image_size else None,
+        architecture=arguments.architecture,
+    )
+
+
+def facts(loaded: "Loaded", found: "Trace", picture_hw: tuple[int, int], box: "Box") -> dict[str, Any]:
+    """What the file says about the model and the picture, besides the trace itself."""
+    from vizkit.models import family_of
+
+    return {
+        "family": family_of(loaded.model),
+        "source": loaded.source,
+        "licence": loaded.licence,
+        "trained": loaded.trained,
+        "parameters": loaded.parameters,
+        "top": top(loaded, found),
+        "picture_hw": picture_hw,
+        "seen_box_xyxy": box,  # the part of the picture that the model saw
+    }
+
+
+def top(loaded: "Loaded", found: "Trace", count: int = 5) -> list[tuple[str, float]]:
+    """The most probable classes; of a model without classes, its strongest features."""
+    values = found.logits.softmax(0) if loaded.classifies else found.logits
+    best = values.topk(min(count, len(values)))
+    return [(loaded.label(i), v) for i, v in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
+
+
+def proof(check: "Check") -> str:
+    logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
+    return f"rows {check.row_sum_error:.0e} · {logits} · {check.layers_found} of {check.layers_expected} layers"
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    arguments = parser().parse_args(given)
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, OSError, MemoryError) as error:  # our own errors are ValueErrors, each one sentence
+        print(f"vizkit: {' '.join(str(error).split()) or 'the memory does not suffice.'}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""The image as the sequence of patches that a transformer reads."""
+
+import cv2
+import numpy as np
+from jaxtyping import UInt8
+
+PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
+
+
+def pulled_apart(
+    seen: UInt8[np.ndarray, "height width 3"],
+    grid: tuple[int, int],
+    chosen: int | None = None,
+    *,
+    side_px: int = 640,
+    numbers: bool | None = None,
+) -> UInt8[np.ndarray, "out_height out_width 3"]:
+    """The patches of `seen` (the model's input) with gaps between them, numbered from 1 in row-major order.
+
+    `side_px`: about the width of the picture. `chosen` (from 0) gets a frame. Numbers stand on the patches where they
+    are large enough to be read, unless `numbers` says otherwise.
+    """
+    rows, columns = grid
+    cell = max(6, side_px // columns)
+    gap = max(1, cell // 10)
+    size = cell - gap
+    large = cv2.resize(
+        seen,
+        (columns * size, rows * size),
+        interpolation=cv2.INTER_AREA if is_smaller(seen, columns * size) else cv2.INTER_NEAREST,
+    )
+    out = np.full((rows * cell + gap, columns * cell + gap, 3), PAPER, np.uint8)
+    for index in range(rows * columns):
+        r, c = divmod(index, columns)
+        y, x = gap + r * cell, gap + c * cell
+        out[y : y + size, x : x + size] = large[r * size : (r + 1) * size, c * size : (c + 1) * size]
+        if size >= 26 if numbers is None else numbers:
+            number(out, str(index + 1), x, y, size)
+        if index == chosen:
+            cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))
+    return out
+
+
+def is_smaller(seen: np.ndarray, width: int) -> bool:
+    return width < seen.shape[1]
+
+
+def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:
+    """White on a dark edge, readable on every patch."""
+    scale = size / 90
+    for colour, thickness in ((INK, 3), ((255, 255, 255), 1)):
+        cv2.putText(
+            out,
+            text,
+            (x + 2, y + int(22 * scale) + 4),
+            cv2.FONT_HERSHEY_SIMPLEX,
+            max(0.3, scale * 0.8),
+            colour,
+            thickness,
+            cv2.LINE_AA,
+        )
+
+
+def strip(values: np.ndarray, *, height: int = 28, width: int = 640) -> UInt8[np.ndarray, "out_height out_width 3"]:
+    """A vector as a row of coloured cells, blue below zero, red above, white at zero."""
+    limit = float(np.abs(values).max()) or 1.0
+    share = np.clip(values / limit, -1, 1)[np.arange(width) * len(values) // width]
+    red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
+    end = np.where(share[:, None] > 0, red, blue)
+    row = 255 + (end - 255) * np.abs(share)[:, None]
+    return np.repeat(row[None].round().astype(np.uint8), height, 0)
+
+
+def filter_tiles(
+    components: np.ndarray, *, across: int = 7, tile: int = 72
+) -> UInt8[np.ndarray, "out_height out_width 3"]:
+    """(component, 3, patch, patch) as colour tiles, each stretched around grey to its own largest size."""
+    gap = 4
+    down = -(-len(components) // across)
+    out = np.full((down * (tile + gap) - gap, across * (tile + gap) - gap, 3), PAPER, np.uint8)
+    for index, filter_ in enumerate(components):
+        image = filter_.transpose(1, 2, 0)
+        image = image if image.shape[2] == 3 else image.mean(2, keepdims=True).repeat(3, 2)
+        image = 0.5 + 0.5 * image / (np.abs(image).max() or 1.0)
+        pixels = cv2.resize((image * 255).round().astype(np.uint8), (tile, tile), interpolation=cv2.INTER_NEAREST)
+        r, c = divmod(index, across)
+        out[r * (tile + gap) : r * (tile + gap) + tile, c * (tile + gap) : c * (tile + gap) + tile] = pixels
+    return out

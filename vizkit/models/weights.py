@@ -1,0 +1,125 @@
+"""Attention weights from what a layer was given: the arithmetic behind `recording`, without any recording.
+
+Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1).
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vizkit.trace import TraceError
+
+HEAD_BY_HEAD = ("CascadedGroupAttention",)  # one call per head (EfficientViT, Liu et al. 2023)
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    rows: tuple[int, ...] | None = None,
+) -> Tensor:
+    """softmax(Q Kᵀ · scale + mask) as `scaled_dot_product_attention` defines it, in float32 at least, (…, query, key).
+
+    `rows` picks positions of the query axis. Dropout is left out: it is no part of the weights. A query that may look
+    nowhere gets zeros, as from the kernel.
+    """
+    queries, keys = query.shape[-2], key.shape[-2]
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    key = repeated(key, query, enable_gqa)
+    picked = slice(None) if rows is None else list(rows)
+    query = query[..., picked, :]
+    if attn_mask is not None and attn_mask.shape[-2] > 1:
+        attn_mask = attn_mask[..., picked, :]
+    with torch.autocast(query.device.type, enabled=False):
+        scores = (precise(query) * factor) @ precise(key).transpose(-2, -1)
+        if is_causal:
+            position = torch.arange(queries, device=query.device)[picked]
+            later = torch.arange(keys, device=query.device) > position[:, None]
+            scores = scores.masked_fill(later, float("-inf"))
+        if attn_mask is None:
+            return scores.softmax(-1)
+        boolean = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, float("-inf")) if boolean else scores + attn_mask
+        nowhere = (scores == float("-inf")).all(-1, keepdim=True)
+        return scores.softmax(-1).masked_fill(nowhere, 0.0)
+
+
+def mean_over_heads(query: Tensor, key: Tensor, value: Tensor, options: dict) -> tuple[Tensor, Tensor]:
+    """Mean weights (…, 1, query, key) and the layer's output, one head at a time: one head's matrix is held at most."""
+    options = dict(options)
+    gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
+    key, value = repeated(key, query, gqa), repeated(value, query, gqa)
+    total, outs = torch.zeros((), device=query.device), []
+    for head in range(heads):
+        one = slice(head, head + 1)
+        part = mask[..., one, :, :] if mask is not None and mask.dim() >= 3 and mask.shape[-3] > 1 else mask
+        weights = attention_weights(query[:, one], key[:, one], attn_mask=part, **options)
+        outs.append(weights.to(value.dtype) @ value[:, one])
+        total = weights.add_(total)
+    return total / heads, torch.cat(outs, 1)
+
+
+def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
+    """Grouped-query attention: every key and value head serves several query heads (Ainslie et al. 2023)."""
+    return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) if enable_gqa else tensor
+
+
+def precise(given: Any) -> Any:  # noqa: ANN401
+    """Tensors in half precision as float32, everything else as it is."""
+    half = isinstance(given, Tensor) and given.is_floating_point() and given.element_size() < 4
+    return given.float() if half else given
+
+
+def multi_head_output(weights: Tensor, given: dict) -> Tensor:
+    """The output of `multi_head_attention_forward`, computed from `weights`, (image, head, query, key)."""
+    if weights.dim() != 4 or weights.shape[-1] != given["value"].shape[0]:
+        raise TraceError(
+            "Gradients are not recorded for multi-head attention with learned extra keys or without images."
+        )
+    split = given.get("use_separate_proj_weight")
+    value_weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
+    value_bias = None if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)[2]
+    value = F.linear(given["value"], value_weight, value_bias)  # key image channel
+    value = value.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
+    mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
+    return F.linear(mixed, given["out_proj_weight"], given["out_proj_bias"])
+
+
+def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
+    """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
+
+    A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels ask. Over an
+    earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
+    """
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    if axis is None or out.dim() < 3 or out.shape[axis] < 2:
+        return None
+    axis = axis % out.dim() - out.dim()
+    return axis if axis == -1 or (axis == -2 and out.dim() == 4 and out.shape[-1] > 1) else None
+
+
+def grouped(weights: Tensor, module: nn.Module | None) -> Tensor:
+    """(group, head, query, key) of one image, from the shapes in which models write their attention.
+
+    Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells.
+    """
+    heads = int(getattr(module, "num_heads", None) or getattr(module, "heads", None) or 1)
+    shape = weights.shape
+    if weights.dim() == 3:
+        merged = heads > 1 and shape[0] % heads == 0 and type(module).__name__ not in HEAD_BY_HEAD
+        return weights.unflatten(0, (-1, heads)) if merged else weights[:, None]
+    if weights.dim() == 4:
+        swapped = shape[0] == heads and shape[1] != heads
+        return weights.transpose(0, 1) if swapped else weights
+    if weights.dim() == 5 and shape[0] == 1:
+        groups_first = shape[1] != heads or type(module).__name__ == "LocallyGroupedAttn"
+        return weights[0] if groups_first else weights[0].transpose(0, 1)
+    raise TraceError(f"Attention of shape {tuple(shape)} in {type(module).__name__} is not understood.")

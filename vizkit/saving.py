@@ -1,0 +1,146 @@
+"""A Trace as one .npz file and back: plain arrays and a JSON text, nothing that could run code when opened.
+
+    with np.load("trace.npz") as file:
+        meta = json.loads(file["meta"].item())
+        weights = file["layer000_weights"]      # (group, head, query, key), see `vizkit.trace.Attention`
+
+`meta["layers"]` has for every layer its name and the tokens of its rows and columns; `layer000_query_ids` and
+`layer000_key_ids` say which token each row and column is.
+"""
+
+import io
+import json
+import os
+import platform
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.trace import Trace
+
+FORMAT = 1
+
+
+def npz_bytes(trace: "Trace", facts: Mapping[str, Any] | None = None) -> bytes:
+    """The file's bytes. `facts`: more for its `meta`, such as source and licence of the model."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays(trace, facts))
+    return buffer.getvalue()
+
+
+def save_npz(trace: "Trace", path: str | os.PathLike, facts: Mapping[str, Any] | None = None) -> None:
+    """Write the file whole or not at all. Raises OSError where it cannot be written."""
+    path = Path(path)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as unfinished:
+        try:
+            np.savez(unfinished, allow_pickle=False, **arrays(trace, facts))
+            unfinished.close()
+            os.chmod(unfinished.name, 0o644)  # temporary files are private, a result need not be
+            os.replace(unfinished.name, path)
+        except BaseException:
+            os.unlink(unfinished.name)
+            raise
+
+
+def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
+    """The Trace in a file and its `meta`. Raises TraceError on any other file."""
+    from vizkit.trace import TraceError
+
+    try:
+        # Opened here, because numpy leaves a file open that it refuses.
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            meta = json.loads(file["meta"].item())
+            return trace_in(file, meta), meta
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, TraceError | FileNotFoundError):
+            raise
+        raise TraceError("This is no trace that vizkit wrote; choose another .npz file.") from error
+
+
+def arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+    found = {"meta": np.array(json.dumps(meta_of(trace) | dict(facts or {}), ensure_ascii=False))}
+    found["logits"] = array(trace.logits)
+    for i, layer in enumerate(trace.attention):
+        found[f"layer{i:03}_weights"] = array(layer.weights)
+        found[f"layer{i:03}_query_ids"] = array(layer.query_ids)
+        found[f"layer{i:03}_key_ids"] = array(layer.key_ids)
+        if layer.gradient is not None:
+            found[f"layer{i:03}_gradient"] = array(layer.gradient)
+    for i, features in enumerate(trace.features):
+        found[f"features{i:03}"] = array(features.values)
+    return found
+
+
+def meta_of(trace: "Trace") -> dict[str, Any]:
+    layers = [
+        {"name": a.name, "query": asdict(a.query), "key": asdict(a.key), "learned": a.learned, "heads": a.heads}
+        for a in trace.attention
+    ]
+    return {
+        "format": FORMAT,
+        "model": trace.model,
+        "image_size": trace.image_size,
+        "target": trace.target,
+        "layers": layers,
+        "features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.features],
+        "check": asdict(trace.check),
+        "notes": trace.notes,
+        "versions": {"python": platform.python_version(), **{name: installed(name) for name in ("torch", "timm")}},
+    }
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def array(tensor: "Tensor") -> np.ndarray:
+    """numpy has no bfloat16; everything else stays as it was stored."""
+    import torch
+
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
+    import torch
+
+    from vizkit.trace import Attention, Check, Features, Tokens, Trace
+
+    def tokens(given: dict[str, Any]) -> Tokens:
+        grid = given["grid"]
+        return Tokens(**{**given, "special": tuple(given["special"]), "grid": None if grid is None else tuple(grid)})
+
+    def tensor(name: str) -> torch.Tensor:
+        return torch.from_numpy(file[name])
+
+    attention = tuple(
+        Attention(
+            layer["name"],
+            tensor(f"layer{i:03}_weights"),
+            tokens(layer["query"]),
+            tokens(layer["key"]),
+            tensor(f"layer{i:03}_query_ids"),
+            tensor(f"layer{i:03}_key_ids"),
+            learned=layer["learned"],
+            gradient=tensor(f"layer{i:03}_gradient") if f"layer{i:03}_gradient" in file else None,
+            heads=layer["heads"],
+        )
+        for i, layer in enumerate(meta["layers"])
+    )
+    features = tuple(
+        Features(f["name"], tensor(f"features{i:03}"), tokens(f["tokens"])) for i, f in enumerate(meta["features"])
+    )
+    size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
+    check = Check(**meta["check"])
+    return Trace(meta["model"], size, tensor("logits"), attention, features, check, meta["target"], notes)
