@@ -179,3 +179,71 @@ def test_names_are_those_of_timm():
     import timm
 
     assert names.timm_names() == sorted(timm.list_models())
+
+
+DEIT = "random:deit_tiny_distilled_patch16_224"
+VIEWS = [
+    *(("patches", "patches_view", view) for view in ("Cut", "Compare in depth", "Filters", "Norms", "Cost")),
+    *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
+    *(("attention", "attention_view", view) for view in ("Walk-through", "Explorer", "Statistics", "Masked")),
+]
+NEEDS_NO_MODEL = {"Cost", "Sinusoids", "Masked"}
+REFUSED = {  # views that have no meaning for a kind of model say so in a sentence
+    VIT: {"Relative"},
+    DEIT: {"Relative"},
+    SWIN: {"Learned"},
+    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
+}
+
+
+def opened(page: str, **query: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in query.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page(f"pages/{page}.py").run()
+
+
+KINDS = {"vit": VIT, "deit": DEIT, "swin": SWIN, "cnn": CNN}
+CASES = {
+    f"{view}-{kind}": (model, page, key, view)
+    for page, key, view in VIEWS
+    for kind, model in KINDS.items()
+    if model == VIT or view not in NEEDS_NO_MODEL
+}
+
+
+@pytest.mark.parametrize(("model", "page", "key", "view"), CASES.values(), ids=CASES)
+def test_anatomy_shows_every_kind_of_model_or_says_why_not(model: str, page: str, key: str, view: str):
+    test = opened(page, models=model, image="flower", **{key: view})
+    assert not test.exception
+    assert not test.error
+    assert not test.warning
+    assert bool(test.info) == (view in REFUSED[model]), [info.value for info in test.info]
+    drawn = len(test.main.get("plotly_chart")) + len(test.main.get("image")) + components(test)
+    assert drawn or view in REFUSED[model]
+
+
+def test_a_patch_size_that_does_not_divide_names_the_nearest():
+    test = opened("patches", patches_view="Cost", cost_patch="15")
+    assert not test.exception
+    assert "210 or 225" in test.warning[0].value
+
+
+def test_the_walk_through_follows_its_switches():
+    test = opened("attention", models=VIT, image="digit 3", layer="2")
+    assert "entropy" in texts(test)
+    before = texts(test)
+    test.toggle(key="unscaled").set_value(True).run()
+    assert not test.exception
+    assert texts(test) != before
+    assert "All 4 heads side by side" not in texts(test)  # an experiment, not the model's numbers
+    test.toggle(key="single_head").set_value(True).run()
+    assert not test.exception
+
+
+def test_removing_positions_makes_shuffling_invisible():
+    test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
+    changes = [float(c.value.split(": ")[1]) for c in test.caption if c.value.startswith("largest change")]
+    assert changes[0] > 0.1  # with positions
+    assert changes[1] < 1e-3  # without

@@ -112,3 +112,13 @@ def merging(name: str, source: Tokens, target: Tokens) -> Attention:
     ids = window_ids((rows, columns), (2, 2))
     weights = torch.full((len(ids), 1, 1, 4), 0.25)
     return Attention(name, weights, target, source, torch.arange(len(ids))[:, None], ids, learned=False)
+
+
+def on_grid(values: Float[Tensor, " key"], ids: Int[Tensor, " key"], tokens: Tokens) -> Float[Tensor, "row column"]:
+    """One number for each id, laid on the grid; NaN where no id lies. Special tokens and padding are left out."""
+    rows, columns = tokens.grid or (0, 0)
+    first = len(tokens.special)
+    out = torch.full((rows * columns,), float("nan"))
+    placed = (ids >= first) & (ids < first + rows * columns)
+    out[ids[placed] - first] = values[placed].float()
+    return out.view(rows, columns)

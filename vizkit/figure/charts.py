@@ -81,7 +81,10 @@ def dots_by_depth(
         customdata=np.stack([depth, head], -1),
         hovertemplate="layer %{customdata[0]}, head %{customdata[1]}: %{y:.3g}<extra></extra>",
     )
-    return laid_out([dots], "layer", y, title)
+    figure = laid_out([dots], "layer", y, title)
+    figure.update_yaxes(rangemode="tozero")
+    figure.update_xaxes(dtick=1 if len(values) <= 12 else None)
+    return figure
 
 
 def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> "go.Figure":

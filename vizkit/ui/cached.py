@@ -12,6 +12,7 @@ from vizkit.image import Box, Picture, Preprocessing, prepare
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention_map import Query
+    from vizkit.analysis.statistics import Layer
     from vizkit.models import Loaded
     from vizkit.models.parts import Parts, PatchEmbedding
     from vizkit.trace import Trace
@@ -175,3 +176,22 @@ def shuffled_logits(
     order = torch.arange(rows * columns) if seed is None else permutation(rows * columns, seed)
     with device_lock():
         return logits_shuffled(_loaded, pixels, order, with_positions).numpy()
+
+
+def statistics(source: str, picture: Picture, loaded: "Loaded") -> "tuple[Layer, ...]":
+    return _statistics(source, picture.digest, loaded.preprocessing, loaded, picture)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _statistics(
+    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _picture: Picture
+) -> "tuple[Layer, ...]":
+    from vizkit.analysis.statistics import by_layer
+    from vizkit.models.budget import weights_bytes
+    from vizkit.trace import NotApplicable
+
+    if weights_bytes(_loaded) > FULL_TRACE_BYTES:
+        raise NotApplicable(
+            f"All weights of {source} at this size would take more memory than is kept; choose a smaller input."
+        )
+    return by_layer(trace(source, _loaded, _picture, (0.5, 0.5)))

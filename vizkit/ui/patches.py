@@ -198,7 +198,9 @@ def norms(one: Shown) -> None:
         layer, tokens = found[min(block, len(found)) - 1], one.trace.features[min(block, len(found)) - 1].tokens
         if tokens.grid:
             places = layer.norms[len(tokens.special) :].view(*tokens.grid).numpy()
-            st.plotly_chart(heat_map(places, "column", "row", f"After {layer.name}"), key="norms_map")
+            names = [[str(n + 1) for n in range(side)] for side in tokens.grid]
+            figure = heat_map(places, "column", "row", f"After {layer.name}", x_names=names[1], y_names=names[0])
+            st.plotly_chart(figure, key="norms_map")
         st.caption(
             f"median {layer.median:.2f} · outliers above {layer.threshold:.2f}: {int(layer.outliers.sum())} of "
             f"{len(layer.norms)} tokens"

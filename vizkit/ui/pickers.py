@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.attention_map import Query
+    from vizkit.models.parts import Parts
     from vizkit.trace import Attention, Features, Tokens, Trace
 
 HERE = Path(__file__).parent
@@ -121,6 +122,25 @@ def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") ->
         "key_grid": tokens.grid,
         "query_special": tokens.special,
         "key_special": tokens.special,
+    }
+
+
+def rows_for_browser(weights: "Tensor", parts: "Parts") -> dict[str, Any]:
+    """One matrix (query, key) of a layer taken apart; for Swin the rows of one window."""
+    values = weights.numpy()
+    largest = float(values.max()) or 1.0
+    return {
+        "weights": text64((values * (65535 / largest)).round().astype("<u2")),
+        "step": largest / 65535,
+        "queries": values.shape[0],
+        "keys": values.shape[1],
+        "query_ids": text64(parts.query_ids.numpy().astype("<i4")),
+        "key_ids": text64(parts.key_ids.numpy().astype("<i4")),
+        "query_grid": parts.tokens.grid,
+        "key_grid": parts.key_tokens.grid,
+        "query_special": parts.tokens.special,
+        "key_special": parts.key_tokens.special,
+        "top": 0,
     }
 
 

@@ -12,6 +12,7 @@ PAGES = {  # section → (file stem and address, title, icon, one line of help)
     "Anatomy": [
         ("patches", "Patches", ":material/grid_on:", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", ":material/pin_drop:", "How a transformer knows where a patch is."),
+        ("attention", "Attention", ":material/hub:", "One head by eye, all heads compared and counted."),
     ],
 }
 FIRST = "explore"

@@ -1,0 +1,51 @@
+"""An attention matrix with its tokens on the axes as little pictures: queries down, keys across."""
+
+import cv2
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from vizkit.figure.palette import SCALE, colours
+
+THUMB = 26
+
+
+def matrix(
+    weights: Float[np.ndarray, "query key"],
+    query_patches: list[UInt8[np.ndarray, "_ _ 3"] | str],
+    key_patches: list[UInt8[np.ndarray, "_ _ 3"] | str],
+    *,
+    side_px: int = 900,
+    scale: str = SCALE,
+) -> UInt8[np.ndarray, "height width 3"]:
+    """Every weight a flat square, brightest at the largest. A patch is drawn as its pixels, a special token by name."""
+    queries, keys = weights.shape
+    cell = max(4, (side_px - THUMB) // max(keys, queries))
+    thumb = max(cell, THUMB) if cell >= 10 else cell * 3
+    level = (np.clip(weights / max(float(weights.max()), 1e-12), 0, 1) * 255).astype(np.uint8)
+    out = np.full((thumb + queries * cell, thumb + keys * cell, 3), 255, np.uint8)
+    out[thumb:, thumb:] = colours(scale)[level].repeat(cell, 0).repeat(cell, 1)
+    for index, patch in enumerate(query_patches):
+        place(out, patch, (thumb + index * cell, 0), (cell, thumb))
+    for index, patch in enumerate(key_patches):
+        place(out, patch, (0, thumb + index * cell), (thumb, cell))
+    return out
+
+
+def place(out: np.ndarray, patch: np.ndarray | str, corner_yx: tuple[int, int], size_hw: tuple[int, int]) -> None:
+    """Draw a thumbnail, its own shape kept by repeating it along the longer side of its slot."""
+    (y, x), (height, width) = corner_yx, size_hw
+    if isinstance(patch, str):
+        out[y : y + height, x : x + width] = (226, 232, 240)
+        if min(height, width) >= 9:
+            cv2.putText(
+                out,
+                patch[:3],
+                (x + 1, y + min(height, 14)),
+                cv2.FONT_HERSHEY_SIMPLEX,
+                0.3,
+                (30, 30, 46),
+                1,
+                cv2.LINE_AA,
+            )
+        return
+    out[y : y + height, x : x + width] = cv2.resize(patch, (width, height), interpolation=cv2.INTER_AREA)
