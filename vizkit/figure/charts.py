@@ -63,9 +63,14 @@ def curves(
 
 
 def dots_by_depth(
-    values: Sequence[np.ndarray], y: str, title: str = "", *, spread: Sequence[np.ndarray] | None = None
+    values: Sequence[np.ndarray],
+    y: str,
+    title: str = "",
+    *,
+    spread: Sequence[np.ndarray] | None = None,
+    what: str = "head",
 ) -> "go.Figure":
-    """One dot for each head against the layer that it stands in, counted from 1; whiskers for a spread."""
+    """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread."""
     import plotly.graph_objects as go
 
     depth = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
@@ -79,7 +84,7 @@ def dots_by_depth(
         marker={"color": head, "colorscale": "Viridis", "size": 8, "line": {"width": 0.5, "color": "#888"}},
         error_y=error,
         customdata=np.stack([depth, head], -1),
-        hovertemplate="layer %{customdata[0]}, head %{customdata[1]}: %{y:.3g}<extra></extra>",
+        hovertemplate=f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>",
     )
     figure = laid_out([dots], "layer", y, title)
     figure.update_yaxes(rangemode="tozero")

@@ -191,7 +191,8 @@ def norms(one: Shown) -> None:
     keep_valid("block", range(1, len(found) + 1))
     left, right = st.columns(2)
     with left:
-        figure = dots_by_depth([layer.norms.numpy() for layer in found], "length of the token's vector", "Every token")
+        lengths = [layer.norms.numpy() for layer in found]
+        figure = dots_by_depth(lengths, "length of the token's vector", "Every token", what="token")
         st.plotly_chart(figure, key="norms_all")
     with right:
         block = int(st.slider("After block", 1, max(2, len(found)), key="block", bind="query-params"))

@@ -170,14 +170,14 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
         lines = [
             {
                 "key": name_of(parts.key_tokens, int(parts.key_ids[i])) if int(parts.key_ids[i]) >= 0 else "padding",
-                "weight": float(weight),
-                "length of its value": float(value[i].norm()),
-                "weight × length": float(weight * value[i].norm()),
+                "weight": f"{weight:.4f}",
+                "length of its value": f"{float(value[i].norm()):.3f}",
+                "weight × length": f"{float(weight * value[i].norm()):.4f}",
             }
             for weight, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
         ]
         st.markdown("**The five keys that get most**")
-        st.dataframe(lines, hide_index=True, width="stretch")
+        st.table(lines)
     mixed = steps.mixed[head, position].numpy()
     st.markdown("**Weighted values, summed: the output of this head**")
     st.image(strip(mixed, height=20), alt="Output of the head", width="stretch")

@@ -1,0 +1,79 @@
+"""Journeys through the three anatomy pages: patches, positions, attention."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+MAIN = "[data-testid='stMain']"
+MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
+    page.wait_for_timeout(400)
+
+
+def choose(page: Page, view: str) -> None:
+    page.get_by_role("radio", name=view, exact=True).or_(
+        page.get_by_role("button", name=view, exact=True)
+    ).first.click()
+    ready(page)
+
+
+def click(page: Page, x: float, y: float) -> None:
+    canvas = page.locator(f"{MAIN} canvas[role='application']").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    canvas.click(position={"x": x * box["width"], "y": y * box["height"]})
+
+
+def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
+    page.goto(f"{server}/patches?{MODELS}")
+    ready(page)
+    click(page, 0.05, 0.05)
+    expect(page.get_by_text("Patch 1", exact=False).first).to_be_visible()
+    choose(page, "Compare in depth")
+    click(page, 0.9, 0.9)
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 · most alike")
+    page.locator(".st-key-block input").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("blocks.1").first).to_be_visible()
+    choose(page, "Cost")
+    expect(page.get_by_text("196").first).to_be_visible()
+
+
+def test_positions_from_sinusoids_to_the_experiment(page: Page, server: str):
+    page.goto(f"{server}/positions?{MODELS}")
+    ready(page)
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
+    choose(page, "Learned")
+    click(page, 0.3, 0.3)
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 · most alike")
+    expect(page.get_by_text("no learned table, but relative bias")).to_be_visible()
+    choose(page, "Shuffle")
+    expect(page.get_by_text("positions removed").first).to_be_visible()
+
+
+def test_attention_from_one_head_to_the_mask(page: Page, server: str):
+    page.goto(f"{server}/attention?{MODELS}&layer=2")
+    ready(page)
+    click(page, 0.9, 0.1)
+    expect(page.get_by_text("Query of row 1, column 8")).to_be_visible()
+    choose(page, "Explorer")
+    expect(page.get_by_role("img", name="Attention matrix with its patches on the axes")).to_be_visible()
+    choose(page, "Statistics")
+    expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
+    choose(page, "Masked")
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)
+
+
+@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention"])
+def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, address: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("canvas:not([aria-label])").count() == 0
+    assert page.locator("img:not([alt])").count() == 0
+    context.close()
