@@ -156,6 +156,24 @@ def test_contract(module):
     assert not any(getattr(part, table) for part in loaded.model.modules() for table in tables)
     names = [layer.name for layer in trace.attention]
     assert len(set(names)) == len(names)
+    assert trace.features
+    for features in trace.features:
+        assert features.values.shape[0] == len(features.tokens)
+
+
+@pytest.mark.parametrize("module", ["deit", "eva", "beit", "vision_transformer", "vision_transformer_relpos", "tnt"])
+def test_features_of_one_stream_of_tokens_are_what_leaves_each_block(module):
+    loaded, trace, seen = loaded_of(module), first_trace(module), []
+    handles = [b.register_forward_hook(lambda _, __, out: seen.append(out)) for b in loaded.model.blocks]
+    with torch.no_grad():
+        loaded.model(pixels_of(module))
+    for handle in handles:
+        handle.remove()
+    assert [features.name for features in trace.features] == ["blocks.0", "blocks.1"]
+    for features, out in zip(trace.features, seen, strict=True):
+        out = out[1] if module == "tnt" else out  # (words, patches)
+        assert features.tokens.special == trace.attention[-1].query.special
+        torch.testing.assert_close(features.values, out[0])
 
 
 @pytest.mark.parametrize("module", ZOO)

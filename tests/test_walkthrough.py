@@ -29,6 +29,7 @@ from vizkit.image import Preprocessing
 from vizkit.models import FAMILIES, family_of
 from vizkit.models.loaded import Loaded
 from vizkit.models.parts import attention_parts
+from vizkit.models.watching import Seen, fused
 from vizkit.trace import NotApplicable
 
 HEADS, QUERIES, KEYS, WIDTH, VALUES, OUT = 3, 5, 7, 11, 13, 17  # a different prime for every axis
@@ -329,6 +330,20 @@ def test_whole_layer_of_a_torchvision_swin_and_a_shifted_one(which):
     else:
         real = seen_by_the_module(loaded, pixels, parts[0].name)
     torch.testing.assert_close(grid, real.flatten(0, 2), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"enable_gqa": True}, {"is_causal": True}, {"scale": 0.7}, {"attn_mask": "bool"}])
+def test_what_the_kernel_is_told_is_among_the_parts(options):
+    heads = 1 if "enable_gqa" in options else HEADS
+    query, key, value = (torch.randn(2, n, t, w) for n, t, w in ((HEADS, 5, 11), (heads, 5, 11), (heads, 5, 13)))
+    if "attn_mask" in options:
+        options = {"attn_mask": torch.rand(5, 5) < 0.7 + torch.eye(5)}
+    out = F.scaled_dot_product_attention(query, key, value, **options)
+    fused(seen := Seen(), out, query, key, value, **options)
+    bias = None if seen.bias is None else seen.bias[1]
+    found = steps(seen.query[1], seen.key[1], seen.value[1], seen.scale, bias)
+    torch.testing.assert_close(found.weights, seen.weights[1])
+    torch.testing.assert_close(found.mixed, out[1])
 
 
 def test_a_query_finds_its_window():

@@ -15,7 +15,8 @@ UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeErro
 
 @dataclass(frozen=True)
 class Pass:
-    """`maps`: what leaves each block, (channel, row, column); `specials`: its special tokens, (token, channel)."""
+    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
+    `specials`: its special tokens, (token, channel)."""
 
     logits: Tensor
     calls: tuple[Call, ...]
@@ -24,8 +25,11 @@ class Pass:
     logit_error: float
 
 
-def forward(loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: int | None = None) -> Pass:
+def forward(
+    loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: int | None = None, *, tokens: bool = False
+) -> Pass:
     """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too.
+    `tokens`: features in the order of the tokens, as a ViT has them; maps would be copied.
 
     The first pass of a model at an input size, and for the kind of recording, is compared with a plain one. timm's
     `forward_intermediates` is believed only when it ends in the same logits; a few models finish differently there.
@@ -33,14 +37,14 @@ def forward(loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: in
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     kind = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None)
     if kind in loaded.compared:
-        return recorded(loaded, pixels, keep, target, *loaded.compared[kind])
+        return recorded(loaded, pixels, keep, target, tokens, *loaded.compared[kind])
     with torch.no_grad():
         plain = logits_of(loaded.model(pixels))
     refuse_unknown(target, plain, loaded)
     result = None
     for with_features in (True, False):
         try:
-            result = recorded(loaded, pixels, keep, target, with_features, float("nan"))
+            result = recorded(loaded, pixels, keep, target, tokens, with_features, float("nan"))
         except UNABLE:
             if not with_features:
                 raise
@@ -54,12 +58,19 @@ def forward(loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: in
 
 
 def recorded(
-    loaded: Loaded, pixels: Tensor, keep: Keep, target: int | None, with_features: bool, logit_error: float
+    loaded: Loaded,
+    pixels: Tensor,
+    keep: Keep,
+    target: int | None,
+    tokens: bool,
+    with_features: bool,
+    logit_error: float,
 ) -> Pass:
     recorder = Recorder(loaded.model, keep, gradient=target is not None)
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.
-        out, maps, specials = run(loaded.model, pixels.detach().requires_grad_(target is not None), with_features)
+        pixels = pixels.detach().requires_grad_(target is not None)
+        out, maps, specials = run(loaded.model, pixels, with_features, tokens)
     logits = logits_of(out)
     refuse_unknown(target, logits, loaded)
     if target is not None:
@@ -74,14 +85,15 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 
 
 def run(
-    model: nn.Module, pixels: Tensor, with_features: bool
+    model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...]]:
     """Logits and, when asked, the features of every block, through timm's own `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], ()
     # timm's own function fails when it is asked for prefix tokens that the model does not have.
     prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
-    options = {"return_prefix_tokens": True} if prefix else {}
+    options: dict = {"return_prefix_tokens": True} if prefix else {}
+    options |= {"output_fmt": "NLC"} if tokens else {}
     final, blocks = model.forward_intermediates(pixels, **options)  # pyright: ignore[reportCallIssue]
     maps, specials = [], []
     for block in blocks:

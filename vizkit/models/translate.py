@@ -42,8 +42,8 @@ def attention_of(
 
 
 def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Tokens) -> Features:
-    """A map (channel, row, column) as tokens; the special ones go in front where the block gives them."""
-    flat = values.flatten(1).T  # token channel
+    """A map (channel, row, column) as tokens, or tokens; the special ones go in front where the block gives them."""
+    flat = values.flatten(1).T if values.dim() == 3 else values  # token channel
     if special is None or not len(special):
         tokens = Tokens(tokens.name, (), tokens.grid, stride=tokens.stride)
     else:

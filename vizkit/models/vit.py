@@ -28,7 +28,7 @@ def matches(model: nn.Module) -> bool:
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    result = forward(loaded, pixels, keep, target)
+    result = forward(loaded, pixels, keep, target, tokens=True)
     tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
