@@ -10,8 +10,8 @@ warm_up()
 with running():
     page = navigation()
     st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=":material/blur_on:", layout="wide")
-    with st.sidebar:
-        sidebar()
     st.title(page.title)
     st.caption(help_of(page.title))
+    with st.sidebar:
+        sidebar()
     page.run()

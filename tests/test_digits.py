@@ -158,3 +158,17 @@ def test_interrupted_writing_leaves_no_folder(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         training.train("cnn", tmp_path / "run", epochs=1, seed=0, limit=8)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_files_read_are_what_scikit_learn_loads():
+    """They are read without importing scikit-learn; should it ever move or change them, this says so."""
+    from sklearn.datasets import load_digits, load_sample_image
+
+    from vizkit.datasets import photographs
+
+    pixels, target = load_digits(return_X_y=True)
+    levels, labels = digits._everything()
+    np.testing.assert_array_equal(levels, pixels.reshape(-1, 8, 8))
+    np.testing.assert_array_equal(labels, target)
+    for name in photographs.NAMES:
+        np.testing.assert_array_equal(photographs.picture(name), load_sample_image(f"{name}.jpg"))

@@ -41,7 +41,7 @@ ZOO: dict[str, tuple[str, tuple[int, int], dict]] = {
     "edgenext": ("edgenext_xx_small", (96, 160), {}),
     "efficientformer": ("efficientformer_l1", (224, 224), {}),
     "efficientformer_v2": ("efficientformerv2_s0", (128, 192), WIDE),
-    "efficientvim": ("efficientvim_m1", (128, 192), {}),
+    "efficientvim": ("efficientvim_m1", (224, 224), {}),
     "efficientvit_msra": ("efficientvit_m0", (448, 448), {"img_size": 448}),
     "eva": ("eva02_tiny_patch14_224", (84, 56), {"depth": 2, "img_size": (84, 56)}),
     "fastvit": ("fastvit_sa12", (128, 192), {}),
@@ -266,6 +266,15 @@ def test_every_place_is_where_the_probe_finds_it(module):
         loaded.model.float()
     exempt = BY_DESIGN.get(module, ("nothing",))[0]
     assert not [one for one in wrong if exempt not in f"{one[0]} {one[1]}"]
+
+
+def test_nextvits_pooled_keys_claim_no_cell():
+    """They are pooled along the rows, sixteen cells of one or two rows together, whatever the grid."""
+    loaded, trace = loaded_of("nextvit"), first_trace("nextvit")
+    for layer in trace.attention:
+        pool = getattr(loaded.model.get_submodule(layer.name), "sr", None)
+        assert (layer.key.grid is None) == isinstance(pool, torch.nn.AvgPool1d)
+        assert layer.query.grid is not None
 
 
 @pytest.mark.parametrize("wrong", ["transposed", "rolled"])

@@ -479,6 +479,14 @@ def test_gradients_only_of_the_layers_asked_for():
     assert recorder.calls[1].gradient is not None
 
 
+def test_gradients_come_with_every_row():
+    model = model_of()
+    some, full = with_gradient(model, X, 1, Keep(rows=(2,))), with_gradient(model, X, 1)
+    for call, every in zip(some.calls, full.calls, strict=True):
+        assert call.rows is None
+        torch.testing.assert_close(call.gradient, every.gradient)
+
+
 def test_a_mean_over_heads_has_no_gradient():
     with pytest.raises(ValueError, match="keep every head"):
         Recorder(model_of(), Keep(heads="mean"), gradient=True)
