@@ -91,7 +91,7 @@ def placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
     needs = loaded.preprocessing
     try:
         if probe:
-            with torch.inference_mode():
+            with torch.no_grad():  # a bias cached here must be able to enter a graph later
                 loaded.model(torch.zeros(1, needs.channels, *needs.size_hw, device=device))
     except Exception as error:  # every family has its own way to refuse
         raise ModelError(f"{loaded.name} does not run at {by(needs.size_hw)} pixels; leave it its own size.") from error

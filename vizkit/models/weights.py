@@ -37,17 +37,29 @@ def attention_weights(
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
     with torch.autocast(query.device.type, enabled=False):
-        scores = (precise(query) * factor) @ precise(key).transpose(-2, -1)
+        scores = scaled_product(precise(query), precise(key), factor)
         if is_causal:
             position = torch.arange(queries, device=query.device)[picked]
             later = torch.arange(keys, device=query.device) > position[:, None]
             scores = scores.masked_fill(later, float("-inf"))
         if attn_mask is None:
-            return scores.softmax(-1)
+            # On the CPU the weights take the place of the scores, unless a gradient needs both: filling a second large
+            # buffer for every layer would cost more than the softmax itself.
+            in_place = scores.device.type == "cpu" and not scores.requires_grad
+            return torch.softmax(scores, -1, out=scores) if in_place else scores.softmax(-1)
         boolean = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, float("-inf")) if boolean else scores + attn_mask
         nowhere = (scores == float("-inf")).all(-1, keepdim=True)
         return scores.softmax(-1).masked_fill(nowhere, 0.0)
+
+
+def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
+    """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
+    if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
+        flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
+        none = torch.empty((), dtype=query.dtype, device=query.device)
+        return torch.baddbmm(none, *flat, beta=0, alpha=factor).unflatten(0, query.shape[:2])
+    return (query * factor) @ key.transpose(-2, -1)
 
 
 def mean_over_heads(query: Tensor, key: Tensor, value: Tensor, options: dict) -> tuple[Tensor, Tensor]:

@@ -60,7 +60,11 @@ def fresh(source: str, path: str | None, architecture: str | None, size_hw: tupl
     if path is not None:
         return load(path, architecture=architecture, image_size=size_hw)
     if source.startswith("random:"):
-        return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # the same random weights every time, so that a link shows the same view
+            return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
     if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
         source = f"hf-hub:{source}"
     # Only names: what a visitor types is never taken as a path of this machine.
