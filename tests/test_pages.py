@@ -247,3 +247,28 @@ def test_removing_positions_makes_shuffling_invisible():
     changes = [float(c.value.split(": ")[1]) for c in test.caption if c.value.startswith("largest change")]
     assert changes[0] > 0.1  # with positions
     assert changes[1] < 1e-3  # without
+
+
+def checkpoint_bytes(classes: int) -> bytes:
+    import timm
+    from safetensors.torch import save
+
+    return save(timm.create_model("test_vit", num_classes=classes).state_dict())
+
+
+def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
+    test = app(models=VIT)
+    test.file_uploader(key="checkpoint").upload(
+        "mine.safetensors", checkpoint_bytes(7), "application/octet-stream"
+    ).run()
+    test.selectbox(key="architecture").set_value("test_vit").run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert test.session_state["models"] == [VIT, "checkpoint:mine"]
+    assert "checkpoint" in texts(test)
+    assert not test.warning
+    test.selectbox(key="architecture").set_value("test_vit2").run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert "does not fit" in test.error[0].value or "test_vit2" in test.error[0].value
+    assert test.session_state["models"] == [VIT, "checkpoint:mine"]

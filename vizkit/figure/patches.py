@@ -34,7 +34,7 @@ def pulled_apart(
         r, c = divmod(index, columns)
         y, x = gap + r * cell, gap + c * cell
         out[y : y + size, x : x + size] = large[r * size : (r + 1) * size, c * size : (c + 1) * size]
-        if size >= 26 if numbers is None else numbers:
+        if size >= 34 if numbers is None else numbers:
             number(out, str(index + 1), x, y, size)
         if index == chosen:
             cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))

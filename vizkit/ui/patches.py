@@ -7,13 +7,15 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, inputs, pickers, reading
+from vizkit.ui.cost import cost
 from vizkit.ui.shown import Shown, focus_of, keep_valid, one_after_another, show_map, side_by_side
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vizkit.trace import Features, Tokens
 
 VIEWS = ("Cut", "Compare in depth", "Filters", "Norms", "Cost")
-DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
 
 def view(picture: Picture, sources: list[str]) -> None:
@@ -85,8 +87,18 @@ def cut_one(index: int, one: Shown, picture: Picture) -> None:
     st.image(strip(vector), alt="The embedded patch, blue below zero, red above", width="stretch")
     st.caption(f"its embedding of {len(vector)} numbers, before positions are added: {listed(vector)}")
     if embedded.feature_map is not None:
-        channels, rows, columns = embedded.feature_map.shape
-        st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
+        hybrid(index, embedded.feature_map)
+
+
+def hybrid(index: int, feature_map: "Tensor") -> None:
+    """What a hybrid embeds instead of pixels."""
+    from vizkit.figure.charts import heat_map
+
+    channels, rows, columns = feature_map.shape
+    st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
+    strength = feature_map.norm(dim=0).numpy()
+    figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300)
+    st.plotly_chart(figure, key=f"hybrid_{index}")
 
 
 def listed(values: np.ndarray, count: int = 8) -> str:
@@ -211,40 +223,3 @@ def norms(one: Shown) -> None:
         "model stores something global there; registers give it another place.",
         r"\lVert x_{l,i} \rVert_2 > \text{median} + 5\,\text{MAD}", "what is stored.", "Darcet et al. 2023, fig. 3",
     )  # fmt: skip
-
-
-# ---- cost ------------------------------------------------------------------------------------------------------------
-@st.fragment
-def cost() -> None:
-    from vizkit.analysis.cost_curves import cost_curves
-    from vizkit.analysis.patches import cost as cost_of
-    from vizkit.figure.charts import curves
-    from vizkit.trace import NotApplicable
-
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        size = int(st.number_input("Image size", 16, 2048, 224, 1, key="cost_size", bind="query-params", width=130))
-        patch = int(st.number_input("Patch size", 1, 128, 16, 1, key="cost_patch", bind="query-params", width=130))
-        name = st.selectbox("Width", list(DIMS), index=2, key="cost_width", bind="query-params", width=130)
-    dim, heads = DIMS[name]
-    try:
-        found = cost_of((size, size), patch, dim, heads)
-    except NotApplicable as sentence:
-        st.warning(str(sentence), icon=":material/straighten:")
-        return
-    with st.container(horizontal=True):
-        st.metric("Patches", f"{found.tokens:,}", border=True)
-        st.metric("Numbers in a patch", f"{found.flattened:,}", border=True)
-        st.metric("Multiply–adds of one layer", f"{found.flops / 1e9:.2f} G", border=True)
-        st.metric("Weights of one layer", f"{found.weight_bytes / 2**20:,.1f} MiB", border=True)
-    lines = cost_curves(dim, heads)
-    st.plotly_chart(
-        curves(lines, "image size in pixels", "multiply–adds of one layer", "Cost against resolution", log=True),
-        key="cost_curve",
-    )
-    reading.how(
-        "Halving the patch gives four times the tokens and sixteen times the pairs. Windows of fixed size grow with "
-        "the number of tokens only.",
-        r"4hwC^2 + 2(hw)^2C \quad\text{against}\quad 4hwC^2 + 2M^2hwC",
-        "the cost of the MLPs, or what your hardware makes of it.",
-        "Liu et al. 2021, eq. 1 and 2",
-    )

@@ -119,11 +119,10 @@ def learned_one(index: int, one: Shown, picture: Picture) -> None:
     colours = pca_rgb(table)
     doubled = pca_rgb(resampled(one.loaded, (2 * rows, 2 * columns)))
     left, right = st.columns(2)
-    share = float(colours.explained.sum())
-    left.image(
-        enlarged(colours.rgb.numpy()), caption=f"three main components ({share:.0%} of the variance)", width="stretch"
-    )
-    right.image(enlarged(doubled.rgb.numpy()), caption=f"resampled to {2 * rows} × {2 * columns}", width="stretch")
+    words = f"three main components ({float(colours.explained.sum()):.0%} of the variance)"
+    left.image(enlarged(colours.rgb.numpy()), caption=words, alt=words, width="stretch")
+    words = f"resampled to {2 * rows} × {2 * columns}"
+    right.image(enlarged(doubled.rgb.numpy()), caption=words, alt=words, width="stretch")
     near = by_distance(table)
     lines = {"mean": (near.distance.numpy(), near.mean.numpy()), "highest": (near.distance.numpy(), near.high.numpy())}
     st.plotly_chart(curves(lines, "distance in patches", "cosine", "Likeness by distance"), key=f"learned_{index}")
@@ -230,8 +229,8 @@ def shuffle_one(one: Shown, picture: Picture, seed: int) -> None:
     grid_of(preprocessing.size_hw, patch)
     image = shuffled(torch.from_numpy(pixels), patch, permutation(rows * columns, seed)).numpy()
     left, right = st.columns(2)
-    left.image(unprepare(pixels, preprocessing), caption="in order", width="stretch")
-    right.image(unprepare(image, preprocessing), caption="shuffled", width="stretch")
+    left.image(unprepare(pixels, preprocessing), caption="in order", alt="The patches in order", width="stretch")
+    right.image(unprepare(image, preprocessing), caption="shuffled", alt="The patches shuffled", width="stretch")
     for with_positions in (True, False):
         st.markdown("**with positions**" if with_positions else "**positions removed**")
         answers = [
