@@ -2,11 +2,13 @@
 
 import streamlit as st
 
-from vizkit.ui.inputs import sidebar
-from vizkit.ui.shell import help_of, navigation, running
 from vizkit.ui.warmup import warm_up
 
-warm_up()
+warm_up()  # before the rest is imported: every tenth of a second counts until the first picture
+
+from vizkit.ui.inputs import sidebar  # noqa: E402
+from vizkit.ui.shell import help_of, navigation, running  # noqa: E402
+
 with running():
     page = navigation()
     st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=":material/blur_on:", layout="wide")

@@ -22,6 +22,7 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   requestAnimationFrame(look)
 }}) }})"""
 CANVAS = "[class*='st-key-card'] canvas"
+ANY_CANVAS = "[data-testid='stMain'] canvas[role='application']"
 
 
 def run() -> None:
@@ -49,16 +50,30 @@ def run() -> None:
                     page.wait_for_timeout(3000)
                     report(f"slider → picture, {model}", [slider(page, "ArrowLeft") for _ in range(7)])
                     report(f"click → picture, {model}", [click(page, n) for n in range(7)])
+                    anatomy(page, address, f"random:{model}")
         browser.close()
+
+
+def anatomy(page, address: str, model: str) -> None:
+    """A slider on two of the anatomy pages: no model runs for the first, one layer is taken apart for the second."""
+    for path, widget in (
+        ("patches?patches_view=Compare+in+depth", "block"),
+        ("attention?attention_view=Explorer", "layer"),
+    ):
+        page.goto(f"{address}/{path}&models={model}&image=china")
+        page.locator(ANY_CANVAS).first.wait_for(timeout=120_000)
+        page.wait_for_timeout(3000)
+        times = [slider(page, key, widget, ANY_CANVAS) for key in ("ArrowRight", "ArrowLeft") * 3]
+        report(f"slider → picture, {path.split('?')[0]}, {model.removeprefix('random:')}", times)
 
 
 def report(name: str, times_ms: list[float]) -> None:
     print(f"{name:55} {statistics.median(times_ms):6.0f} ms median, {max(times_ms):.0f} ms at most", flush=True)
 
 
-def slider(page, key: str) -> float:
-    page.locator(".st-key-layer input").focus()
-    waiting = page.locator(CANVAS).first.evaluate_handle(UNTIL_CHANGED)
+def slider(page, key: str, widget: str = "layer", canvas: str = CANVAS) -> float:
+    page.locator(f".st-key-{widget} input").focus()
+    waiting = page.locator(canvas).first.evaluate_handle(UNTIL_CHANGED)
     page.keyboard.press(key)
     elapsed = page.evaluate("handle => handle.done", waiting)
     page.wait_for_timeout(500)
