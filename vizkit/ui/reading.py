@@ -30,6 +30,8 @@ def why_no_map(attention: "Attention | None") -> str:
 
 def proof(trace: "Trace") -> None:
     """The badge: what was checked for this very picture."""
+    for note in trace.notes:
+        st.caption(f":material/info: {note}")
     check = trace.check
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
     if not check.layers_expected:
