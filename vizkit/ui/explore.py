@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vizkit.image import Picture
-from vizkit.ui import cached, export, pickers, reading
-from vizkit.ui.shown import Shown, cursor, focus_of, keep_valid, side_by_side
+from vizkit.ui import export, pickers, reading
+from vizkit.ui.shown import Shown, focus_of, keep_valid, show_map, side_by_side
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,6 @@ def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
     from vizkit.analysis.attention_map import layers, top_classes
 
     attention = layers(one.trace)
-    special = one.query if isinstance(one.query, str) else None
-    point = cursor()
     if attention:
         chosen = attention[min(choice.layer, len(attention)) - 1]
         content = pickers.layer_for_browser(chosen, choice.head, one.query, choice.shared)
@@ -76,22 +74,8 @@ def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
     st.caption(reading.layer_line(one.trace, chosen, choice.layer, choice.head))
     if content["key_grid"] is None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
-    height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = one.box_xyxy
-    pickers.card(
-        f"card{index}_{one.source}",
-        content,
-        choice.draw,
-        image=cached.browser_image(picture.digest, picture.rgb),
-        size=(height, width),
-        box=(x0 / width, y0 / height, x1 / width, y1 / height),
-        point=point,
-        special=special,
-        epoch=f"{point}{special}",
-        show_grid=True,
-        label=f"Attention of {one.source}. Use the arrow keys to move the query.",
-        classes=[(one.loaded.label(i), p) for i, p in top_classes(one.trace)] if one.loaded.classifies else [],
-    )
+    classes = [(one.loaded.label(i), p) for i, p in top_classes(one.trace)] if one.loaded.classifies else []
+    show_map(f"card{index}_{one.source}", content, one, picture, choice.draw, "Attention of", classes)
     reading.proof(one.trace)
     st.caption(reading.about(one.loaded))
     if content["key_grid"] is not None:

@@ -1,6 +1,7 @@
 """What every page does first: run the chosen models on the chosen image, or say in a sentence why not; one cursor."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +154,16 @@ def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
     return shown
 
 
-def show_map(key: str, content: dict[str, Any], one: Shown, picture: Picture, draw: str, label: str) -> None:
-    """A card without predictions: any map of a query on the picture, under the page's one cursor."""
+def show_map(
+    key: str,
+    content: dict[str, Any],
+    one: Shown,
+    picture: Picture,
+    draw: str,
+    label: str,
+    classes: Sequence[tuple[str, float]] = (),
+) -> None:
+    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it."""
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = one.box_xyxy
     special = one.query if isinstance(one.query, str) else None
@@ -171,5 +180,5 @@ def show_map(key: str, content: dict[str, Any], one: Shown, picture: Picture, dr
         epoch=f"{point}{special}",
         show_grid=True,
         label=f"{label} {one.source}. Use the arrow keys to move the query.",
-        classes=[],
+        classes=list(classes),
     )
