@@ -6,7 +6,7 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, inputs, pickers, reading, walkthrough
-from vizkit.ui.shown import Shown, focus_of, keep_valid, one_after_another, show_map, side_by_side
+from vizkit.ui.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,10 +19,7 @@ VIEWS = ("Walk-through", "Explorer", "Statistics", "Masked")
 
 
 def view(picture: Picture, sources: list[str]) -> None:
-    chosen = st.segmented_control(
-        "View", VIEWS, default=VIEWS[0], required=True, key="attention_view", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen = choose_view("attention_view", VIEWS)
     if chosen == "Masked":
         masked()
     elif chosen == "Statistics":

@@ -8,7 +8,7 @@ import streamlit as st
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, inputs, pickers, reading
 from vizkit.ui.cost import cost
-from vizkit.ui.shown import Shown, focus_of, keep_valid, one_after_another, show_map, side_by_side
+from vizkit.ui.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,10 +19,7 @@ VIEWS = ("Cut", "Compare in depth", "Filters", "Norms", "Cost")
 
 
 def view(picture: Picture, sources: list[str]) -> None:
-    chosen = st.segmented_control(
-        "View", VIEWS, default=VIEWS[0], required=True, key="patches_view", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen = choose_view("patches_view", VIEWS)
     if chosen == "Cost":
         cost()
     elif chosen == "Cut":

@@ -5,16 +5,13 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, pickers, reading
-from vizkit.ui.shown import Shown, focus_of, keep_valid, one_after_another, show_map, side_by_side, title
+from vizkit.ui.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side, title
 
 VIEWS = ("Sinusoids", "Learned", "Relative", "Shuffle")
 
 
 def view(picture: Picture, sources: list[str]) -> None:
-    chosen = st.segmented_control(
-        "View", VIEWS, default=VIEWS[0], required=True, key="positions_view", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen = choose_view("positions_view", VIEWS)
     if chosen == "Sinusoids":
         sinusoids()
     elif chosen == "Learned":

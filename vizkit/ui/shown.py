@@ -182,3 +182,11 @@ def show_map(
         label=f"{label} {one.source}. Use the arrow keys to move the query.",
         classes=list(classes),
     )
+
+
+def choose_view(key: str, views: tuple[str, ...]) -> str:
+    """Which of a page's views is open; the address says it."""
+    chosen = st.segmented_control(
+        "View", views, default=views[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
+    )
+    return chosen or views[0]
