@@ -1,0 +1,125 @@
+"""`python -m vizkit datasets`: what is in a set of pictures, and a sheet of some of them.
+
+python -m vizkit datasets
+python -m vizkit datasets insects -o sheet.png
+python -m vizkit datasets photos/ --check
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vizkit.datasets.image_set import ImageSet
+
+MOST_CLASSES = 40  # lines of the table
+MOST_BROKEN = 20
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("datasets", help="what is in a set of pictures, and a sheet of some of them")
+    command.add_argument("name", nargs="?", metavar="NAME_OR_FOLDER", help="a built-in set, a folder or a .zip file")
+    command.add_argument("--split", default="train", choices=("train", "val", "test"), help="for the sheet (train)")
+    command.add_argument("-o", "--output", type=Path, metavar="SHEET.png", help="write a sheet of pictures")
+    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures of each split")
+    command.add_argument("--size", type=int, default=224, metavar="PX", help="side of drawn pictures (224)")
+    command.add_argument("--seed", type=int, default=0, help="of what is drawn, divided and shown (0)")
+    command.add_argument("--check", action="store_true", help="open every picture and name the broken ones")
+    command.set_defaults(run=datasets)
+
+
+def datasets(arguments: argparse.Namespace) -> None:
+    if arguments.name is None:
+        list_built_in()
+        return
+    refuse_output(arguments.output)
+    from vizkit.datasets.image_set import open_set, splits_of
+
+    opened = {
+        split: open_set(arguments.name, split, images=arguments.images, size_px=arguments.size, seed=arguments.seed)
+        for split in splits_of(arguments.name, seed=arguments.seed)
+    }
+    describe(opened)
+    if arguments.check:
+        opened = {split: checked(images) for split, images in opened.items()}
+    if arguments.output:
+        # Asked for again where the folder has no such split: the library has the sentence for that.
+        shown = opened.get(arguments.split) or open_set(arguments.name, arguments.split, seed=arguments.seed)
+        write_sheet(shown, arguments.output, arguments.seed)
+
+
+def list_built_in() -> None:
+    from vizkit.datasets.builtin import ABOUT
+
+    width = max(map(len, ABOUT))
+    for name, about in ABOUT.items():
+        print(f"{name:{width}}  {about}")
+    print("\nA folder with a folder for each class, or a .zip of one, is a set too.")
+
+
+def describe(opened: "dict[str, ImageSet]") -> None:
+    from vizkit.datasets.inspection import summary
+
+    found = {split: summary(images) for split, images in opened.items()}
+    first = next(iter(opened.values()))
+    print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} pictures")
+    rows = [(label, *(f"{each.counts[label]:,}" for each in found.values())) for label in first.labels[:MOST_CLASSES]]
+    table([("", *opened), *rows, ("all", *(f"{each.images:,}" for each in found.values()))])
+    if len(first.labels) > MOST_CLASSES:
+        print(f"… and {len(first.labels) - MOST_CLASSES:,} classes more")
+    for split, each in found.items():
+        print(f"{split} sizes: {each.sizes}")
+        if each.unreadable:
+            print(f"{split}: some pictures cannot be opened; --check names them")
+    for note in dict.fromkeys(note for images in opened.values() for note in images.notes):
+        print(note)
+
+
+def table(rows: list[tuple[str, ...]]) -> None:
+    """The first column to the left, numbers to the right."""
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for label, *numbers in rows:
+        cells = [number.rjust(width) for number, width in zip(numbers, others, strict=True)]
+        print("  ".join([label.ljust(first), *cells]))
+
+
+def checked(images: "ImageSet") -> "ImageSet":
+    """The set without its broken pictures, which are named."""
+    from vizkit.datasets.inspection import check
+
+    def progress(done: int, of: int) -> None:
+        if sys.stderr.isatty() and (done % 50 == 0 or done == of):
+            print(f"\r{images.split}: {done:,} of {of:,}", end="\n" if done == of else "", file=sys.stderr, flush=True)
+
+    broken, whole = check(images, progress)
+    print(f"{images.split}: {len(broken):,} of {len(images):,} pictures cannot be opened")
+    for place, sentence in broken[:MOST_BROKEN]:
+        print(f"  {place}: {sentence}")
+    if len(broken) > MOST_BROKEN:
+        print(f"  … and {len(broken) - MOST_BROKEN:,} more")
+    return whole
+
+
+def refuse_output(output: Path | None) -> None:
+    """Said before the work, not after it."""
+    if output is None:
+        return
+    if output.is_dir() or not output.parent.is_dir():
+        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+    if output.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
+        raise ValueError(f"{output} cannot be written: give a name that ends in .png, .jpg or .webp.")
+
+
+def write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
+    from PIL import Image
+
+    from vizkit.datasets.contact_sheet import contact_sheet
+
+    rows = len(images.labels) if 8 <= len(images.labels) <= 16 else 8
+    try:
+        Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save(output)
+    except OSError as error:
+        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+    print(f"{output}: pictures of {images.split}")
