@@ -20,8 +20,9 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.datasets": 3,
     "vizkit.saving": 4,
     "vizkit.training": 4,
-    "vizkit.__main__": 5,
+    "vizkit.commands": 5,
     "vizkit.ui": 5,
+    "vizkit.__main__": 6,
     "pages": 6,
     "app": 7,
 }

@@ -16,6 +16,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from vizkit.commands import datasets, train
+
 if TYPE_CHECKING:
     from vizkit.image import Box
     from vizkit.models import Loaded
@@ -46,6 +48,9 @@ def parser() -> Parser:
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
     tracing.set_defaults(run=trace)
+
+    datasets.add(commands)
+    train.add(commands)
     return top
 
 

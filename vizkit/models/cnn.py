@@ -6,7 +6,7 @@ from vizkit.models import generic
 from vizkit.models.forward import forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
-from vizkit.models.translate import features_of, finish
+from vizkit.models.translate import cam_features, features_of, finish
 from vizkit.trace import Tokens, Trace
 
 MODULES = ("resnet", "resnetv2", "convnext", "efficientnet", "mobilenetv3", "regnet", "densenet", "vgg", "byobnet")
@@ -31,4 +31,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         grid = (values.shape[-2], values.shape[-1])
         tokens = Tokens(f"stage {i + 1}", (), grid, stride=pixels.shape[-1] / grid[1])
         features.append(features_of(f"stage {i + 1}", values, None, tokens))
-    return finish(loaded, pixels, target, result, [], features, 0)
+    cam = cam_features(result, *(f.tokens for f in reversed(features)))
+    return finish(loaded, pixels, target, result, [], features, 0, cam=cam)

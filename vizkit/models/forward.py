@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from vizkit.models.layer_scores import take_score_gradients
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep, Recorder
 from vizkit.trace import LOGIT_TOLERANCE, TraceError
@@ -16,13 +17,16 @@ UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeErro
 @dataclass(frozen=True)
 class Pass:
     """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
-    `specials`: its special tokens, (token, channel)."""
+    `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
+    the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
+    """
 
     logits: Tensor
     calls: tuple[Call, ...]
     maps: tuple[Tensor, ...]
     specials: tuple[Tensor | None, ...]
     logit_error: float
+    deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
 
 
 def forward(
@@ -70,13 +74,28 @@ def recorded(
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
-        out, maps, specials = run(loaded.model, pixels, with_features, tokens)
+        out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
     logits = logits_of(out)
     refuse_unknown(target, logits, loaded)
+    deciding = ()
     if target is not None:
-        recorder.take_gradients(logits[target])
-    detached = tuple(m[0].detach() for m in maps)
-    return Pass(logits.detach().float(), tuple(recorder.calls), detached, specials, logit_error)
+        if tokens:
+            joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
+            take_score_gradients(loaded.model, recorder.calls, joined, target, logits[target])
+        deciding = with_gradients(recorder, logits[target], final)
+    detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
+    return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding)
+
+
+def with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """Take all gradients in one go: of the attention weights, and of the two features of `Pass.deciding`."""
+    named = (("before the head", final), ("into the last attention", recorder.entering))
+    asked = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
+    found = recorder.take_gradients(logit, *(values for _, values in asked))
+    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(asked, found, strict=True))
+    # torch's multi-head attention puts the tokens first and the image second.
+    alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
+    return tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
 
 
 def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
@@ -86,10 +105,10 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
-) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...]]:
-    """Logits and, when asked, the features of every block, through timm's own `forward_intermediates`."""
+) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
+    """Logits and, when asked, the features of every block and what the head gets: timm's `forward_intermediates`."""
     if not with_features:
-        return model(pixels), [], ()
+        return model(pixels), [], (), None
     # timm's own function fails when it is asked for prefix tokens that the model does not have.
     prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
     options: dict = {"return_prefix_tokens": True} if prefix else {}
@@ -99,8 +118,9 @@ def run(
     for block in blocks:
         spatial, special = block if isinstance(block, tuple) else (block, None)
         maps.append(spatial)
-        specials.append(None if special is None else special[0].detach())
-    return model.forward_head(final), maps, tuple(specials)  # pyright: ignore[reportCallIssue]
+        specials.append(special)
+    logits = model.forward_head(final)  # pyright: ignore[reportCallIssue]
+    return logits, maps, tuple(specials), final if isinstance(final, Tensor) else None
 
 
 def takes_prefix(model: nn.Module) -> bool:

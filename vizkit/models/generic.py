@@ -12,7 +12,7 @@ from vizkit.models.forward import Pass, forward
 from vizkit.models.loading import Loaded
 from vizkit.models.places import Grid, own_grid, places_of
 from vizkit.models.recording import Call, Keep
-from vizkit.models.translate import attention_of, features_of, finish, names_of
+from vizkit.models.translate import attention_of, cam_features, features_of, finish, names_of
 from vizkit.models.vit import has, special_names
 from vizkit.trace import Attention, Tokens, Trace
 
@@ -59,7 +59,9 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
     ]
     unplaced = sum(a.query.grid is None and a.key.grid is None for a in attention)
     notes = (f"{unplaced} of {len(attention)} layers have no known places in the image.",) if unplaced else ()
-    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model, result), notes)
+    own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
+    cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
+    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model, result), notes, cam)
 
 
 def expected(model: nn.Module, result: Pass) -> int:

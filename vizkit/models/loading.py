@@ -110,12 +110,20 @@ def bundled_folder(name: str) -> Path:
 
 
 def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
-    import timm
 
     name = known(name)
     if not pretrained:
         model = create(name, size_hw, name, pretrained=False)
         return described(name, model, size_hw, "timm, random weights", trained=False)
+    file, source = published_weights(name)
+    model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)})
+    return described(name, model, size_hw, source)
+
+
+def published_weights(name: str) -> tuple[Path, str]:
+    """The file of a timm model's weights on this machine, fetched if need be, and where they come from."""
+    import timm
+
     config = timm.get_pretrained_cfg(name)
     if config is None or not (config.hf_hub_id or config.url):
         raise ModelError(f"There are no published weights for {name}; load it with random weights instead.")
@@ -123,8 +131,7 @@ def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     file = hub.weights_file(config.hf_hub_id) if config.hf_hub_id else hub.fetch(str(config.url))
     if file.suffix == ".safetensors":
         checkpoint.read_header(file)  # refuses a damaged file
-    model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)})
-    return described(name, model, size_hw, f"hub: {config.hf_hub_id}" if config.hf_hub_id else str(config.url))
+    return file, f"hub: {config.hf_hub_id}" if config.hf_hub_id else str(config.url)
 
 
 def from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:

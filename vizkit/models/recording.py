@@ -56,7 +56,8 @@ class Call:
     `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost module
     that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel` says how
     the layer computes: "fused", "mha" or "softmax" (written out). `row_sum_error` is measured before the weights are
-    rounded to the dtype in which they are kept. `raw` is the tensor in the autograd graph.
+    rounded to the dtype in which they are kept. `raw` is the tensor in the autograd graph; `score_gradient`: see
+    `layer_scores`.
     """
 
     path: str
@@ -67,6 +68,7 @@ class Call:
     rows: tuple[int, ...] | None = None
     row_sum_error: Tensor | None = None
     gradient: Tensor | None = None
+    score_gradient: Tensor | None = None
     raw: Tensor | None = None
 
 
@@ -78,12 +80,16 @@ class Recorder(TorchFunctionMode):
         self.keep = keep or Keep()
         self.gradient = gradient
         self.calls: list[Call] = []
+        self.entering: Tensor | None = None  # what the last attention layer was given, in the graph of a gradient
+        self._projected: Tensor | None = None  # what went into the latest linear layer
         self._paths = {id(module): path for path, module in model.named_modules()}
         if gradient and self.keep.heads == "mean":
             raise ValueError("Gradients belong to single heads: keep every head when a target is given.")
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
+        if self.gradient and func is F.linear:
+            self._projected = args[0] if args else kwargs["input"]
         if func is F.scaled_dot_product_attention:
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
@@ -102,6 +108,8 @@ class Recorder(TorchFunctionMode):
     def _add(self, kernel: Kernel, weights: Tensor | None, rows: tuple[int, ...] | None = None, heads: int = 0) -> None:
         """`heads`: given when `weights` are their mean already."""
         path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
+        # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
+        self.entering = self._projected
         call = Call(path, module, kernel, rows=rows)
         if weights is not None and self.gradient:
             call.raw = weights  # stays in the graph until the gradient has been taken
@@ -117,15 +125,21 @@ class Recorder(TorchFunctionMode):
         call.row_sum_error = (weights.sum(-1) - 1).abs().amax()
         call.weights = weights.to(self.keep.dtype or weights.dtype)
 
-    def take_gradients(self, logit: Tensor) -> None:
-        """Fill in the weights and ∂logit/∂weights of every kept layer, after softmax and of the same layer."""
+    def take_gradients(self, logit: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+        """Fill in the weights and ∂logit/∂weights of every kept layer, after softmax and of the same layer.
+
+        Gives ∂logit/∂other of every other tensor of the graph; zeros where the logit does not depend on it.
+        """
         kept = [(call, call.raw) for call in self.calls if call.raw is not None]
-        found = torch.autograd.grad(logit, [raw for _, raw in kept], allow_unused=True) if kept else ()
-        for (call, raw), gradient in zip(kept, found, strict=True):
+        asked = [*(raw for _, raw in kept), *others]
+        found = torch.autograd.grad(logit, asked, allow_unused=True) if asked else ()
+        for (call, raw), gradient in zip(kept, found[: len(kept)], strict=True):
             self._store(call, raw.detach())
             gradient = grouped(torch.zeros_like(raw) if gradient is None else gradient, call.module)
             call.gradient = gradient.to(self.keep.dtype or gradient.dtype)
             call.raw = None
+        pairs = zip(others, found[len(kept) :], strict=True)
+        return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         out = func(*args, **kwargs)
@@ -169,6 +183,7 @@ class Recorder(TorchFunctionMode):
             return func(**given)
         batched = query.dim() == 3
         rows = self._rows(query.transpose(0, 1) if batched else query)  # sequence first
+        self._projected = given["value"] if batched and self.gradient else None
         asked = {**given, "need_weights": True, "average_attn_weights": False}
         beside = not self.gradient and (rows is not None or query.element_size() < 4)
         if beside:

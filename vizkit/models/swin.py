@@ -10,7 +10,7 @@ from vizkit.geometry import merging, window_ids
 from vizkit.models.forward import forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
-from vizkit.models.translate import attention_of, features_of, finish
+from vizkit.models.translate import attention_of, cam_features, features_of, finish
 from vizkit.trace import Attention, Tokens, Trace
 
 MODULES = ("swin_transformer", "swin_transformer_v2")
@@ -87,4 +87,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     features = [
         features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
     ]
-    return finish(loaded, pixels, target, result, attention, features, len(planned))
+    cam = cam_features(result, tokens[-1], channels_last=True)
+    return finish(loaded, pixels, target, result, attention, features, len(planned), cam=cam)

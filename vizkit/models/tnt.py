@@ -6,7 +6,7 @@ from vizkit.geometry import all_ids, window_ids
 from vizkit.models.forward import forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
-from vizkit.models.translate import attention_of, features_of, finish
+from vizkit.models.translate import attention_of, cam_features, features_of, finish
 from vizkit.trace import Tokens, Trace
 
 
@@ -41,4 +41,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         features_of(f"blocks.{i}", values, special, sentences)
         for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
     ]
-    return finish(loaded, pixels, target, result, attention, features, 2 * len(loaded.model.blocks))  # pyright: ignore
+    layers, cam = 2 * len(loaded.model.blocks), cam_features(result, sentences)  # pyright: ignore
+    return finish(loaded, pixels, target, result, attention, features, layers, cam=cam)

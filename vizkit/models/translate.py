@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -36,9 +37,8 @@ def attention_of(
     assert call.weights is not None
     if call.rows is not None:
         query_ids = query_ids[:, list(call.rows)]
-    return Attention(
-        name or call.path, call.weights, query, key, query_ids, key_ids, gradient=call.gradient, heads=call.heads
-    )
+    found = Attention(name or call.path, call.weights, query, key, query_ids, key_ids, heads=call.heads)
+    return replace(found, gradient=call.gradient, score_gradient=call.score_gradient)
 
 
 def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Tokens) -> Features:
@@ -51,6 +51,21 @@ def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Token
     return Features(name, flat.float(), tokens)
 
 
+def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> list[Features]:
+    """The deciding features whose places are known: tokens of one of the `known` sets, or a map on its grid."""
+    found = []
+    for name, values, gradient in result.deciding:
+        if values.dim() == 3 and not channels_last:
+            values, gradient = values.movedim(0, -1), gradient.movedim(0, -1)
+        # A map has to have the very grid; of tokens in a row only the number is seen.
+        fits = [t for t in known if t.grid and (values.dim() == 2 or (not t.special and values.shape[:2] == t.grid))]
+        values, gradient = (t.reshape(-1, t.shape[-1]).float() for t in (values, gradient))
+        tokens = next((t for t in fits if len(t) == len(values)), None)
+        if tokens is not None:
+            found.append(Features(name, values, tokens, gradient))
+    return found
+
+
 def finish(
     loaded: Loaded,
     pixels: Tensor,
@@ -60,6 +75,7 @@ def finish(
     features: Sequence[Features],
     expected: int,
     notes: tuple[str, ...] = (),
+    cam: Sequence[Features] = (),
 ) -> Trace:
     """The Trace with its proof. Attention moves to the CPU: there the analyses and pages read it."""
     if expected and not result.calls:
@@ -71,11 +87,12 @@ def finish(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
-        tuple(on_cpu(a) for a in attention),
-        tuple(Features(f.name, f.values.cpu(), f.tokens) for f in features),
+        tuple(attention_on_cpu(a) for a in attention),
+        tuple(on_cpu(f) for f in features),
         check,
         target,
         (*notes, *changes(result.calls)),
+        tuple(on_cpu(f) for f in cam),
     )
 
 
@@ -85,10 +102,14 @@ def changes(calls: Sequence[Call]) -> list[str]:
     return [f"{kind} {CHANGED[kind]}; shown are the weights as the softmax gives them." for kind in kinds]
 
 
-def on_cpu(attention: Attention) -> Attention:
+def on_cpu(features: Features) -> Features:
+    gradient = None if features.gradient is None else features.gradient.cpu()
+    return Features(features.name, features.values.cpu(), features.tokens, gradient)
+
+
+def attention_on_cpu(attention: Attention) -> Attention:
     if attention.weights.device.type == "cpu":
         return attention
-    gradient = None if attention.gradient is None else attention.gradient.cpu()
-    ids = attention.query_ids.cpu(), attention.key_ids.cpu()
-    a = attention
-    return Attention(a.name, a.weights.cpu(), a.query, a.key, *ids, a.learned, gradient, a.heads)
+    tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")
+    found = {name: getattr(attention, name) for name in tensors}
+    return replace(attention, **{name: tensor.cpu() for name, tensor in found.items() if tensor is not None})

@@ -8,7 +8,7 @@ from vizkit.geometry import all_ids
 from vizkit.models.forward import Pass, forward
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep
-from vizkit.models.translate import attention_of, features_of, finish, names_of
+from vizkit.models.translate import attention_of, cam_features, features_of, finish, names_of
 from vizkit.trace import Attention, Features, Tokens, Trace
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
@@ -32,7 +32,8 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
-    return finish(loaded, pixels, target, result, attention, features(result, tokens), expected(loaded.model))
+    seen, cam = features(result, tokens), cam_features(result, tokens)
+    return finish(loaded, pixels, target, result, attention, seen, expected(loaded.model), cam=cam)
 
 
 def expected(model: nn.Module) -> int:

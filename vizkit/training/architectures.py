@@ -1,0 +1,112 @@
+"""The small models of our own that train on a laptop: timm architectures with arguments, and how they begin.
+
+`small_*` see 112×112 pixels, `digits_*` 32×32. timm's checkpoint layout holds their arguments, so that
+`timm.create_model("local-dir:…")` opens what was trained.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from timm.models import get_pretrained_cfg
+from torch import nn
+
+from vizkit.models.creating import create, known
+from vizkit.models.loading import published_weights
+from vizkit.training.beginnings import narrow
+from vizkit.training.recipe import Recipe, RecipeError
+
+_VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
+_DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
+
+# name → timm's architecture, its arguments, the input side in pixels.
+# Tokens of small_vit: 14×14, as ViT-B/16 has at 224². small_swin: 14×14 in shifted windows of 7, then 7×7 in one.
+# A usual ResNet would end in 4×4 cells at 112², and in one at 32²; ours stop at stride 8 or 16 for finer maps.
+OURS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "small_vit": ("vit_tiny_patch16_224", _VIT, 112),
+    "small_deit": ("deit_tiny_distilled_patch16_224", _VIT, 112),
+    "small_swin": (
+        "swin_tiny_patch4_window7_224",
+        {"img_size": 112, "patch_size": 8, "window_size": 7, "embed_dim": 64, "depths": [4, 2], "num_heads": [2, 4]},
+        112,
+    ),
+    "small_cnn": ("resnetv2_18d", {"layers": [2, 2, 2], "channels": [32, 64, 128], "stem_chs": 32}, 112),
+    "digits_vit": ("vit_tiny_patch16_224", _DIGITS_VIT, 32),
+    "digits_swin": (
+        "swin_tiny_patch4_window7_224",
+        {"img_size": 32, "patch_size": 2, "window_size": 4, "embed_dim": 48, "depths": [2, 4], "num_heads": [4, 8]},
+        32,
+    ),
+    "digits_cnn": (
+        "resnetv2_18d",
+        {"layers": [2, 2, 2], "channels": [16, 32, 64], "stem_chs": 32, "output_stride": 8},
+        32,
+    ),
+}
+
+
+def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
+    """The model of a recipe with one output per label, its initial weights drawn from the recipe's seed.
+
+    Ours and timm's names begin at random (or from published weights), a run folder goes on from its best weights.
+    Raises ModelError with one sentence when it cannot be made, OfflineError when weights are out of reach.
+    """
+    torch.manual_seed(recipe.seed)
+    name, given = recipe.model, {**recipe.model_args, "num_classes": len(labels)}
+    if recipe.drop_path:
+        given["drop_path_rate"] = recipe.drop_path
+    if recipe.patch_drop:
+        given["patch_drop_rate"] = recipe.patch_drop
+    side = recipe.image_size or given.pop("img_size", 0)
+    given.pop("img_size", None)
+    if name in OURS:
+        model = ours(name, side, given)
+    else:
+        started = (Path(name) / "config.json").is_file()
+        if recipe.pretrained and not started:
+            given["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
+        source = f"local-dir:{name}" if started else known(name)
+        pretrained = started or recipe.pretrained
+        model = create(source, (side, side) if side else None, name, pretrained=pretrained, **given)
+        if side:  # timm keeps the usual size there, whatever it was told
+            model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (3, side, side)}  # type: ignore[dict-item]
+    if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
+        model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
+    return model
+
+
+def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
+    architecture, arguments, usual_side = OURS[name]
+    side = side or usual_side
+    usual = get_pretrained_cfg(architecture)
+    facts = ("fixed_input_size", "first_conv", "classifier")  # of the architecture, not of ImageNet
+    config = {key: getattr(usual, key) for key in facts} | {
+        "architecture": architecture,
+        "input_size": (3, side, side),
+        "num_classes": given["num_classes"],
+        "mean": (0.5, 0.5, 0.5),
+        "std": (0.5, 0.5, 0.5),
+        "crop_pct": 1.0,
+        "crop_mode": "center",
+        "interpolation": "bilinear",
+        "license": "mit",
+    }
+    transformer = "img_size" in arguments
+    arguments = {key: value for key, value in arguments.items() if key != "img_size"}
+    size_hw = (side, side) if transformer else None
+    model = create(architecture, size_hw, name, pretrained_cfg=config, **{**arguments, **given})
+    if transformer:
+        narrow(model)
+    return model
+
+
+def parse_args(text: str) -> dict[str, Any]:
+    """timm arguments typed as JSON."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        raise RecipeError('Model arguments are JSON, for example {"depth": 6}.') from None
+    if not isinstance(found, dict):
+        raise RecipeError('Model arguments are a JSON object, for example {"depth": 6}.')
+    return found

@@ -1,0 +1,34 @@
+"""A recipe as the command line that follows it. No torch here: the page shows it before anything is trained."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+
+from vizkit.training.recipe import Recipe
+
+
+def command(recipe: Recipe, folder: str) -> str:
+    """The command line that trains this recipe again."""
+    return f"python -m vizkit train {shlex.join(arguments(recipe))} -o {shlex.quote(folder)}"
+
+
+def arguments(recipe: Recipe) -> list[str]:
+    """Data, model, and the options that differ from a recipe's defaults."""
+    return [word for name, value in changes(recipe, ("data", "model")) for word in option(name, value)]
+
+
+def changes(recipe: Recipe, always: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
+    """Fields and values that differ from the defaults, and those named in `always`, in reading order."""
+    usual = Recipe()
+    for each in fields(recipe):
+        value = getattr(recipe, each.name)
+        if value != getattr(usual, each.name) or each.name in always:
+            yield each.name, value
+
+
+def option(name: str, value: object) -> tuple[str, ...]:
+    words = name.replace("_", "-")
+    if isinstance(value, bool):
+        return (f"--{words}" if value else f"--no-{words}",)
+    return (f"--{words}", json.dumps(value) if isinstance(value, dict) else str(value))

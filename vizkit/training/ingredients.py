@@ -1,0 +1,89 @@
+"""What a run needs before its first step: pictures, a model, what that model wants done to pictures, a teacher."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import timm.data
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+import vizkit
+from vizkit.datasets.image_set import ImageSet, open_set
+from vizkit.image import Preprocessing
+from vizkit.training import architectures, data, remembering
+from vizkit.training.optimizing import choose_trainable
+from vizkit.training.recipe import Recipe, RecipeError
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A model that is only asked, and the student's preprocessing, which its images come in."""
+
+    model: nn.Module
+    its: Preprocessing
+    own: Preprocessing
+
+    @torch.no_grad()
+    def __call__(self, pixels: Float[Tensor, "image 3 height width"]) -> Float[Tensor, "image label"]:
+        """Logits for the very images that the student is shown, in the teacher's own normalisation."""
+        if (self.own.mean, self.own.std) != (self.its.mean, self.its.std):
+            mean, std, its_mean, its_std = (
+                torch.tensor(each, device=pixels.device)[:, None, None]
+                for each in (self.own.mean, self.own.std, self.its.mean, self.its.std)
+            )
+            pixels = (pixels * std + mean - its_mean) / its_std
+        return self.model(pixels).float()
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """The model is on the CPU, the teacher on its device."""
+
+    labels: tuple[str, ...]
+    model: nn.Module
+    needs: Preprocessing
+    sets: dict[str, ImageSet]  # by split
+    teacher: Teacher | None
+
+
+def gather(recipe: Recipe, device: torch.device) -> Ingredients:
+    """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
+    labels = opened(recipe, "train", 224).labels
+    model = architectures.build(recipe, labels)
+    choose_trainable(model, recipe.train_blocks)
+    needs = Preprocessing.from_config(timm.data.resolve_model_data_config(model))
+    sets = {split: opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
+    for split, found in sets.items():
+        if found.labels != labels:
+            raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
+    return Ingredients(labels, model, needs, sets, teacher_of(recipe, labels, needs, device))
+
+
+def opened(recipe: Recipe, split: str, side: int) -> ImageSet:
+    images = (recipe.images or None) if split == "train" else None
+    return open_set(recipe.data, split, images=images, size_px=side, seed=recipe.data_seed)
+
+
+def teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, device: torch.device) -> Teacher | None:
+    if not recipe.teacher:
+        return None
+    found = vizkit.load(recipe.teacher, device=device)
+    names = (getattr(found.model, "pretrained_cfg", None) or {}).get("label_names") or found.labels
+    if tuple(names) != labels:
+        raise RecipeError(f"The teacher {found.name} does not know the classes of {recipe.data}.")
+    if found.preprocessing.size_hw != needs.size_hw:
+        its, own = ("×".join(map(str, each.size_hw)) for each in (found.preprocessing, needs))
+        raise RecipeError(f"The teacher {found.name} sees {its} pixels, the student {own}; make them equal.")
+    return Teacher(found.model, found.preprocessing, needs)
+
+
+def in_memory(images: ImageSet, needs: Preprocessing, change: Any, tell: Callable[[int], None]) -> Dataset:  # noqa: ANN401
+    """The set as the model sees it; in memory where it fits and `change` does nothing to single pictures."""
+    found = data.Fitted(images, needs, change)
+    height, width = needs.size_hw
+    if change or len(images) * height * width * 3 > remembering.MEMORY_BYTES:
+        return found
+    return remembering.remembered(found, tell)

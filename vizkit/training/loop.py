@@ -1,0 +1,250 @@
+"""The training loop: one process or many (Accelerate), a CPU or a GPU, from the start or from where it stopped."""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import timm.data
+import torch
+from accelerate import Accelerator
+from timm.utils import ModelEmaV3
+from torch import Tensor, nn
+
+from vizkit.datasets.image_set import ImageSet
+from vizkit.training import card, data, saving
+from vizkit.training.distillation import mixed_loss, soft_targets
+from vizkit.training.evaluating import evaluate
+from vizkit.training.ingredients import gather, in_memory
+from vizkit.training.interrupting import interruptible
+from vizkit.training.optimizing import epochs_since_best, optimizer_of, rate, set_training
+from vizkit.training.recipe import Recipe
+from vizkit.training.run_folder import RunFolder
+
+SAY_EVERY_S = 0.5
+
+
+class StoppedError(Exception):
+    """Somebody asked the run to end; what is saved can be resumed."""
+
+
+class NotFiniteError(Exception):
+    """The loss became NaN or infinite."""
+
+
+def train(run: RunFolder, recipe: Recipe, *, device: str = "", workers: int = 0, tensorboard: bool = False) -> None:
+    """Follow a recipe in a run folder that `RunFolder.create` or an earlier, interrupted run has left.
+
+    Goes on from the last finished epoch if there is one. Raises RecipeError, DatasetError or ModelError before the
+    first step when something cannot be done; what happens later is told in status.json ("done", "stopped" or "failed"
+    with a sentence). `device`: "cpu", or empty for a GPU where there is one. `workers`: processes that read pictures.
+    """
+    precision = "no" if recipe.precision == "fp32" else recipe.precision
+    accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
+    loop = Loop(run, recipe, accelerator, workers, tensorboard)
+    with interruptible() as loop.asked_to_stop:
+        try:
+            loop.fit()
+            loop.finish()
+        except StoppedError:
+            loop.say("stopped", message="Stopped; resume goes on after the last finished epoch.")
+        except NotFiniteError:
+            loop.say(
+                "failed",
+                message="The loss is no number any more: lower the learning rate or clip the gradient; "
+                "the best epoch so far is kept.",
+            )
+    if accelerator.num_processes > 1:
+        accelerator.end_training()
+
+
+class Loop:
+    """One run in one process: model, data and what has happened so far."""
+
+    asked_to_stop: threading.Event
+
+    def __init__(
+        self, run: RunFolder, recipe: Recipe, accelerator: Accelerator, workers: int, tensorboard: bool
+    ) -> None:
+        self.run, self.recipe, self.accelerator, self.workers = run, recipe, accelerator, workers
+        self.main, self.device = accelerator.is_main_process, accelerator.device
+        self.started = self.told = time.monotonic()
+        self.epoch = self.step = 0
+        self.say("preparing", message="Making the model.")
+        self.given = gather(recipe, self.device)
+        self.model, self.needs, self.sets = self.given.model, self.given.needs, self.given.sets
+        if not any(isinstance(part, nn.LayerNorm) for part in self.model.modules()):
+            self.model.to(memory_format=torch.channels_last)  # a quarter faster for plain convolutional networks
+        optimizer = optimizer_of(self.model, recipe)
+        self.live, self.optimizer = accelerator.prepare(self.model, optimizer)  # live: wrapped where processes share
+        self.ema = ModelEmaV3(self.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
+        mixes, classes = recipe.mixup or recipe.cutmix, len(self.given.labels)
+        self.mix = (
+            timm.data.Mixup(recipe.mixup, recipe.cutmix, label_smoothing=recipe.smoothing, num_classes=classes)
+            if mixes
+            else None
+        )
+        self.erase = data.erasing(recipe, self.device)
+        self.board: Any = saving.board(run) if tensorboard and self.main else None
+        self.history = self.resumed()
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+    def fit(self) -> None:
+        """All epochs that are still to come."""
+        recipe, processes = self.recipe, self.accelerator.num_processes
+        batches = data.Batches(len(self.sets["train"]), recipe, self.accelerator.process_index, processes)
+        images = self.in_memory(self.sets["train"], data.picture_changes(recipe, self.needs))
+        loader = data.loader(images, batches, self.workers, pin=self.device.type == "cuda")
+        self.val = self.in_memory(self.sets["val"])
+        while self.epoch < recipe.epochs:
+            accuracies = [line["val_accuracy"] for line in self.history]
+            if recipe.stop_patience and epochs_since_best(accuracies) >= recipe.stop_patience:
+                break
+            batches.epoch = self.epoch
+            begin = time.monotonic()
+            line = self.one_epoch(loader, batches, accuracies)
+            self.end_epoch(line, begin)
+
+    def one_epoch(self, loader: Any, batches: data.Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
+        begin, steps = time.monotonic(), len(batches)
+        data.seed_everything(data.seed_of(self.recipe.seed, self.epoch, self.accelerator.process_index))
+        sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, images
+        current = self.recipe.lr
+        set_training(self.live)
+        for step, (pictures, labels) in enumerate(loader):
+            self.step = step
+            current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
+            loss, right = self.one_step(pictures, labels, current, batches)
+            sums += torch.stack([loss.double(), right.double(), right.new_tensor(len(labels)).double()])
+            if self.asked_to_stop.is_set():
+                raise StoppedError
+            if time.monotonic() - self.told > SAY_EVERY_S:
+                per_s = (step + 1) * batches.batch / (time.monotonic() - begin)
+                left = self.seconds_left(steps, per_s, batches.batch)
+                self.say(
+                    "running",
+                    steps=steps,
+                    loss=finite(sums) / (step + 1),
+                    rate=current,
+                    images_per_s=per_s,
+                    seconds_left=left,
+                )
+        if self.accelerator.num_processes > 1:
+            sums = self.accelerator.reduce(sums, reduction="sum")
+        return {
+            "epoch": self.epoch + 1,
+            "train_loss": finite(sums) / steps / self.accelerator.num_processes,
+            "train_accuracy": float(sums[1] / sums[2]),
+            "rate": current,
+            "images_per_s": steps * batches.batch / (time.monotonic() - begin),
+        }
+
+    def one_step(
+        self, pictures: Tensor, labels: Tensor, current: float, batches: data.Batches
+    ) -> tuple[Tensor, Tensor]:
+        """Change the weights once; gives the loss and the number of right first choices."""
+        recipe, teacher = self.recipe, self.given.teacher
+        draw = torch.Generator().manual_seed(data.seed_of(recipe.seed, self.epoch, self.step, 1))
+        pixels, labels = data.normalised(pictures, self.needs, self.device), labels.to(self.device)
+        pixels = data.batch_changes(pixels, recipe, draw, batches.own, batches.batch)
+        if self.mix:
+            pixels, targets = self.mix(pixels, labels)
+        else:
+            targets = soft_targets(labels, len(self.given.labels), recipe.smoothing)
+        if self.erase:
+            pixels = self.erase(pixels)
+        for group in self.optimizer.param_groups:
+            group["lr"] = current * group.get("lr_scale", 1.0)
+        with self.accelerator.autocast():
+            outputs = self.live(pixels)
+            taught = teacher(pixels) if teacher else None
+        heads = tuple(each.float() for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
+        loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, recipe)
+        self.accelerator.backward(loss)
+        if recipe.clip_norm:
+            self.accelerator.clip_grad_norm_(self.live.parameters(), recipe.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.ema:
+            self.ema.update(self.model, step=self.epoch * len(batches) + self.step)
+        return loss.detach(), (heads[0].argmax(-1) == labels).sum()
+
+    # ---- between epochs ----------------------------------------------------------------------------------------------
+    def end_epoch(self, line: dict[str, Any], begin: float) -> None:
+        """Validate, keep the best, and save everything that going on needs."""
+        judged: nn.Module = self.ema.module if self.ema else self.model
+        found = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
+        line |= {"val_loss": found.loss, "val_accuracy": found.accuracy, "seconds": time.monotonic() - begin}
+        best = max((each["val_accuracy"] for each in self.history), default=-1.0)
+        self.history.append(line)
+        self.epoch, self.step = self.epoch + 1, 0
+        if self.main:
+            if found.accuracy > best:
+                saving.save_best(self.run, judged, self.given.labels)
+            self.run.write("samples.json", found.samples)
+            self.run.append(line)
+            saving.save_state(self.run, self.epoch, self.model, self.optimizer, self.ema, self.accelerator.scaler)
+            for name, value in line.items() if self.board else ():
+                self.board.add_scalar(name, value, self.epoch)
+        self.accelerator.wait_for_everyone()
+
+    def resumed(self) -> list[dict[str, Any]]:
+        """Go on from the saved state, if there is one; gives what had happened by then."""
+        self.epoch = saving.load_state(self.run, self.model, self.optimizer, self.ema, self.accelerator.scaler)
+        history = self.run.metrics()[: self.epoch]
+        self.accelerator.wait_for_everyone()
+        if self.main:
+            self.run.trim(self.epoch)
+            self.run.write("versions.json", saving.versions(self.device, self.accelerator.num_processes))
+        return history
+
+    def finish(self) -> None:
+        """Test the best epoch once, write the card."""
+        self.say("testing", message="Testing the best epoch on images it has never seen.")
+        saving.load_best(self.run, self.model)
+        images = self.in_memory(self.sets["test"])
+        found = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
+        if self.main:
+            result = {"test_accuracy": found.accuracy, "test_loss": found.loss, "test_images": found.images}
+            self.run.write("result.json", result)
+            self.run.write_text("card.md", card.card(self.run, self.model, found, len(self.sets["train"])))
+        self.say("done", message=f"{found.accuracy:.1%} of {found.images:,} test images right.")
+
+    def in_memory(self, images: ImageSet, change: Any = None) -> Any:  # noqa: ANN401
+        total = f"{len(images):,}"
+
+        def tell(done: int) -> None:
+            if self.asked_to_stop.is_set():
+                raise StoppedError
+            if time.monotonic() - self.told > SAY_EVERY_S:
+                self.say("preparing", message=f"Reading {images.split} images: {done:,} of {total}.")
+
+        return in_memory(images, self.needs, change, tell)
+
+    # ---- what the outside hears --------------------------------------------------------------------------------------
+    def seconds_left(self, steps: int, per_s: float, batch: int) -> float:
+        """To the end at the present speed, validation as slow as it was in the epochs before."""
+        training = ((self.recipe.epochs - self.epoch) * steps - self.step - 1) * batch / per_s
+        between = [each["seconds"] - steps * batch / each["images_per_s"] for each in self.history[-3:]]
+        return training + (sum(between) / len(between) if between else 0.0) * (self.recipe.epochs - self.epoch)
+
+    def say(self, state: str, **more: Any) -> None:  # noqa: ANN401
+        self.told = time.monotonic()
+        if self.main:
+            self.run.say(
+                state=state,
+                epoch=self.epoch,
+                epochs=self.recipe.epochs,
+                step=self.step,
+                seconds=self.told - self.started,
+                **more,
+            )
+
+
+def finite(sums: Tensor) -> float:
+    """The first sum, the loss; NotFiniteError when it is no number."""
+    total = float(sums[0])
+    if not math.isfinite(total):
+        raise NotFiniteError
+    return total

@@ -1,0 +1,226 @@
+"""What a training run is made of: one frozen `Recipe`, every field documented, as JSON and back.
+
+A recipe, its data and its seed decide the result; a run folder keeps it as recipe.json. Named recipes are the
+experiments of papers and of the study that this project reproduces, and short ones for a laptop.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import Field, asdict, dataclass, field, fields, replace
+from typing import Any
+
+OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
+SCHEDULES = ("cosine", "plateau", "constant")
+DISTILLATIONS = ("none", "soft", "hard")
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be followed; the message is one sentence for the user."""
+
+
+def said(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401
+    """A field with the sentence that the command line and the page show beside it."""
+    metadata = {"help": help, "choices": choices}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides how a run comes out. Units and ranges stand in each field's sentence."""
+
+    # what is learned
+    data: str = said("insects", "insects, insects:hard, digits, torchvision:cifar10, a folder of classes, or a zip")
+    images: int = said(0, "training images; 0 takes the data set's own number")
+    data_seed: int = said(0, "seed of the drawn or split data")
+    # by what
+    model: str = said("small_vit", "a model of ours (small_vit …), a timm name, or a run folder to start from")
+    model_args: dict[str, Any] = said({}, 'timm arguments beside the name, as JSON: {"depth": 6}')  # noqa: RUF009 - a field, its default made anew
+    image_size: int = said(0, "input side in pixels; 0 takes the model's own")
+    pretrained: bool = said(False, "start from published weights (a new head if the classes differ)")
+    train_blocks: int = said(-1, "which blocks learn: -1 all, 0 only the new head, k the last k blocks and the head")
+    # how long, in what steps
+    epochs: int = said(20, "passes over the training images")
+    batch: int = said(64, "images a step, over all processes together")
+    repeats: int = said(1, "times each image occurs in an epoch, differently augmented (repeated augmentation)")
+    optimizer: str = said("adamw", "the optimiser", OPTIMIZERS)
+    lr: float = said(1e-3, "highest learning rate")
+    min_lr: float = said(1e-5, "lowest learning rate of a cosine or plateau schedule")
+    weight_decay: float = said(0.05, "weight decay; biases, norms and position tables are spared")
+    momentum: float = said(0.9, "of SGD and Muon, or Adam's first β")
+    schedule: str = said("cosine", "cosine: by step, after the warm-up; plateau: ÷10 without progress", SCHEDULES)
+    warmup_epochs: float = said(0.5, "epochs, or part of one, in which the rate climbs from near 0")
+    plateau_patience: int = said(12, "epochs without a better validation accuracy before the rate is divided by 10")
+    stop_patience: int = said(0, "epochs without a better validation accuracy before the run stops; 0 never stops")
+    clip_norm: float = said(1.0, "largest norm of the gradient; 0 does not clip")
+    precision: str = said("fp32", "fp32, or mixed precision (a GPU)", PRECISIONS)
+    ema: float = said(0.0, "decay of the moving average of weights, .999 say; 0 keeps none")
+    # against learning by heart
+    smoothing: float = said(0.0, "label smoothing, 0 to 1")
+    flip: float = said(0.5, "chance of a left-right flip; 0 where left and right differ, as in digits")
+    crop: float = said(1.0, "smallest share of the picture's area in a random crop; 1 does not crop")
+    turn_deg: float = said(0.0, "largest random turn, degrees; comes with shifts of up to 8 % and scales of 15 %")
+    randaugment: str = said("", "timm's RandAugment, rand-m9-mstd0.5-inc1 say; empty for none")
+    mixup: float = said(0.0, "α of Mixup; 0 for none")
+    cutmix: float = said(0.0, "α of CutMix; 0 for none")
+    erasing: float = said(0.0, "chance of random erasing")
+    drop_path: float = said(0.0, "stochastic depth: chance that the last block is skipped")
+    patch_drop: float = said(0.0, "share of patches a ViT does not see in a training step (faster, and regularises)")
+    # from whom
+    teacher: str = said("", "a model to learn from: bundled:NAME, a run folder, a timm name; empty for none")
+    distillation: str = said("none", "soft: KL at a temperature; hard: the teacher's first choice", DISTILLATIONS)
+    temperature: float = said(3.0, "T of soft distillation, > 0")
+    teacher_share: float = said(
+        0.5,
+        "λ: the teacher's share of the loss, 0 to 1 (a distillation head learns from it alone)",
+    )
+    seed: int = said(0, "of initial weights, order and augmentation")
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            checked(each, getattr(self, each.name))
+        for holds, sentence in (
+            (self.epochs >= 1 and self.batch >= 1 and self.repeats >= 1, "Epochs, batch and repeats are 1 or more."),
+            (self.images >= 0 and self.image_size >= 0, "Images and image size are 0 (the usual) or more."),
+            (self.lr > 0 and 0 <= self.min_lr <= self.lr, "The learning rate lies above 0, the lowest below it."),
+            (0 <= self.warmup_epochs < self.epochs, "The warm-up is shorter than the run."),
+            (
+                all(
+                    0 <= share < 1
+                    for share in (self.ema, self.smoothing, self.drop_path, self.patch_drop, self.momentum)
+                ),
+                "EMA, smoothing, drop path, patch drop and momentum lie from 0 to below 1.",
+            ),
+            (
+                all(0 <= share <= 1 for share in (self.flip, self.erasing, self.teacher_share)),
+                "The chances of flip and erasing and the teacher's share lie from 0 to 1.",
+            ),
+            (0 < self.crop <= 1, "A crop's smallest area lies above 0 and is at most 1."),
+            (
+                min(self.mixup, self.cutmix, self.clip_norm, self.weight_decay, self.turn_deg) >= 0,
+                "Mixup, CutMix, clipping, weight decay and turn are 0 or more.",
+            ),
+            (self.temperature > 0, "The temperature lies above 0."),
+            (self.train_blocks >= -1, "Blocks to train: -1 for all, 0 for the head, or a number."),
+            (bool(self.teacher) == (self.distillation != "none"), "A teacher and a kind of distillation go together."),
+        ):
+            if not holds:
+                raise RecipeError(sentence)
+
+    def to_json(self) -> str:
+        """The recipe as JSON text, fields in reading order."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Recipe":
+        """Read `to_json`'s text again; missing fields keep their default. RecipeError says what is wrong."""
+        try:
+            values = json.loads(text)
+        except ValueError:
+            raise RecipeError("The recipe is not valid JSON.") from None
+        if not isinstance(values, dict):
+            raise RecipeError("A recipe is a JSON object of fields.")
+        return cls().but(values)
+
+    def but(self, changes: Mapping[str, Any]) -> "Recipe":
+        """The same recipe with some fields changed; RecipeError on a field that there is not."""
+        known = {each.name: each for each in fields(self)}
+        unknown = sorted(set(changes) - set(known))
+        if unknown:
+            raise RecipeError(f"A recipe has no field {unknown[0]!r}.")
+        return replace(self, **{name: checked(known[name], value) for name, value in changes.items()})
+
+
+def checked(each: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
+    """A value of the field's kind and among its choices; JSON writes 1.0 as 1, which is a float again."""
+    kinds = {"str": str, "int": int, "float": (int, float), "bool": bool}
+    expected = getattr(each.type, "__name__", str(each.type))
+    kind: Any = kinds.get(expected, dict)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise RecipeError(f"The recipe's {each.name} is a {expected.split('[')[0]}, not {str(value)[:40]!r}.")
+    if isinstance(value, (int, float)) and not -1e12 < value < 1e12:  # NaN fails this too
+        raise RecipeError(f"The recipe's {each.name} is no usable number.")
+    if each.metadata["choices"] and value not in each.metadata["choices"]:
+        raise RecipeError(f"The recipe's {each.name} is one of {', '.join(each.metadata['choices'])}; not {value!r}.")
+    return float(value) if expected == "float" else value
+
+
+_STUDY = Recipe(
+    epochs=60,
+    optimizer="adam",
+    lr=3e-3,
+    weight_decay=0.0,
+    schedule="plateau",
+    warmup_epochs=0.0,
+    plateau_patience=12,
+    stop_patience=15,
+    clip_norm=0.0,
+    min_lr=0.0,
+)
+
+NAMED: dict[str, tuple[str, Recipe]] = {
+    "quick": (
+        "a small model on drawn insects, minutes on a laptop",
+        Recipe(epochs=6, images=2400, optimizer="muon", lr=4e-3, warmup_epochs=0.5, turn_deg=15.0),
+    ),
+    "vit-frozen": (
+        "ViT-B/16 with ImageNet weights, frozen, new head: Adam 3e-3, 60 epochs",
+        _STUDY.but({"model": "vit_base_patch16_224", "pretrained": True, "train_blocks": 0}),
+    ),
+    "vit-scratch": (
+        "ViT-B/16 from scratch: SGD 3e-3, 100 epochs, patience 20",
+        _STUDY.but({"model": "vit_base_patch16_224", "epochs": 100, "optimizer": "sgd", "stop_patience": 20}),
+    ),
+    "swin-frozen": (
+        "Swin-B with ImageNet weights, frozen, new head: Adam 3e-3, 100 epochs",
+        _STUDY.but({"model": "swin_base_patch4_window7_224", "epochs": 100, "pretrained": True, "train_blocks": 0}),
+    ),
+    "deit-frozen": (
+        "DeiT-B with ImageNet weights, frozen, new head: Adam 3e-3, 60 epochs",
+        _STUDY.but({"model": "deit_base_patch16_224", "pretrained": True, "train_blocks": 0}),
+    ),
+    "deit": (
+        "DeiT as published (Touvron et al. 2021): AdamW 1e-3 at batch 1,024, 300 epochs, all its augmentation",
+        Recipe(
+            model="deit_small_distilled_patch16_224",
+            epochs=300,
+            batch=1024,
+            repeats=3,
+            warmup_epochs=5.0,
+            smoothing=0.1,
+            randaugment="rand-m9-mstd0.5-inc1",
+            mixup=0.8,
+            cutmix=1.0,
+            erasing=0.25,
+            drop_path=0.1,
+            crop=0.08,
+            clip_norm=0.0,
+        ),
+    ),
+    "swin": (
+        "Swin as published (Liu et al. 2021): AdamW 1e-3 at batch 1,024, 300 epochs, 20 of warm-up, clip 5",
+        Recipe(
+            model="swin_tiny_patch4_window7_224",
+            epochs=300,
+            batch=1024,
+            warmup_epochs=20.0,
+            smoothing=0.1,
+            randaugment="rand-m9-mstd0.5-inc1",
+            mixup=0.8,
+            cutmix=1.0,
+            erasing=0.25,
+            drop_path=0.2,
+            crop=0.08,
+            clip_norm=5.0,
+        ),
+    ),
+}
+
+
+def named(name: str) -> Recipe:
+    """A recipe by its name in NAMED."""
+    if name not in NAMED:
+        raise RecipeError(f"There is no recipe {name!r}; there are {', '.join(NAMED)}.")
+    return NAMED[name][1]
