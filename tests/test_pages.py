@@ -99,7 +99,7 @@ def test_a_broken_link_opens_the_defaults():
     test = app(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
     assert not test.exception
     assert "timm has no model 'nonsense'" in texts(test)
-    assert test.sidebar.selectbox(key="image").value == "digit 3"
+    assert test.sidebar.selectbox(key="image").value == "mayfly nymph"
 
 
 def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
@@ -173,6 +173,17 @@ def test_a_typed_path_is_no_model(name: str):
     assert not test.exception
     assert len(test.warning) == 1
     assert components(test) == 0
+
+
+def test_the_samples_are_the_insects_that_are_drawn():
+    from vizkit.datasets import insects
+    from vizkit.ui import inputs
+
+    assert inputs.INSECTS == insects.LABELS
+    place = insects.LABELS.index("water strider")
+    first = next(index for index in range(12) if insects.label_of(index, "test") == place)
+    expected = insects.draw(first, split="test", size_px=inputs.INSECT_SIDE_PX).picture
+    assert (inputs.sample("water strider").rgb == expected).all()
 
 
 def test_names_are_those_of_timm():

@@ -22,9 +22,9 @@ def choose(page: Page, view: str) -> None:
 
 def click(page: Page, x: float, y: float) -> None:
     canvas = page.locator(f"{MAIN} canvas[role='application']").first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    canvas.click(position={"x": x * box["width"], "y": y * box["height"]})
+    # A click waits for the canvas, also while a first run still mounts it anew; scrolling to it by hand does not.
+    width, height = canvas.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
+    canvas.click(position={"x": x * width, "y": y * height})
 
 
 def test_patches_from_the_cut_to_the_cost(page: Page, server: str):

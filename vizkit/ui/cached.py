@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.image import Box, Picture, Preprocessing, prepare
+from vizkit.ui import names
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention_map import Query
@@ -33,6 +34,8 @@ def model(source: str, whole: Picture | None = None) -> "Loaded":
     Raises ModelError or NotApplicable with a sentence for the page.
     """
     path, architecture = st.session_state.get("_checkpoints", {}).get(source, (None, None))
+    if source.startswith("run:"):
+        path = run_folder(source)
     own = _own(source, path, architecture)
     if whole is None:
         return own
@@ -40,6 +43,34 @@ def model(source: str, whole: Picture | None = None) -> "Loaded":
 
     size_hw = whole_image_size(own, (whole.rgb.shape[0], whole.rgb.shape[1]))
     return _whole(source, path, architecture, size_hw)
+
+
+def run_folder(source: str) -> str:
+    """The folder of "run:<name>", which has to be one of those that the picker lists: never a path that was typed."""
+    folder = names.trained().get(source)
+    if folder is None:
+        from vizkit.models import ModelError
+
+        raise ModelError(
+            f"There is no finished run {source.removeprefix('run:')[:60]!r} here; the Train page shows all."
+        )
+    forget_old_weights(source, folder)
+    return str(folder)
+
+
+@st.cache_resource(show_spinner=False)
+def _weights_seen() -> dict[str, tuple[int, int]]:
+    return {}
+
+
+def forget_old_weights(source: str, folder: Path) -> None:
+    """A run that went on, or a new one of the same name, has other weights; everything here is kept by name only."""
+    facts = (folder / "model.safetensors").stat()
+    now = (facts.st_mtime_ns, facts.st_size)
+    if _weights_seen().setdefault(source, now) != now:
+        _weights_seen()[source] = now
+        for each in (_own, _whole, _trace, _patch_embedding, _parts, shuffled_logits, _statistics):
+            each.clear()
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

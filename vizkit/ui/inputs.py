@@ -15,6 +15,21 @@ from vizkit.ui import names
 MAX_MODELS = 4
 INPUTS = ("cropped", "whole image")
 DIGITS = (3, 5, 2, 7, 8)
+INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
+    "mayfly nymph",
+    "stonefly nymph",
+    "damselfly nymph",
+    "dragonfly nymph",
+    "cased caddisfly larva",
+    "alderfly larva",
+    "mosquito larva",
+    "midge larva",
+    "diving beetle",
+    "backswimmer",
+    "water strider",
+    "water scorpion",
+)
+INSECT_SIDE_PX = 224
 
 
 def sidebar() -> None:
@@ -90,18 +105,23 @@ def decoded(file_id: str, _file: UploadedFile) -> Picture:
 
 
 def samples() -> list[str]:
-    return [*(f"digit {n}" for n in DIGITS), "flower", "china"]
+    return [*INSECTS, *(f"digit {n}" for n in DIGITS), "flower", "china"]
 
 
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
-    """A digit from the test split, never seen in training, or one of the two photographs."""
+    """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
     import hashlib
 
     from vizkit.datasets import digits, photographs
 
     if name in photographs.NAMES:
         rgb, note = photographs.picture(name), ""
+    elif name in INSECTS:
+        from vizkit.datasets import insects
+
+        first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
+        rgb, note = insects.draw(first, split="test", size_px=INSECT_SIDE_PX).picture, "drawn, from the test split"
     else:
         rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
     return Picture(rgb, hashlib.sha256(name.encode()).hexdigest()[:16], note)
@@ -137,15 +157,16 @@ def model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
     st.multiselect(
         "Models",
-        [*names.bundled(), *own, *names.timm_names()],
+        [*names.bundled(), *names.trained(), *own, *names.timm_names()],
         default=names.bundled()[:2],
         key="models",
         bind="query-params",
         max_selections=MAX_MODELS,
         accept_new_options=True,
         placeholder="Search timm, or type owner/name",
-        help="One to four. Bundled models need no network. Others are timm names (weights from the hub at first use), "
-        "hub ids (owner/name), torchvision:name, or random:name for an untrained one.",
+        help="One to four. Bundled models need no network, nor do your own runs (run:name). Others are timm names "
+        "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
+        "untrained one.",
     )
     st.segmented_control(
         "Model input",

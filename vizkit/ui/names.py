@@ -1,20 +1,33 @@
-"""Names for the model picker, without importing torch or timm."""
+"""Names for the pickers of models, without importing torch or timm."""
 
 import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from vizkit.training.run_folder import runs
+from vizkit.ui.jobs import ACTIVE, jobs
+
+ORDER = ("vit", "swin", "deit", "cnn")
 BUNDLED = Path(__file__).parents[1] / "bundled"
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
 @cache
 def bundled() -> list[str]:
-    """The shipped models: the plain ViT first, networks without attention last."""
+    """The shipped models: those of the insects first, of each set the plain ViT first and the CNN last."""
     names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
-    names.sort(key=lambda name: (name.endswith("cnn"), not name.endswith("vit")))
+    names.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
     return [f"bundled:{name}" for name in names]
+
+
+def trained() -> dict[str, Path]:
+    """Runs that have a model, as "run:<name>" and their folder, latest first.
+
+    Not those at work: their weights change from epoch to epoch, and a picture of a model should not.
+    """
+    found = {f"run:{run.name}": run for run in runs() if run.has_model}
+    return {name: run.path for name, run in found.items() if jobs().state(run) not in ACTIVE}
 
 
 @cache

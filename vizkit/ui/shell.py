@@ -14,6 +14,9 @@ PAGES = {  # section → (file stem and address, title, icon, one line of help)
         ("positions", "Positions", ":material/pin_drop:", "How a transformer knows where a patch is."),
         ("attention", "Attention", ":material/hub:", "One head by eye, all heads compared and counted."),
     ],
+    "Train": [
+        ("train", "Train", ":material/model_training:", "Train a model of your own, watch it learn, compare runs."),
+    ],
 }
 FIRST = "explore"
 

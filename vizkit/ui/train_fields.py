@@ -1,0 +1,97 @@
+"""A recipe's fields as widgets. Kind, choices and help come from the dataclass: a new field needs no line here.
+
+The widgets' own state is the draft, so that a page switch or a refused value loses nothing.
+"""
+
+import json
+import math
+from dataclasses import Field, fields
+from typing import Any
+
+import streamlit as st
+
+from vizkit.training.recipe import Recipe, RecipeError, named
+
+KEY = "field_"
+FIRST = "quick"
+PARTS = ("all of it", "the new head", "last blocks")
+TITLES = {
+    "lr": "Learning rate",
+    "min_lr": "Lowest learning rate",
+    "momentum": "Momentum, β₁",
+    "warmup_epochs": "Warm-up epochs",
+    "plateau_patience": "Plateau patience",
+    "stop_patience": "Stop patience",
+    "clip_norm": "Gradient clipping",
+    "ema": "Moving average (EMA)",
+    "smoothing": "Label smoothing",
+    "flip": "Chance of a flip",
+    "crop": "Smallest crop",
+    "turn_deg": "Turn, degrees",
+    "randaugment": "RandAugment",
+    "cutmix": "CutMix",
+    "distillation": "What the teacher gives",
+    "teacher_share": "Teacher's share",
+    "model_args": "Model arguments",
+    "image_size": "Image size",
+    "data_seed": "Data seed",
+}
+BY_NAME = {each.name: each for each in fields(Recipe)}
+
+
+def begin() -> None:
+    """At the first visit of a session the widgets hold a named recipe."""
+    if f"{KEY}lr" not in st.session_state:
+        fill(named(FIRST))
+
+
+def fill(recipe: Recipe) -> None:
+    """Put a recipe's values into the widgets. The data stay as they were chosen: a recipe is tried on one's own."""
+    for name in BY_NAME:
+        if name in ("data", "train_blocks", "teacher"):
+            continue
+        value = getattr(recipe, name)
+        st.session_state[f"{KEY}{name}"] = json.dumps(value) if isinstance(value, dict) else value
+    st.session_state[f"{KEY}teacher"] = recipe.teacher or None
+    blocks = recipe.train_blocks
+    st.session_state["train_part"] = PARTS[0 if blocks < 0 else 1 if blocks == 0 else 2]
+    st.session_state["train_last"] = max(1, blocks)
+
+
+def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
+    """The widget of a field, by the kind of its value."""
+    each = BY_NAME[name]
+    given = {"key": f"{KEY}{name}", "help": said(each), "persist_state": "session", "width": width}
+    usual, label = getattr(Recipe(), name), TITLES.get(name, name.replace("_", " ").capitalize())
+    if each.metadata["choices"]:
+        return st.selectbox(label, each.metadata["choices"], **given)
+    if isinstance(usual, bool):
+        return st.toggle(label, **given)
+    if isinstance(usual, int):
+        return st.number_input(label, step=1, **given)
+    if isinstance(usual, float):
+        return st.number_input(label, step=step_of(usual), format="%g", **given)
+    return st.text_input(label, **given)
+
+
+def said(each: "Field[Any]") -> str:
+    words = str(each.metadata["help"])
+    return f"{words[:1].upper()}{words[1:]}. On the command line: --{each.name.replace('_', '-')}"
+
+
+def step_of(usual: float) -> float:
+    """What + and − change: about a tenth of the usual value."""
+    return 10.0 ** math.floor(math.log10(usual / 2)) if usual else 0.1
+
+
+def typed() -> dict[str, Any]:
+    """What the widgets hold, by field, but for data, model and teacher, whose names the caller translates."""
+    state = st.session_state
+    values = {name: state[f"{KEY}{name}"] for name in BY_NAME if f"{KEY}{name}" in state}
+    try:
+        values["model_args"] = json.loads(values.get("model_args") or "{}")
+    except ValueError:
+        raise RecipeError('Model arguments are JSON, for example {"depth": 6}.') from None
+    part = PARTS.index(state.get("train_part") or PARTS[0])
+    values["train_blocks"] = (-1, 0, int(state.get("train_last") or 1))[part]
+    return values
