@@ -75,8 +75,13 @@ def arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.ndar
         found[f"layer{i:03}_key_ids"] = array(layer.key_ids)
         if layer.gradient is not None:
             found[f"layer{i:03}_gradient"] = array(layer.gradient)
-    for i, features in enumerate(trace.features):
-        found[f"features{i:03}"] = array(features.values)
+        if layer.score_gradient is not None:
+            found[f"layer{i:03}_score_gradient"] = array(layer.score_gradient)
+    for kind, several in (("features", trace.features), ("cam_features", trace.cam_features)):
+        for i, features in enumerate(several):
+            found[f"{kind}{i:03}"] = array(features.values)
+            if features.gradient is not None:
+                found[f"{kind}{i:03}_gradient"] = array(features.gradient)
     return found
 
 
@@ -92,6 +97,7 @@ def meta_of(trace: "Trace") -> dict[str, Any]:
         "target": trace.target,
         "layers": layers,
         "features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.features],
+        "cam_features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.cam_features],
         "check": asdict(trace.check),
         "notes": trace.notes,
         "versions": {"python": platform.python_version(), **{name: installed(name) for name in ("torch", "timm")}},
@@ -124,6 +130,15 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     def tensor(name: str) -> torch.Tensor:
         return torch.from_numpy(file[name])
 
+    def optional(name: str) -> torch.Tensor | None:
+        return tensor(name) if name in file else None
+
+    def features(kind: str) -> tuple[Features, ...]:
+        return tuple(
+            Features(f["name"], tensor(f"{kind}{i:03}"), tokens(f["tokens"]), optional(f"{kind}{i:03}_gradient"))
+            for i, f in enumerate(meta.get(kind, ()))  # files of the first days have no cam_features
+        )
+
     attention = tuple(
         Attention(
             layer["name"],
@@ -133,14 +148,13 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
             tensor(f"layer{i:03}_query_ids"),
             tensor(f"layer{i:03}_key_ids"),
             learned=layer["learned"],
-            gradient=tensor(f"layer{i:03}_gradient") if f"layer{i:03}_gradient" in file else None,
+            gradient=optional(f"layer{i:03}_gradient"),
             heads=layer["heads"],
+            score_gradient=optional(f"layer{i:03}_score_gradient"),
         )
         for i, layer in enumerate(meta["layers"])
     )
-    features = tuple(
-        Features(f["name"], tensor(f"features{i:03}"), tokens(f["tokens"])) for i, f in enumerate(meta["features"])
-    )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
     check = Check(**meta["check"])
-    return Trace(meta["model"], size, tensor("logits"), attention, features, check, meta["target"], notes)
+    found = features("features"), check, meta["target"], notes, features("cam_features")
+    return Trace(meta["model"], size, tensor("logits"), attention, *found)

@@ -49,7 +49,9 @@ class Attention:
     """Weights of one layer after softmax: `weights[g, h, i, j]` is what head h pays from token `query_ids[g, i]` to
     token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
 
-    `heads` is the number of heads the layer has, also when the recording kept only their mean.
+    `heads` is the number of heads the layer has, also when the recording kept only their mean. With a target,
+    `gradient` is ∂logit/∂weights, and `score_gradient` the mean over heads and queries of relu(∂s/∂weights), s being
+    the target's logit read off right after this layer's block.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Attention:
     learned: bool = True
     gradient: Float[Tensor, "group head query key"] | None = None
     heads: int = 0
+    score_gradient: Float[Tensor, "group key"] | None = None
 
     def __post_init__(self) -> None:
         groups, heads, queries, keys = self.weights.shape
@@ -80,17 +83,27 @@ class Attention:
             raise TraceError(f"{self.name}: a query of {self.query.name} stands in two groups.")
         if self.gradient is not None and self.gradient.shape != self.weights.shape:
             raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.weights.shape)}.")
+        if self.score_gradient is not None and self.score_gradient.shape != self.key_ids.shape:
+            raise TraceError(f"{self.name}: a score's gradient {tuple(self.score_gradient.shape)} for {keys} keys.")
         if not self.heads:
             object.__setattr__(self, "heads", heads)
 
 
 @dataclass(frozen=True)
 class Features:
-    """The token vectors that leave a block, in the order of the ids of `tokens`."""
+    """The token vectors that leave a block, in the order of the ids of `tokens`.
+
+    `gradient` is that of the target's logit with respect to `values`, in logits per unit of the feature.
+    """
 
     name: str
     values: Float[Tensor, "token channel"]
     tokens: Tokens
+    gradient: Float[Tensor, "token channel"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.gradient is not None and self.gradient.shape != self.values.shape:
+            raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.values.shape)}.")
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Trace:
-    """One image through one model. `image_size` is (height, width) of the model's input in pixels."""
+    """One image through one model. `image_size` is (height, width) of the model's input in pixels.
+
+    `cam_features`: with a target only, the features that class activation maps are made of, with their gradient, the
+    latest first: what the head receives, then what the last attention layer receives.
+    """
 
     model: str
     image_size: tuple[int, int]
@@ -128,6 +145,7 @@ class Trace:
     check: Check
     target: int | None = None
     notes: tuple[str, ...] = field(default=())
+    cam_features: tuple[Features, ...] = ()
 
     def __post_init__(self) -> None:
         if not bool(torch.isfinite(self.logits).all()):

@@ -1,0 +1,52 @@
+"""LeGrad: at which keys would more attention raise the class, asked of every layer on its own.
+
+Bousselham et al. 2024 (arXiv 2404.03214), § 3: for every layer l, relu(∂s_l/∂A_l) averaged over heads and queries, s_l
+being the class's logit read off the tokens that leave block l; then the mean over layers.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.trace import NotApplicable, Trace
+
+
+def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
+    """Mean over layers from `start_layer` on, at every place; ≥ 0, in logits per unit of attention.
+
+    Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
+    BEiT and the like). NotApplicable for others, and where no layer's score rises with any attention.
+    """
+    return nonzero(torch.stack(legrad_by_layer(trace)[checked(trace, start_layer) :]).mean(0))
+
+
+def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
+    """The map of each layer, on the same scale."""
+    if trace.target is None:
+        raise NotApplicable("LeGrad needs the gradient of a class: choose a target class first.")
+    layers = [layer for layer in trace.attention if layer.learned]
+    if not layers or len(layers) < trace.check.layers_found:
+        raise NotApplicable("LeGrad needs every attention layer; some were not recorded, or the model has none.")
+    found = []
+    for layer in layers:
+        if layer.score_gradient is None or not layer.key.grid:
+            raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
+        first, last = len(layer.key.special), len(layer.key) - layer.key.free
+        by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
+        by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
+        found.append(by_id[first:last].unflatten(0, layer.key.grid))
+    return found
+
+
+def checked(trace: Trace, start_layer: int) -> int:
+    count = sum(layer.learned for layer in trace.attention)
+    if count and not 0 <= start_layer < count:
+        raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
+    return start_layer
+
+
+def nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    high, low = float(places.max()), float(places.min())
+    if not high > low:  # so written, it refuses NaN too
+        raise NotApplicable("LeGrad gives nothing for this class here: all places are alike.")
+    return places
