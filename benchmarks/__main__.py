@@ -1,9 +1,9 @@
-"""Print the tables; `python -m benchmarks [recording] [memory] [pages]`, all of them by default."""
+"""Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth]`, all of them by default."""
 
 import platform
 import sys
 
-PARTS = ("recording", "memory", "pages")
+PARTS = ("recording", "memory", "pages", "training", "truth")
 
 
 def machine() -> str:
