@@ -74,7 +74,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=30_000)  # Plotly alone took over 5 s on a busy machine with two cores
 
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or os.environ.get("CHROMIUM")
     if not executable:
