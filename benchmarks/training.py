@@ -46,7 +46,7 @@ def finished(device) -> None:
 def prepared(folder, model, images, precision="fp32"):
     from accelerate import Accelerator
 
-    from vizkit.training import data
+    from vizkit.training.batches import Batches, loader
     from vizkit.training.loop import Loop
     from vizkit.training.recipe import Recipe
     from vizkit.training.run_folder import RunFolder
@@ -57,8 +57,8 @@ def prepared(folder, model, images, precision="fp32"):
     run.create(recipe)
     loop = Loop(run, recipe, Accelerator(mixed_precision={"fp32": "no"}.get(precision, precision)), 0, False)
     loop.asked_to_stop = threading.Event()
-    batches = data.Batches(images, recipe)
-    return loop, data.loader(loop.in_memory(loop.sets["train"]), batches, 0), batches
+    batches = Batches(images, recipe)
+    return loop, loader(loop.in_memory(loop.sets["train"]), batches, 0), batches
 
 
 def run() -> None:

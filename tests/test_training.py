@@ -15,7 +15,8 @@ from PIL import Image
 import vizkit
 from vizkit.datasets.image_set import open_set
 from vizkit.image import Preprocessing
-from vizkit.training import architectures, data, optimizing
+from vizkit.training import architectures, augmentation, optimizing
+from vizkit.training.batches import Batches, Fitted, fitted, normalised
 from vizkit.training.loop import train
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder, runs
@@ -39,7 +40,7 @@ def finished(tmp_path_factory):
 
 # ---- batches ---------------------------------------------------------------------------------------------------------
 def test_an_epoch_shows_every_image_once_in_an_order_of_its_own():
-    batches = data.Batches(96, QUICK)
+    batches = Batches(96, QUICK)
     first = [index for keys in batches for index, _ in keys]
     batches.epoch = 1
     second = [index for keys in batches for index, _ in keys]
@@ -48,13 +49,13 @@ def test_an_epoch_shows_every_image_once_in_an_order_of_its_own():
 
 
 def test_two_processes_share_the_batches_of_one():
-    alone = list(data.Batches(96, QUICK))
-    left, right = (list(data.Batches(96, QUICK, rank, 2)) for rank in (0, 1))
+    alone = list(Batches(96, QUICK))
+    left, right = (list(Batches(96, QUICK, rank, 2)) for rank in (0, 1))
     assert [a + b for a, b in zip(left, right, strict=True)] == alone
 
 
 def test_repeated_images_are_augmented_differently():
-    keys = [key for batch in data.Batches(10, QUICK.but({"repeats": 3, "batch": 6})) for key in batch]
+    keys = [key for batch in Batches(10, QUICK.but({"repeats": 3, "batch": 6})) for key in batch]
     assert sorted(index for index, _ in keys) == sorted(3 * list(range(10)))
     assert len(set(keys)) == 30
 
@@ -62,8 +63,8 @@ def test_repeated_images_are_augmented_differently():
 def test_augmentation_follows_from_its_seed():
     recipe = QUICK.but({"crop": 0.3, "randaugment": "rand-m9-mstd0.5-inc1"})
     needs = Preprocessing((32, 32), HALF, HALF, crop_pct=1.0)
-    change = data.picture_changes(recipe, needs)
-    fitted = data.Fitted(open_set("digits", "train", images=12), needs, change)
+    change = augmentation.picture_changes(recipe, needs)
+    fitted = Fitted(open_set("digits", "train", images=12), needs, change)
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     one, same, other = (fitted[3, seed][0] for seed in (5, 5, 6))
@@ -81,7 +82,7 @@ def test_turning_a_batch_keeps_a_disc_and_moves_a_bar():
     recipe = QUICK.but({"turn_deg": 90.0, "flip": 0.5})
     for picture, kept in ((disc, True), (bar, False)):
         draw = torch.Generator().manual_seed(2)
-        turned = data.batch_changes(picture, recipe, draw, slice(0, 4), 4)
+        turned = augmentation.batch_changes(picture, recipe, draw, slice(0, 4), 4)
         areas = turned.sum((1, 2, 3)) / picture.sum((1, 2, 3))
         assert turned.shape == picture.shape
         if kept:  # size changes by at most 15 % each way
@@ -90,16 +91,31 @@ def test_turning_a_batch_keeps_a_disc_and_moves_a_bar():
             assert not torch.allclose(turned, picture, atol=0.2)
 
 
+def test_a_turned_digit_is_made_of_squares_again():
+    pictures, recipe = torch.rand(5, 3, 32, 32), QUICK.but({"turn_deg": 15.0, "square_px": 4})
+    found = augmentation.batch_changes(pictures, recipe, torch.Generator().manual_seed(0), slice(0, 5), 5)
+    squares = found.unflatten(3, (8, 4)).unflatten(2, (8, 4))
+    assert torch.equal(squares, squares[..., :1, :, :1].expand_as(squares))
+    smooth = augmentation.batch_changes(
+        pictures, recipe.but({"square_px": 1}), torch.Generator().manual_seed(0), slice(0, 5), 5
+    )
+    assert torch.allclose(
+        squares[..., 0, :, 0], smooth.unflatten(3, (8, 4)).unflatten(2, (8, 4)).mean((3, 5)), atol=1e-6
+    )
+
+
 def test_a_flip_is_a_mirror():
     pixels = torch.rand(6, 3, 5, 7)
-    flipped = data.batch_changes(pixels, QUICK.but({"flip": 1.0}), torch.Generator().manual_seed(0), slice(0, 6), 6)
+    flipped = augmentation.batch_changes(
+        pixels, QUICK.but({"flip": 1.0}), torch.Generator().manual_seed(0), slice(0, 6), 6
+    )
     assert torch.equal(flipped, pixels.flip(-1))
 
 
 def test_a_batch_is_normalised_as_the_app_does_it(photo):
     needs = Preprocessing((32, 32), (0.4, 0.5, 0.6), (0.2, 0.3, 0.25), crop_pct=0.9)
-    batch = torch.from_numpy(data.fitted(photo, needs))[None]
-    found = data.normalised(batch, needs, torch.device("cpu"))[0]
+    batch = torch.from_numpy(fitted(photo, needs))[None]
+    found = normalised(batch, needs, torch.device("cpu"))[0]
     expected = torch.from_numpy(vizkit.image.prepare(photo, needs)[0])
     assert float((found - expected).abs().max()) < 0.5 / 255 / 0.2 + 1e-6  # a fitted picture has 8 bits
 
@@ -132,14 +148,14 @@ def test_the_loop_learns(tmp_path):
 def test_a_run_in_two_parts_equals_a_run_in_one(finished, tmp_path, monkeypatch):
     run = RunFolder(tmp_path / "run")
     run.create(QUICK)
-    batch_changes, steps = data.batch_changes, iter(range(9))
+    batch_changes, steps = augmentation.batch_changes, iter(range(9))
 
     def failing(*arguments):
         if next(steps) == 4:  # three steps an epoch
             raise KeyError("in the second epoch")
         return batch_changes(*arguments)
 
-    monkeypatch.setattr(data, "batch_changes", failing)
+    monkeypatch.setattr(augmentation, "batch_changes", failing)
     with pytest.raises(KeyError, match="second epoch"):
         train(run, QUICK, device="cpu")
     monkeypatch.undo()

@@ -110,7 +110,6 @@ def bundled_folder(name: str) -> Path:
 
 
 def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
-
     name = known(name)
     if not pretrained:
         model = create(name, size_hw, name, pretrained=False)

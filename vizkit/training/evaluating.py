@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from vizkit.image import Preprocessing
-from vizkit.training import data
+from vizkit.training.batches import loader, normalised
 
 BATCH = 128
 SAMPLES = 12
@@ -34,10 +34,10 @@ def evaluate(model: nn.Module, images: Dataset, needs: Preprocessing, accelerato
     starts = range(accelerator.process_index * BATCH, total, accelerator.num_processes * BATCH)
     keys = [[(i, 0) for i in range(start, min(start + BATCH, total))] for start in starts]
     sums, samples = torch.zeros(2, device=accelerator.device, dtype=torch.float64), []
-    for pictures, labels in data.loader(images, keys, workers):
+    for pictures, labels in loader(images, keys, workers):
         labels = labels.to(accelerator.device)
         with accelerator.autocast():
-            logits = model(data.normalised(pictures, needs, accelerator.device)).float()
+            logits = model(normalised(pictures, needs, accelerator.device)).float()
         sums[0] += F.cross_entropy(logits, labels, reduction="sum")
         sums[1] += (logits.argmax(-1) == labels).sum()
         if not samples:

@@ -13,7 +13,8 @@ from torch.utils.data import Dataset
 import vizkit
 from vizkit.datasets.image_set import ImageSet, open_set
 from vizkit.image import Preprocessing
-from vizkit.training import architectures, data, remembering
+from vizkit.training import architectures, remembering
+from vizkit.training.batches import Fitted
 from vizkit.training.optimizing import choose_trainable
 from vizkit.training.recipe import Recipe, RecipeError
 
@@ -82,7 +83,7 @@ def teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, de
 
 def in_memory(images: ImageSet, needs: Preprocessing, change: Any, tell: Callable[[int], None]) -> Dataset:  # noqa: ANN401
     """The set as the model sees it; in memory where it fits and `change` does nothing to single pictures."""
-    found = data.Fitted(images, needs, change)
+    found = Fitted(images, needs, change)
     height, width = needs.size_hw
     if change or len(images) * height * width * 3 > remembering.MEMORY_BYTES:
         return found

@@ -13,7 +13,8 @@ from timm.utils import ModelEmaV3
 from torch import Tensor, nn
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.training import card, data, saving
+from vizkit.training import augmentation, card, saving
+from vizkit.training.batches import Batches, loader, normalised, seed_everything, seed_of
 from vizkit.training.distillation import mixed_loss, soft_targets
 from vizkit.training.evaluating import evaluate
 from vizkit.training.ingredients import gather, in_memory
@@ -85,7 +86,7 @@ class Loop:
             if mixes
             else None
         )
-        self.erase = data.erasing(recipe, self.device)
+        self.erase = augmentation.erasing(recipe, self.device)
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.history = self.resumed()
 
@@ -93,9 +94,9 @@ class Loop:
     def fit(self) -> None:
         """All epochs that are still to come."""
         recipe, processes = self.recipe, self.accelerator.num_processes
-        batches = data.Batches(len(self.sets["train"]), recipe, self.accelerator.process_index, processes)
-        images = self.in_memory(self.sets["train"], data.picture_changes(recipe, self.needs))
-        loader = data.loader(images, batches, self.workers, pin=self.device.type == "cuda")
+        batches = Batches(len(self.sets["train"]), recipe, self.accelerator.process_index, processes)
+        images = self.in_memory(self.sets["train"], augmentation.picture_changes(recipe, self.needs))
+        loaded = loader(images, batches, self.workers, pin=self.device.type == "cuda")
         self.val = self.in_memory(self.sets["val"])
         while self.epoch < recipe.epochs:
             accuracies = [line["val_accuracy"] for line in self.history]
@@ -103,16 +104,16 @@ class Loop:
                 break
             batches.epoch = self.epoch
             begin = time.monotonic()
-            line = self.one_epoch(loader, batches, accuracies)
+            line = self.one_epoch(loaded, batches, accuracies)
             self.end_epoch(line, begin)
 
-    def one_epoch(self, loader: Any, batches: data.Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
+    def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
         begin, steps = time.monotonic(), len(batches)
-        data.seed_everything(data.seed_of(self.recipe.seed, self.epoch, self.accelerator.process_index))
+        seed_everything(seed_of(self.recipe.seed, self.epoch, self.accelerator.process_index))
         sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, images
         current = self.recipe.lr
         set_training(self.live)
-        for step, (pictures, labels) in enumerate(loader):
+        for step, (pictures, labels) in enumerate(loaded):
             self.step = step
             current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
             loss, right = self.one_step(pictures, labels, current, batches)
@@ -140,14 +141,12 @@ class Loop:
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
         }
 
-    def one_step(
-        self, pictures: Tensor, labels: Tensor, current: float, batches: data.Batches
-    ) -> tuple[Tensor, Tensor]:
+    def one_step(self, pictures: Tensor, labels: Tensor, current: float, batches: Batches) -> tuple[Tensor, Tensor]:
         """Change the weights once; gives the loss and the number of right first choices."""
         recipe, teacher = self.recipe, self.given.teacher
-        draw = torch.Generator().manual_seed(data.seed_of(recipe.seed, self.epoch, self.step, 1))
-        pixels, labels = data.normalised(pictures, self.needs, self.device), labels.to(self.device)
-        pixels = data.batch_changes(pixels, recipe, draw, batches.own, batches.batch)
+        draw = torch.Generator().manual_seed(seed_of(recipe.seed, self.epoch, self.step, 1))
+        pixels, labels = normalised(pictures, self.needs, self.device), labels.to(self.device)
+        pixels = augmentation.batch_changes(pixels, recipe, draw, batches.own, batches.batch)
         if self.mix:
             pixels, targets = self.mix(pixels, labels)
         else:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from vizkit.datasets.cache import cache_folder
-from vizkit.training.data import Fitted, Key, loader
+from vizkit.training.batches import Fitted, Key, loader
 
 MEMORY_BYTES = 2 << 30  # larger sets are read again in every epoch
 KEPT_BYTES = 4 << 30  # on disk, of all sets together

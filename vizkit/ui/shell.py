@@ -16,6 +16,7 @@ PAGES = {  # section → (file stem and address, title, icon, one line of help)
     ],
     "Train": [
         ("train", "Train", ":material/model_training:", "Train a model of your own, watch it learn, compare runs."),
+        ("distillation", "Distillation", ":material/thermostat:", "What a teacher knows beside its answer."),
     ],
 }
 FIRST = "explore"

@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from PIL import Image
-from timm.data.auto_augment import rand_augment_transform
-from timm.data.random_erasing import RandomErasing
-from timm.data.transforms import RandomResizedCropAndInterpolation
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -65,24 +61,6 @@ def seed_of(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
-def picture_changes(recipe: Recipe, needs: Preprocessing) -> Callable[[Image.Image], Image.Image] | None:
-    """What is done to single pictures: random crop and RandAugment; None when the recipe has neither."""
-    if recipe.crop == 1 and not recipe.randaugment:
-        return None
-    crop: Any = RandomResizedCropAndInterpolation(
-        needs.size_hw, scale=(recipe.crop, 1.0), interpolation=needs.interpolation
-    )
-    grey = tuple(round(255 * value) for value in needs.mean)
-    augment: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey}) if recipe.randaugment else None
-
-    def change(picture: Image.Image) -> Image.Image:
-        whole = recipe.crop == 1
-        seen = Image.fromarray(fitted(np.asarray(picture), needs)) if whole else crop(picture)
-        return augment(seen) if augment else seen
-
-    return change
-
-
 class Batches(Sampler):
     """The keys of each step: this process's share of the global batch, the same split for every number of processes."""
 
@@ -122,25 +100,3 @@ def normalised(pictures: UInt8[Tensor, "image height width 3"], needs: Preproces
     """(value / 255 − mean) / std on the device."""
     mean, std = (torch.tensor(each, device=device)[:, None, None] for each in (needs.mean, needs.std))
     return (pictures.to(device, non_blocking=True).permute(0, 3, 1, 2).float() / 255 - mean) / std
-
-
-def batch_changes(pixels: Pixels, recipe: Recipe, draw: torch.Generator, own: slice, batch: int) -> Pixels:
-    """Flip, turn, shift and scale a batch at once. Numbers are drawn for the whole batch; `own` is this process's."""
-    flip = torch.rand(batch, generator=draw) < recipe.flip
-    turn, right, down, size = (2 * torch.rand(4, batch, generator=draw) - 1).unbind()
-    if recipe.turn_deg:
-        angle, scale = torch.deg2rad(turn * recipe.turn_deg), 1 + 0.15 * size
-        cosine, sine = angle.cos() / scale, angle.sin() / scale
-        mirror = torch.where(flip, -1.0, 1.0)
-        rows = (
-            torch.stack([cosine * mirror, -sine, 0.16 * right], -1),  # the unit is half a picture
-            torch.stack([sine * mirror, cosine, 0.16 * down], -1),
-        )
-        grid = F.affine_grid(torch.stack(rows, 1)[own].to(pixels.device), list(pixels.shape), align_corners=False)
-        return F.grid_sample(pixels, grid, padding_mode="reflection", align_corners=False)
-    return torch.where(flip[own].to(pixels.device)[:, None, None, None], pixels.flip(-1), pixels)
-
-
-def erasing(recipe: Recipe, device: torch.device) -> Callable[[Tensor], Tensor] | None:
-    """timm's random erasing with noise, on a normalised batch."""
-    return RandomErasing(recipe.erasing, mode="pixel", device=str(device)) if recipe.erasing else None
