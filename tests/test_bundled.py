@@ -9,7 +9,7 @@ import torch
 
 import vizkit
 from vizkit.analysis.attention_map import attention_map, layers
-from vizkit.datasets import insects
+from vizkit.datasets import digits, insects
 from vizkit.image import prepare
 from vizkit.models import bundled_names
 from vizkit.models.loading import BUNDLED
@@ -65,8 +65,7 @@ def test_every_card_says_how_and_how_well(name):
     card = (BUNDLED / name / "card.md").read_text(encoding="utf-8")
     for words in ("Test", "right", "Command", "`python -m vizkit", "Seed", "Time, device", "Versions"):
         assert words in card
-    if name.startswith("insects"):
-        run = RunFolder(BUNDLED / name)
-        assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in card
-        assert isinstance(run.recipe, Recipe)
-        assert json.loads((BUNDLED / name / "config.json").read_text())["label_names"] == list(insects.LABELS)
+    run, labels = RunFolder(BUNDLED / name), digits.LABELS if name.startswith("digits") else insects.LABELS
+    assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in card
+    assert isinstance(run.recipe, Recipe)
+    assert json.loads((BUNDLED / name / "config.json").read_text())["label_names"] == list(labels)

@@ -10,15 +10,14 @@ import timm
 import torch
 
 from vizkit.datasets import digits, photographs
-from vizkit.training import digits as training
 
 BUNDLED = Path(__file__).parents[1] / "vizkit" / "bundled"
-MODELS = tuple(training.ARCHITECTURES)
+MODELS = ("vit", "swin", "cnn")
 
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """As in training; two threads crawl where another process keeps a core busy."""
+    """Two threads crawl where another process keeps a core busy."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -115,49 +114,6 @@ def test_swin_shifts_its_windows():
     model = timm.create_model(f"local-dir:{BUNDLED / 'digits_swin'}", pretrained=True)
     shifts = [[tuple(block.shift_size) for block in stage.blocks] for stage in model.layers]
     assert shifts == [[(0, 0), (2, 2)], [(0, 0), (2, 2)] * 2]
-
-
-def test_warp_makes_pictures_that_enlarge_could_have_made():
-    pictures, _ = training.tensors("val", 40)
-    warped = training.warp(pictures, torch.Generator().manual_seed(1))
-    assert warped.min() >= -1
-    assert warped.max() <= 1
-    squares = warped.unfold(2, 4, 4).unfold(3, 4, 4).flatten(-2)
-    assert (squares == squares[..., :1]).all()
-    changed = (warped != pictures).flatten(1).any(1)
-    assert 20 < changed.sum() < 40
-    blank = torch.full((8, 3, 32, 32), -1.0)
-    assert torch.equal(training.warp(blank, torch.Generator().manual_seed(1)), blank)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_training_is_deterministic_and_leaves_nothing_half_written(name, tmp_path):
-    for run in ("first", "second"):
-        training.train(name, tmp_path / run, epochs=1, seed=3, limit=64)
-    for file in ("model.safetensors", "config.json"):
-        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
-    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == [
-        "card.md",
-        "config.json",
-        "model.safetensors",
-    ]
-
-
-def test_training_overwrites_nothing(tmp_path):
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(FileExistsError, match="new or empty"):
-        training.train("cnn", tmp_path, epochs=1, seed=0)
-
-
-def test_interrupted_writing_leaves_no_folder(tmp_path, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training, "save_for_hf", stop)
-    with pytest.raises(KeyboardInterrupt):
-        training.train("cnn", tmp_path / "run", epochs=1, seed=0, limit=8)
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_files_read_are_what_scikit_learn_loads():

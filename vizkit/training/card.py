@@ -28,6 +28,19 @@ CARD = """\
 The test images had no part in training or in the choice of the epoch. metrics.jsonl holds the curves.
 """
 
+CREDITS = {
+    "digits": """
+All thirteen writers occur in training, validation and test images: expect less from a new hand, and nothing from
+pictures that are not digits.
+
+Images: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak (1998), UCI Machine Learning Repository,
+doi:10.24432/C50P49, CC BY 4.0. Model: MIT.
+""",
+    "insects": """
+Images: drawn by vizkit. They are not photographs: expect nothing on real animals. Model: MIT.
+""",
+}
+
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> str:
     """The card as Markdown."""
@@ -37,7 +50,8 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
     threads = versions["threads"]
     device = versions["device"] + (f", {threads} thread{'s' * (threads > 1)}" if versions["device"] == "CPU" else "")
     config: Any = model.pretrained_cfg
-    return CARD.format_map(
+    credit = CREDITS.get(recipe.data.partition(":")[0], "")
+    text = CARD.format_map(
         {
             "name": run.name,
             "architecture": config["architecture"],
@@ -62,3 +76,4 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
             "timm": versions["timm"],
         }
     )
+    return text + credit
