@@ -1,9 +1,10 @@
-"""Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth]`, all of them by default."""
+"""Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
+[windows] [relevance]`, all of them by default."""
 
 import platform
 import sys
 
-PARTS = ("recording", "memory", "pages", "training", "truth")
+PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance")
 
 
 def machine() -> str:

@@ -21,7 +21,20 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   const look = () => sample(canvas) !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
+# The same for a drawing that is made of elements: until its words are others.
+UNTIL_REWORDED = """svg => ({ done: new Promise(resolve => {
+  const before = svg.textContent, start = performance.now()
+  const look = () => svg.textContent !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+}) })"""
 CANVAS = "[class*='st-key-card'] canvas"
+# Milliseconds from pressing a step's button on the Swin page until its animation has come to rest.
+STEP = """([nav, canvas, step]) => new Promise(done => {
+  const begun = performance.now()
+  nav.querySelectorAll('button.step')[step].click()
+  const look = () => canvas.dataset.at === String(step) ? done(performance.now() - begun) : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+})"""
 ANY_CANVAS = "[data-testid='stMain'] canvas[role='application']"
 
 
@@ -44,6 +57,7 @@ def run() -> None:
                 print(f"\nstart → first picture   {first:6.1f} s   (fresh server, bundled models)")
                 report("slider → picture", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
                 report("click → picture", [click(page, n) for n in range(7)])
+                temperature(page, address)
                 for model in ("vit_base_patch16_224", "swin_tiny_patch4_window7_224"):
                     page.goto(f"{address}/?models=random:{model}&image=china")
                     page.locator(CANVAS).first.wait_for(timeout=120_000)
@@ -51,6 +65,8 @@ def run() -> None:
                     report(f"slider → picture, {model}", [slider(page, "ArrowLeft") for _ in range(7)])
                     report(f"click → picture, {model}", [click(page, n) for n in range(7)])
                     anatomy(page, address, f"random:{model}")
+                for model in ("bundled:insects_swin", "random:swin_tiny_patch4_window7_224"):
+                    shift(page, address, model)
         browser.close()
 
 
@@ -67,6 +83,41 @@ def anatomy(page, address: str, model: str) -> None:
         report(f"slider → picture, {path.split('?')[0]}, {model.removeprefix('random:')}", times)
 
 
+def shift(page, address: str, model: str) -> None:
+    """The six steps of the shift, forwards and backwards, and a click on another window's token."""
+    page.set_viewport_size({"width": 1440, "height": 1300})
+    page.goto(f"{address}/swin?models={model}&image=flower&swin_view=Shift")
+    page.locator(ANY_CANVAS).first.wait_for(timeout=120_000)
+    page.wait_for_timeout(5000)
+    nav, canvas = (page.locator(f"[data-testid='stMain'] {tag}").first.element_handle() for tag in ("nav", "canvas"))
+    times = []
+    for step in (1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5):
+        times.append(page.evaluate(STEP, [nav, canvas, step]))
+        page.wait_for_timeout(700)
+    report(f"step of the shift, {model.partition(':')[2]}", times)
+    report(f"click → what the token sees, {model.partition(':')[2]}", [click(page, n, ANY_CANVAS) for n in range(5)])
+
+
+def temperature(page, address: str) -> None:
+    """The slider T on the Distillation page: bars of typed logits, and of a teacher beside two students."""
+    for path, widget, chart in (
+        ("distillation?logits_of=typed+logits", "temperature", 3),
+        ("distillation?distillation_view=Teacher+and+student", "loss_temperature", 0),
+    ):
+        page.goto(f"{address}/{path}")
+        bars = page.locator("[data-testid='stVegaLiteChart'] svg").nth(chart)
+        bars.wait_for(timeout=120_000)
+        page.wait_for_timeout(4000)
+        times = []
+        for key in ("ArrowRight", "ArrowLeft") * 4:
+            page.locator(f".st-key-{widget} input").focus()
+            waiting = bars.evaluate_handle(UNTIL_REWORDED)
+            page.keyboard.press(key)
+            times.append(page.evaluate("handle => handle.done", waiting))
+            page.wait_for_timeout(500)
+        report(f"temperature → bars, {path.partition('=')[2].replace('+', ' ')}", times)
+
+
 def report(name: str, times_ms: list[float]) -> None:
     print(f"{name:55} {statistics.median(times_ms):6.0f} ms median, {max(times_ms):.0f} ms at most", flush=True)
 
@@ -80,12 +131,12 @@ def slider(page, key: str, widget: str = "layer", canvas: str = CANVAS) -> float
     return elapsed
 
 
-def click(page, n: int) -> float:
-    canvas = page.locator(CANVAS).first
+def click(page, n: int, which: str = CANVAS) -> float:
+    canvas = page.locator(which).first
     box = canvas.bounding_box()
     page.mouse.move(5, 5)
     page.wait_for_timeout(100)
-    waiting = page.locator(CANVAS).first.evaluate_handle(UNTIL_CHANGED)
+    waiting = canvas.evaluate_handle(UNTIL_CHANGED)
     page.mouse.click(box["x"] + (0.1 + 0.11 * n) * box["width"], box["y"] + (0.9 - 0.1 * n) * box["height"])
     elapsed = page.evaluate("handle => handle.done", waiting)
     page.wait_for_timeout(500)

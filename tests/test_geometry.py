@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 from timm.models.maxxvit import grid_partition
 from timm.models.swin_transformer import window_partition
 
-from vizkit.geometry import all_ids, cell_of, distances_px, id_at, id_of, merging, name_of, pixel_box, window_ids
+from vizkit.geometry import (
+    all_ids,
+    cell_of,
+    distances_px,
+    id_at,
+    id_of,
+    into_box,
+    merging,
+    name_of,
+    out_of_box,
+    pixel_box,
+    window_ids,
+)
 from vizkit.trace import PADDING, Tokens, dense
 
 SPECIALS = {0: (), 1: ("cls",), 2: ("cls", "dist"), 5: ("cls", "reg1", "reg2", "reg3", "reg4")}
@@ -71,6 +83,12 @@ def test_boxes_tile_the_picture(tokens):
             x0, y0, x1, y1 = map(int, box)
             seen[y0:y1, x0:x1] += 1
     assert (seen == 1).all()
+
+
+def test_fractions_of_a_box_and_of_its_picture():
+    box, size_hw = (20.0, 10.0, 60.0, 50.0), (60, 80)
+    assert out_of_box((0.5, 0.25), box, size_hw) == pytest.approx((0.5, 20 / 60))
+    assert into_box((0.5, 20 / 60), box, size_hw) == pytest.approx((0.5, 0.25))
 
 
 def test_names(tokens):

@@ -53,6 +53,12 @@ def into_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, i
     return (x - x0) / (x1 - x0), (y - y0) / (y1 - y0)
 
 
+def out_of_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
+    """The other way: fractions of `box_xyxy` (pixels) in fractions of the picture of `size_hw` pixels."""
+    x0, y0, x1, y1 = box_xyxy
+    return (x0 + point_xy[0] * (x1 - x0)) / size_hw[1], (y0 + point_xy[1] * (y1 - y0)) / size_hw[0]
+
+
 def pixel_box(tokens: Tokens, token_id: int, size_hw: tuple[int, int]) -> Box | None:
     """(x0, y0, x1, y1) of a token in an input of `size_hw` pixels: its share of it, not its receptive field."""
     cell = cell_of(tokens, token_id)
@@ -65,8 +71,14 @@ def pixel_box(tokens: Tokens, token_id: int, size_hw: tuple[int, int]) -> Box | 
 def distances_px(tokens: Tokens) -> Float[Tensor, "cell cell"]:
     """Euclidean distance between the centres of all cells of the grid, in input pixels."""
     rows, columns = tokens.grid or (0, 0)
-    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).reshape(-1, 2) * float(tokens.stride)
+    cells = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).reshape(-1, 2)
+    centres = cells * steps_px(tokens)
     return torch.cdist(centres, centres)
+
+
+def steps_px(tokens: Tokens) -> Float[Tensor, "2"]:
+    """(down, right): how far the neighbours of a token lie, in input pixels."""
+    return torch.tensor([tokens.stride * tokens.aspect, tokens.stride], dtype=torch.float32)
 
 
 def all_ids(count: int) -> Int[Tensor, "1 token"]:
@@ -106,11 +118,13 @@ def window_ids(
     return ids.reshape(-1, window[0] * window[1])
 
 
-def merging(name: str, source: Tokens, target: Tokens) -> Attention:
-    """Swin's 2×2 patch merging as attention with four equal weights (Liu et al. 2021, § 3.1); odd edges are padded."""
+def merging(name: str, source: Tokens, target: Tokens, window: tuple[int, int] = (2, 2)) -> Attention:
+    """Neighbours that become one token as attention with equal weights, such as Swin's 2×2 patch merging (Liu et al.
+    2021, § 3.1); odd edges are padded. Special tokens have no part in it."""
     rows, columns = source.grid or (0, 0)
-    ids = window_ids((rows, columns), (2, 2))
-    weights = torch.full((len(ids), 1, 1, 4), 0.25)
+    ids = window_ids((rows, columns), window)
+    count = window[0] * window[1]
+    weights = torch.full((len(ids), 1, 1, count), 1 / count)
     return Attention(name, weights, target, source, torch.arange(len(ids))[:, None], ids, learned=False)
 
 

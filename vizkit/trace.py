@@ -30,7 +30,8 @@ class TraceError(ValueError):
 class Tokens:
     """One set of tokens in the order of their ids: `special` by name, then the `grid` row by row, then `free` slots.
 
-    `stride` is the distance between neighbours on the grid in input pixels, 0 when the tokens have no place.
+    `stride` is the distance between neighbours in a row of the grid in input pixels, 0 when the tokens have no place;
+    rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Tokens:
     grid: tuple[int, int] | None = None
     free: int = 0
     stride: float = 0.0
+    aspect: float = 1.0
 
     def __len__(self) -> int:
         rows, columns = self.grid or (0, 0)

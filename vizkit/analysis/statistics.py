@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention_map import layers
+from vizkit.geometry import steps_px
 from vizkit.trace import PADDING, Attention, NotApplicable, Tokens, Trace
 
 
@@ -26,7 +27,7 @@ def centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tens
     """(y, x) of the middle of each cell in input pixels; meaningless where `is_patch` is false."""
     assert tokens.grid is not None
     cell = ids - len(tokens.special)
-    return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * float(tokens.stride)
+    return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * steps_px(tokens)
 
 
 def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
@@ -146,3 +147,9 @@ def gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
         for i in (0, 1)
     )
     return mean, deviation
+
+
+def farthest_px(window: tuple[int, int], stride_px: float) -> float:
+    """The largest distance between two of window × window tokens, centre to centre, in input pixels: what no head of
+    such a layer can look beyond. For global attention the window is the whole grid."""
+    return math.hypot(window[0] - 1, window[1] - 1) * stride_px

@@ -1,6 +1,6 @@
 """Plots with axes, as plotly figures: heat maps, curves, dots by depth, bars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,12 +49,18 @@ def heat_map(
 
 
 def curves(
-    lines: dict[str, tuple[np.ndarray, np.ndarray]], x: str, y: str, title: str = "", *, log: bool = False
+    lines: dict[str, tuple[np.ndarray, np.ndarray]],
+    x: str,
+    y: str,
+    title: str = "",
+    *,
+    log: bool = False,
+    mode: str = "lines",
 ) -> "go.Figure":
-    """One line for each name: (x values, y values). `log`: both axes logarithmic."""
+    """One line for each name: (x values, y values). `log`: both axes logarithmic. `mode`: "lines+markers" for dots."""
     import plotly.graph_objects as go
 
-    drawn = [go.Scatter(x=xs, y=ys, mode="lines", name=name) for name, (xs, ys) in lines.items()]
+    drawn = [go.Scatter(x=xs, y=ys, mode=mode, name=name) for name, (xs, ys) in lines.items()]
     figure = laid_out(drawn, x, y, title)
     if log:
         figure.update_xaxes(type="log")
@@ -98,4 +104,15 @@ def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "")
 
     figure = laid_out([go.Bar(x=list(values), y=list(names), orientation="h")], x, "", title, 60 + 28 * len(names))
     figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def paired_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], x: str, title: str = "") -> "go.Figure":
+    """Horizontal bars of several kinds beside each other for every name, the first on top."""
+    import plotly.graph_objects as go
+
+    drawn = [go.Bar(x=list(each), y=list(names), orientation="h", name=kind) for kind, each in values.items()]
+    figure = laid_out(drawn, x, "", title, 110 + 26 * len(names) * len(values), barmode="group")
+    figure.update_yaxes(autorange="reversed", ticksuffix="  ")
+    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"})
     return figure

@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from vizkit.geometry import window_ids
-from vizkit.models import swin, vit
+from vizkit.models import gradual_reduction, swin, vit
+from vizkit.models.first_grid import first_grid
 from vizkit.models.loaded import Loaded
 from vizkit.models.recording import Call
 from vizkit.models.translate import attention_of
@@ -67,7 +68,16 @@ def attention_parts(
 
     `window`: which of Swin's windows, row by row; `token_id` picks the one that holds this query instead.
     """
-    if not (vit.matches(loaded.model) or swin.matches(loaded.model)):
+    seen, attention = watched(loaded, pixels, layer_index)
+    if token_id is not None:
+        groups = (attention.query_ids == token_id).any(1).nonzero().flatten().tolist()
+        window = groups[0] if token_id >= 0 and groups else window
+    return one_window(seen, attention, min(max(window, 0), len(attention.weights) - 1))
+
+
+def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Attention]:
+    """All groups of one layer as they were computed, and its weights with the ids of their tokens."""
+    if not any(family.matches(loaded.model) for family in (vit, swin, gradual_reduction)):
         raise NotApplicable(f"The walk-through is made for ViT and Swin; {loaded.name} is built differently.")
     watcher = Watcher(loaded.model, layer_index)
     try:
@@ -75,11 +85,7 @@ def attention_parts(
             loaded.model(pixels.to(loaded.device))
     except Found:
         seen = watcher.seen
-        attention = placed(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, seen)
-        if token_id is not None:
-            groups = (attention.query_ids == token_id).any(1).nonzero().flatten().tolist()
-            window = groups[0] if token_id >= 0 and groups else window
-        return one_window(seen, attention, min(max(window, 0), len(attention.weights) - 1))
+        return seen, placed(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, seen)
     if 0 <= layer_index < watcher.count:
         raise NotApplicable(OTHERWISE)
     raise NotApplicable(f"{loaded.name} has {watcher.count} attention layers; there is no layer {layer_index + 1}.")
@@ -90,6 +96,8 @@ def placed(model: nn.Module, size_hw: tuple[int, int], index: int, seen: Seen) -
     call = Call(seen.path, None, "fused", seen.weights)
     if vit.matches(model):
         return vit.layer(call, vit.tokens_of(model, size_hw), seen.path)
+    if gradual_reduction.matches(model):
+        return vit.layer(call, gradual_reduction.token_sets(model, size_hw)[index], seen.path)
     stages = swin.stages(model, size_hw)
     grids = [stage.grid for stage in stages if stage.grid]
     block = list(swin.blocks(model, grids))[index]
@@ -153,19 +161,14 @@ def patch_embedding(loaded: Loaded, pixels: Tensor) -> PatchEmbedding:
     pixels = pixels.to(loaded.device)
     size_hw = (pixels.shape[-2], pixels.shape[-1])
     with torch.no_grad():
-        if vit.matches(model):
-            embed = model.conv_proj if hasattr(model, "conv_proj") else model.patch_embed
-            grid = vit.tokens_of(model, size_hw).grid
-        elif swin.matches(model):
-            embed = model.features[0] if swin.is_torchvision(model) else model.patch_embed
-            grid = swin.stages(model, size_hw)[0].grid
-        else:
-            raise NotApplicable(f"{loaded.name} does not cut the image into one grid of patches.")
+        grid = first_grid(loaded, size_hw)
+        theirs = next((name for name in ("conv_proj", "features") if hasattr(model, name)), None)  # torchvision
+        embed = model.patch_embed if theirs is None else model.conv_proj if theirs == "conv_proj" else model.features[0]
         out = embed(pixels)
         out = out[0] if isinstance(out, tuple) else out
         if out.dim() == 4 and tuple(out.shape[1:3]) != grid:
             out = out.permute(0, 2, 3, 1)  # timm's models give (row, column, channel) or the channel first
-        vectors = precise(out.reshape(*(grid or ()), -1)).cpu()
+        vectors = precise(out.reshape(*grid, -1)).cpu()
         backbone = getattr(embed, "backbone", None)
         maps = None if backbone is None else backbone(pixels)
         feature_map = maps[-1] if isinstance(maps, list | tuple) else maps

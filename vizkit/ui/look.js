@@ -23,6 +23,7 @@ export default function ({ data, parentElement, setStateValue }) {
     card.weights = new Uint16Array(bytes(data.weights).buffer)
     card.queryIds = ints(data.query_ids)
     card.keyIds = ints(data.key_ids)
+    if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
     card.place = new Map()
     card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
   }
@@ -83,6 +84,8 @@ export default function ({ data, parentElement, setStateValue }) {
       const query = queryOf(point), row = rowOf(query)
       drawMap(pen, row, x0, y0, x1, y1)
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
+      if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, 3.5 * ratio)   // coarser, heavier
+      if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
       drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
       tell(query, row)
     }
@@ -103,7 +106,7 @@ export default function ({ data, parentElement, setStateValue }) {
       picture.data.set([card.colours[3 * level], card.colours[3 * level + 1], card.colours[3 * level + 2], alpha], 4 * i)
     }
     inside.putImageData(picture, 0, 0)
-    legend.firstElementChild.textContent = data.kind === 'similarity' ? low.toFixed(1) : '0'
+    legend.firstElementChild.textContent = data.kind === 'similarity' ? low.toFixed(1) : low ? percent(low) : '0'
     legend.lastElementChild.textContent = data.kind === 'features' ? 'strongest'
       : data.kind === 'similarity' ? top.toFixed(1) : percent(top)
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
@@ -117,6 +120,36 @@ export default function ({ data, parentElement, setStateValue }) {
     for (let c = 1; c < grid[1]; c++) { const x = x0 + c * (x1 - x0) / grid[1]; pen.moveTo(x, y0); pen.lineTo(x, y1) }
     for (let r = 1; r < grid[0]; r++) { const y = y0 + r * (y1 - y0) / grid[0]; pen.moveTo(x0, y); pen.lineTo(x1, y) }
     pen.stroke()
+  }
+  const drawWindow = (pen, query, x0, y0, x1, y1, ratio) => {   // the query's window outlined, what it may not see hatched
+    const [rows, columns] = data.key_grid, first = data.key_special.length
+    const w = (x1 - x0) / columns, h = (y1 - y0) / rows, place = card.place.get(query)
+    const start = Math.floor(place / data.queries) * data.keys, region = card.queryRegions[place]
+    const ids = card.keyIds.subarray(start, start + data.keys), window = new Set(ids), hidden = new Path2D()
+    ids.forEach((id, j) => {
+      if (id < first || card.keyRegions[start + j] === region) return
+      hidden.rect(x0 + (id - first) % columns * w, y0 + Math.floor((id - first) / columns) * h, w, h)
+    })
+    pen.save()
+    pen.clip(hidden)
+    pen.strokeStyle = 'rgba(255, 255, 255, .55)'; pen.lineWidth = ratio
+    pen.beginPath()
+    for (let x = x0 - (y1 - y0); x < x1; x += 6 * ratio) { pen.moveTo(x, y1); pen.lineTo(x + y1 - y0, y0) }
+    pen.stroke()
+    pen.restore()
+    pen.beginPath()
+    window.forEach(id => {
+      if (id < first) return
+      const c = (id - first) % columns, r = Math.floor((id - first) / columns)
+      const x = x0 + c * w, y = y0 + r * h
+      if (!c || !window.has(id - 1)) { pen.moveTo(x, y); pen.lineTo(x, y + h) }
+      if (c === columns - 1 || !window.has(id + 1)) { pen.moveTo(x + w, y); pen.lineTo(x + w, y + h) }
+      if (!r || !window.has(id - columns)) { pen.moveTo(x, y); pen.lineTo(x + w, y) }
+      if (r === rows - 1 || !window.has(id + columns)) { pen.moveTo(x, y + h); pen.lineTo(x + w, y + h) }
+    })
+    for (const [colour, line] of [['#000', 4], ['#38e0ff', 2]]) {
+      pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.stroke()
+    }
   }
   const drawQuery = (pen, query, x0, y0, x1, y1, ratio) => {
     const index = query - data.query_special.length
@@ -152,7 +185,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
     parts.push(`most, ${percent(row[best])}, on row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
-    said.textContent = `${named} looks: ${parts.join(' · ')}`
+    said.textContent = `${named} ${data.verb || 'looks'}: ${parts.join(' · ')}`
   }
 
   // ---- one cursor for all cards ----------------------------------------------------------------------------------

@@ -1,0 +1,125 @@
+"""A journey through the Swin page: upload, choose a stage and a block, step through the shift, click a token."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+MAIN = "[data-testid='stMain']"
+CANVAS = f"{MAIN} canvas[role='application']"
+STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
+# Every hundredth byte of what is drawn, as one number.
+LOOK = """canvas => {
+  const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data
+  let sum = 0
+  for (let i = 0; i < bytes.length; i += 101) sum = (sum * 31 + bytes[i]) % 1000000007
+  return sum
+}"""
+# Milliseconds from pressing a step's button until the canvas stands at that step.
+STEP = """([nav, canvas, step]) => new Promise(done => {
+  const begun = performance.now()
+  nav.querySelectorAll('button.step')[step].click()
+  const look = () => canvas.dataset.at === String(step) ? done(performance.now() - begun) : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+})"""
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
+    page.wait_for_timeout(400)
+
+
+def choose(page: Page, key: str, name: str) -> None:
+    group = page.locator(f".st-key-{key}")
+    group.get_by_role("radio", name=name, exact=True).or_(group.get_by_role("button", name=name, exact=True)).click()
+    ready(page)
+
+
+def step_to(page: Page, step: int) -> float:
+    nav, canvas = page.locator(f"{MAIN} nav").element_handle(), page.locator(CANVAS).element_handle()
+    elapsed = page.evaluate(STEP, [nav, canvas, step])
+    expect(page.locator(f"{MAIN} output").first).to_contain_text(f"{step + 1} {STEPS[step]}.")
+    return elapsed
+
+
+def photograph() -> bytes:
+    """Oblong and without any symmetry."""
+    rows, columns = np.mgrid[0:300, 0:400]
+    rgb = np.stack([rows % 256, columns % 256, (rows * columns // 400) % 256], -1).astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
+    page.goto(f"{server}/swin?models=bundled:insects_swin")
+    ready(page)
+    expect(page.get_by_text("14 × 14 = 196")).to_be_visible()
+    page.locator("input[type='file']").first.set_input_files(
+        {"name": "mine.png", "mimeType": "image/png", "buffer": photograph()}
+    )
+    expect(page.get_by_text("400 × 300 pixels")).to_be_visible()
+    choose(page, "swin_view", "Shift")
+    choose(page, "swin_stage", "2")
+    expect(page.get_by_text("one window, no shift")).to_be_visible()
+    choose(page, "swin_stage", "1")
+    choose(page, "swin_block", "4")
+    expect(page.get_by_text("shifted by 3 tokens")).to_be_visible()
+
+    seen, times = set(), []
+    for step in (0, 1, 2, 3, 4, 5):
+        times.append(step_to(page, step))
+        seen.add(page.locator(CANVAS).evaluate(LOOK))
+    print("steps took", [f"{time:.0f} ms" for time in times])
+    assert len(seen) == 6  # six different pictures
+    expect(page).to_have_url(re.compile("shift_step=6"))
+
+    canvas = page.locator(CANVAS)
+    before, width, height = canvas.evaluate(LOOK), *canvas.evaluate("c => [c.clientWidth, c.clientHeight]")
+    canvas.click(position={"x": 0.4 * width, "y": 0.4 * height})
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 6 looks")
+    assert canvas.evaluate(LOOK) != before
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 7 looks")
+
+
+def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
+    page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
+    ready(page)
+    choose(page, "shift_grid", "8 × 8, to be counted")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("1/4 for each")
+    expect(page.get_by_text("64 of 16² = 256 pairs may see each other: 25%")).to_be_visible()
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to its end
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(3000)
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
+
+
+def test_what_is_switched_off_is_said(page: Page, server: str):
+    page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Switched+off")
+    ready(page)
+    expect(page.get_by_text("of the rollout lies elsewhere")).not_to_contain_text("· 0.0%")
+    page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
+    ready(page)
+    expect(page.get_by_text("of the rollout lies elsewhere")).to_contain_text("· 0.0%")
+
+
+@pytest.mark.parametrize("view", ["Stages", "Shift", "Switched+off"])
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view={view}")
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("canvas:not([aria-label])").count() == 0
+    assert page.locator("img:not([alt])").count() == 0
+    context.close()

@@ -1,0 +1,61 @@
+"""The Swin page's views of a window, its reach, merging, cost and of a ViT beside it, clicked and on a phone."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_swin import CANVAS, LOOK, MAIN, ready
+
+HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
+
+
+def click(page: Page, x: float, y: float, canvas: int = 0) -> None:
+    found = page.locator(CANVAS).nth(canvas)
+    width, height = found.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
+    found.click(position={"x": x * width, "y": y * height})
+    ready(page)
+
+
+def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
+    page.goto(f"{server}/{HERE}&swin_view=Window")
+    ready(page)
+    click(page, 0.9, 0.9)
+    expect(page.get_by_text("row 13, column 13 · window 4 of 4 · 33 of 49 keys masked")).to_be_visible()
+    cards = page.locator(CANVAS)
+    expect(cards).to_have_count(3)
+    assert len({card.evaluate(LOOK) for card in cards.all()}) == 3
+    # Hovering over one card moves the query in all of them, without a round trip.
+    cards.nth(1).hover(position={"x": 20, "y": 20})
+    for said in page.locator(f"{MAIN} output").all():
+        expect(said).to_contain_text("row 1, column")
+
+
+def test_a_token_of_the_last_stage_is_asked_what_can_reach_it(page: Page, server: str):
+    page.goto(f"{server}/{HERE}&swin_view=Reach")
+    ready(page)
+    click(page, 0.05, 0.05)
+    expect(page.get_by_text("Token in row 1, column 1 of 7 × 7")).to_be_visible()
+    click(page, 0.95, 0.5)
+    expect(page.get_by_text("Token in row 4, column 7 of 7 × 7")).to_be_visible()
+
+
+def test_measuring_shows_progress_and_stops(page: Page, server: str):
+    page.goto(f"{server}/{HERE}&swin_view=Cost")
+    ready(page)
+    expect(page.get_by_text("Comes with vizkit")).to_be_visible()
+    page.get_by_role("button", name="Measure on this machine").click()
+    stop = page.locator(".st-key-stop_attention_times button")
+    stop.click()
+    expect(stop).to_have_count(0, timeout=60_000)
+    expect(page.get_by_role("button", name="Measure on this machine")).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["Window", "Reach", "Merging", "Cost", "Beside+a+ViT"])
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/{HERE}&swin_view={view}")
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("canvas:not([aria-label])").count() == 0
+    assert page.locator("img:not([alt])").count() == 0
+    context.close()

@@ -1,0 +1,49 @@
+"""Features as a picture: one flat colour for each token."""
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from vizkit.figure.palette import colours
+from vizkit.figure.patches import MARK, number
+
+
+def feature_map(
+    values: Float[np.ndarray, "row column 3"] | Float[np.ndarray, "row column"],
+    chosen: tuple[int, int, int, int] | None = None,
+    *,
+    side_px: int = 420,
+) -> UInt8[np.ndarray, "height width 3"]:
+    """Three numbers from 0 to 1 as red, green and blue, or one number ≥ 0 from dark (0) to bright (the largest).
+
+    `chosen`: the cells (first row, first column, end row, end column) that get a frame.
+    """
+    import cv2
+
+    zoom = max(1, side_px // max(values.shape[:2]))
+    if values.ndim == 2:
+        level = np.clip(values / (values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
+        cells = colours("viridis")[level]
+    else:
+        cells = np.clip(values * 255, 0, 255).round().astype(np.uint8)
+    out = np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
+    if chosen is not None:
+        top, left, bottom, right = (edge * zoom for edge in chosen)
+        for colour, line in (((0, 0, 0), 5), ((255, 255, 255), 2)):
+            cv2.rectangle(out, (left, top), (right - 1, bottom - 1), colour, line)
+    return out
+
+
+def neighbours(
+    seen: UInt8[np.ndarray, "height width 3"], order: list[tuple[int, int]], *, side_px: int = 220
+) -> UInt8[np.ndarray, "side side2 3"]:
+    """The pixels of 2×2 tokens with gaps between them, numbered in the `order` (down, right) of joining."""
+    import cv2
+
+    cell, gap = side_px // 2, 6
+    large = cv2.resize(seen, (2 * cell, 2 * cell), interpolation=cv2.INTER_NEAREST)
+    out = np.full((2 * cell + gap, 2 * cell + gap, 3), MARK, np.uint8)
+    for index, (down, right) in enumerate(order):
+        y, x = down * (cell + gap), right * (cell + gap)
+        out[y : y + cell, x : x + cell] = large[down * cell : (down + 1) * cell, right * cell : (right + 1) * cell]
+        number(out, str(index + 1), x + 4, y + 4, cell)
+    return out

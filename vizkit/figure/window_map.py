@@ -1,0 +1,89 @@
+"""One number for each cell of a window: what is masked hatched, padding crossed out, the query framed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from vizkit.figure.charts import laid_out
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HATCH, CROSS = "rgba(120, 120, 140, .9)", "rgba(120, 120, 140, .45)"
+FRAME = "#db2777"
+
+
+def window_map(
+    values: Float[np.ndarray, "row column"],
+    title: str,
+    *,
+    hidden: Bool[np.ndarray, "row column"],
+    padded: Bool[np.ndarray, "row column"],
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    query: tuple[int, int] | None = None,
+    lines: tuple[int, int] | None = None,
+    signed: bool = False,
+    limit: float | None = None,
+    digits: int | None = None,
+    height: int = 270,
+) -> "go.Figure":
+    """Row 0 on top; NaN stays empty. `hidden`: cells that the query may not see; `padded`: cells that are no token,
+    drawn empty.
+
+    `row_names`, `column_names`: what stands on the axes. `lines`: the side of the windows, whose borders are drawn.
+    `signed`: a diverging scale, white at zero, from −`limit` to `limit`. `digits` writes numbers into the cells.
+    """
+    import plotly.graph_objects as go
+
+    rows, columns = values.shape
+    shown = np.where(padded, np.nan, values)
+    top = limit or float(np.abs(shown[np.isfinite(shown)]).max(initial=0)) or 1.0
+    scale: dict[str, Any] = {"colorscale": "RdBu_r", "zmin": -top} if signed else {"colorscale": "Viridis", "zmin": 0}
+    text = {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
+    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "tickfont": {"size": 10}, "nticks": 4}}
+    hover = "row %{y}, column %{x} of the picture: %{z:.3g}<extra></extra>"
+    heat = go.Heatmap(z=shown, zmax=top, hoverongaps=False, hovertemplate=hover, xgap=1, ygap=1, **bar, **scale, **text)
+    drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
+    if query is not None:
+        row, column = query
+        x, y = column + 0.5 * np.array([-1, 1, 1, -1, -1]), row + 0.5 * np.array([-1, -1, 1, 1, -1])
+        drawn.append(plain(x, y, FRAME, 3))
+    if lines is not None:
+        drawn += [plain(np.array([x, x]) - 0.5, np.array([0, rows]) - 0.5, FRAME, 1) for x in marks(columns, lines[1])]
+        drawn += [plain(np.array([0, columns]) - 0.5, np.array([y, y]) - 0.5, FRAME, 1) for y in marks(rows, lines[0])]
+    figure = laid_out(drawn, "", "", title, height, showlegend=False)
+    for update, names, count in (
+        (figure.update_xaxes, column_names, columns),
+        (figure.update_yaxes, row_names, rows),
+    ):
+        every = -(-count // 14)
+        update(tickvals=list(range(0, count, every)), ticktext=list(names[::every]), showgrid=False, zeroline=False)
+    figure.update_xaxes(range=[-0.5, columns - 0.5], constrain="domain")
+    figure.update_yaxes(range=[rows - 0.5, -0.5], scaleanchor="x", constrain="domain")
+    figure.update_layout(margin={"l": 26, "r": 4, "t": 40, "b": 26})
+    return figure
+
+
+def marks(count: int, side: int) -> range:
+    return range(side, count, side)
+
+
+def strokes(cells: Bool[np.ndarray, "row column"], count: int, colour: str) -> "go.Scatter":
+    """`count` diagonals across every cell that is true, as one trace."""
+    x, y = [], []
+    for row, column in np.argwhere(cells):
+        for n in range(count):
+            off = (n + 1) * 2 / (count + 1) - 1  # the diagonals x + y = off of a cell from −½ to ½
+            begin, end = max(-0.5, off - 0.5), min(0.5, off + 0.5)
+            x += [column + begin, column + end, None]
+            y += [row - begin + off, row - end + off, None]
+    return plain(x, y, colour, 1.5)
+
+
+def plain(x: Any, y: Any, colour: str, width: float | int) -> "go.Scatter":  # noqa: ANN401
+    import plotly.graph_objects as go
+
+    return go.Scatter(x=x, y=y, mode="lines", line={"color": colour, "width": width}, hoverinfo="skip")
