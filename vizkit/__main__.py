@@ -2,6 +2,7 @@
 
     python -m vizkit models "vit_tiny*"
     python -m vizkit trace photo.jpg --model bundled:digits_vit -o photo.npz
+    python -m vizkit explain photo.jpg --model bundled:insects_vit --method all -o maps.png
 
 A command is a function that takes the parsed arguments and a line in `parser`. What goes wrong is one sentence on
 stderr and exit code 2. Torch and timm are imported inside the commands: `--help` answers at once.
@@ -16,7 +17,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vizkit.commands import datasets, train
+from vizkit.commands import agreement, datasets, explain, score, train
+from vizkit.commands.model_options import add_model_options, load
 
 if TYPE_CHECKING:
     from vizkit.image import Box
@@ -51,22 +53,10 @@ def parser() -> Parser:
 
     datasets.add(commands)
     train.add(commands)
+    agreement.add(commands)
+    explain.add(commands)
+    score.add(commands)
     return top
-
-
-def add_model_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--model",
-        required=True,
-        metavar="NAME",
-        help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a run folder or a checkpoint file",
-    )
-    command.add_argument("--architecture", metavar="TIMM_NAME", help="of a checkpoint file that does not name its own")
-    command.add_argument("--random-weights", action="store_true", help="the architecture without its training")
-    command.add_argument(
-        "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
-    )
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -144,18 +134,6 @@ def refuse_beyond(kind: str, asked: tuple[int, ...] | None, count: int) -> None:
         raise ValueError(f"There is no {kind} {asked[-1]}: this model has {count}, counted from 0.")
 
 
-def load(arguments: argparse.Namespace) -> "Loaded":
-    import vizkit
-
-    return vizkit.load(
-        arguments.model,
-        pretrained=not arguments.random_weights,
-        device=arguments.device,
-        image_size=tuple(arguments.image_size) if arguments.image_size else None,
-        architecture=arguments.architecture,
-    )
-
-
 def facts(loaded: "Loaded", found: "Trace", picture_hw: tuple[int, int], box: "Box") -> dict[str, Any]:
     """What the file says about the model and the picture, besides the trace itself."""
     from vizkit.models import family_of
@@ -186,6 +164,7 @@ def proof(check: "Check") -> str:
 
 def main(given: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(given)
+    arguments.given = list(sys.argv[1:] if given is None else given)  # for files that say how they were made
     try:
         arguments.run(arguments)
         sys.stdout.flush()

@@ -31,6 +31,20 @@ def matrix(
     return out
 
 
+def blocks(
+    weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scale: str = SCALE
+) -> UInt8[np.ndarray, "height width 3"]:
+    """A large matrix without thumbnails: a square for each weight, or the largest weight of a block for each pixel."""
+    block = -(-max(weights.shape) // most_px)
+    rows, columns = (-(-side // block) for side in weights.shape)
+    padded = np.zeros((rows * block, columns * block), weights.dtype)
+    padded[: weights.shape[0], : weights.shape[1]] = weights
+    largest = padded.reshape(rows, block, columns, block).max((1, 3))
+    level = (np.clip(largest / max(float(weights.max()), 1e-12), 0, 1) * 255).astype(np.uint8)
+    cell = max(1, most_px // max(rows, columns))
+    return colours(scale)[level].repeat(cell, 0).repeat(cell, 1)
+
+
 def place(out: np.ndarray, patch: np.ndarray | str, corner_yx: tuple[int, int], size_hw: tuple[int, int]) -> None:
     """Draw a thumbnail, its own shape kept by repeating it along the longer side of its slot."""
     (y, x), (height, width) = corner_yx, size_hw

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, colours
+from vizkit.figure.palette import SCALE, SIGNED, colours
 from vizkit.geometry import Box
 
 FLOOR, CEILING = 0.25, 0.85
@@ -23,8 +23,9 @@ def overlay(
     """The image with `places` drawn inside `box_xyxy` (pixels of the image), every cell a flat rectangle.
 
     Flat, because a smooth map would show places that the model does not have. `top` is the value of the brightest
-    colour: None takes the map's own maximum, a number lets several maps share one scale. Outside the box the image is
-    dimmed: the model did not see it. A new array; the input is not changed.
+    colour: None takes the map's own maximum, a number lets several maps share one scale. With the SIGNED scale colours
+    go from −top to top. Outside the box the image is dimmed: the model did not see it. A new array; the input is not
+    changed.
     """
     height, width = image.shape[:2]
     rows, columns = places.shape
@@ -34,8 +35,23 @@ def overlay(
     row = np.floor((np.arange(height) + 0.5 - y0) / (y1 - y0) * rows).astype(int)
     inside = ((row >= 0) & (row < rows))[:, None] & ((column >= 0) & (column < columns))[None]
     values = places[row.clip(0, rows - 1)][:, column.clip(0, columns - 1)]
-    limit = float(places.max()) if top is None else top
-    index = np.clip(values / limit * 255 if limit > 0 else values * 0, 0, 255).astype(np.uint8)
-    opacity = (floor + (ceiling - floor) * index / 255.0)[..., None]
-    painted = (1 - opacity) * image + opacity * colours(scale)[index]
+    index, opacity = painting(values, float(places.max()) if top is None else top, floor, ceiling, scale)
+    painted = (1 - opacity[..., None]) * image + opacity[..., None] * colours(scale)[index]
     return np.where(inside[..., None], painted, 0.35 * image).round().astype(np.uint8)
+
+
+def painting(
+    values: Float[np.ndarray, "*shape"], top: float, floor: float = FLOOR, ceiling: float = CEILING, scale: str = SCALE
+) -> tuple[UInt8[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+    """(index into the colours, opacity) of every value. With SIGNED zero is clear and in the middle of the colours."""
+    share = np.clip(values / top, -1, 1) if top > 0 else values * 0.0
+    if scale == SIGNED:
+        return (127.5 + 127.5 * share).round().astype(np.uint8), ceiling * np.abs(share)
+    index = (255 * share).clip(0, 255).astype(np.uint8)
+    return index, floor + (ceiling - floor) * index / 255.0
+
+
+def top_of(values: Float[np.ndarray, "row column"], quantile: float = 1.0) -> float:
+    """The value of the strongest colour: the largest magnitude, or a quantile of it where a few pixels tower above all
+    others, as in maps of single pixels."""
+    return float(np.quantile(np.abs(values), quantile)) if values.size else 0.0

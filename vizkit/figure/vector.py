@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from vizkit.figure.overlay import CEILING, FLOOR
+from vizkit.figure.overlay import painting
 from vizkit.figure.palette import SCALE, colours
 from vizkit.geometry import Box
 
@@ -18,9 +18,14 @@ def vector_overlay(
     box_xyxy: Box,
     *,
     title: str = "",
+    top: float | None = None,
+    unit: str = "%",
     scale: str = SCALE,
 ) -> str:
-    """An SVG document of the image's size in pixels, complete in itself; also valid inside an HTML page."""
+    """An SVG document of the image's size in pixels, complete in itself; also valid inside an HTML page.
+
+    `top`, `scale`: as for `overlay.overlay`. `unit`: how a cell says its value, "%" as a share, "" as a number.
+    """
     height, width = image.shape[:2]
     rows, columns = places.shape
     x0, y0, x1, y1 = box_xyxy
@@ -28,16 +33,15 @@ def vector_overlay(
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG")
     photograph = base64.b64encode(buffer.getvalue()).decode()
-    limit = float(places.max()) or 1.0
+    levels, opacities = painting(places, float(places.max()) if top is None else top, scale=scale)
     cells = []
     for (row, column), value in np.ndenumerate(places):
-        level = int(min(255, max(0, 255 * value / limit)))
-        r, g, b = (int(c) for c in colours(scale)[level])
-        opacity = FLOOR + (CEILING - FLOOR) * level / 255
+        r, g, b = (int(c) for c in colours(scale)[levels[row, column]])
+        said = f"{value:.3%}" if unit == "%" else f"{value:.4g}"
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
-            f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacity:.3f}">'
-            f"<title>row {row + 1}, column {column + 1}: {value:.3%}</title></rect>"
+            f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'
+            f"<title>row {row + 1}, column {column + 1}: {said}</title></rect>"
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

@@ -12,6 +12,7 @@ import torch
 from timm.models import get_pretrained_cfg
 from torch import nn
 
+import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.creating import create, known
 from vizkit.models.loading import published_weights
 from vizkit.training.beginnings import narrow
@@ -19,6 +20,11 @@ from vizkit.training.recipe import Recipe, RecipeError
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
+# Two scales and fewer and fewer tokens, against a plain ViT of fine and one of coarse patches: all else is equal.
+_SMALL = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 8, "num_heads": 4}
+_DIGITS = {"img_size": 32, "patch_size": 4, "embed_dim": 64, "depth": 4, "num_heads": 4}
+_SMALL_DUAL = {**_SMALL, "coarse_patch_size": 16, "merge_block": 6}
+_DIGITS_DUAL = {**_DIGITS, "coarse_patch_size": 8, "merge_block": 3}
 
 # name → timm's architecture, its arguments, the input side in pixels.
 # Tokens of small_vit: 14×14, as ViT-B/16 has at 224². small_swin: 14×14 in shifted windows of 7, then 7×7 in one.
@@ -32,7 +38,15 @@ OURS: dict[str, tuple[str, dict[str, Any], int]] = {
         112,
     ),
     "small_cnn": ("resnetv2_18d", {"layers": [2, 2, 2], "channels": [32, 64, 128], "stem_chs": 32}, 112),
+    # 14×14 fine and 7×7 coarse tokens at 112²; merging after three quarters of the blocks, as in the thesis.
+    "small_vit_fine": ("vit_tiny_patch16_224", _SMALL, 112),
+    "small_vit_coarse": ("vit_tiny_patch16_224", {**_SMALL, "patch_size": 16}, 112),
+    "small_dual": ("dual_scale_tiny", _SMALL_DUAL, 112),
+    "small_dual_half": ("dual_scale_tiny", {**_SMALL_DUAL, "learn_alpha": False}, 112),
+    # 14×14 tokens, then 14×7, then 7×7, which cannot be halved again.
+    "small_gradual": ("gradual_reduction_tiny", {**_SMALL, "reduce_after": [3, 6]}, 112),
     "digits_vit": ("vit_tiny_patch16_224", _DIGITS_VIT, 32),
+    "digits_deit": ("deit_tiny_distilled_patch16_224", _DIGITS_VIT, 32),
     "digits_swin": (
         "swin_tiny_patch4_window7_224",
         {"img_size": 32, "patch_size": 2, "window_size": 4, "embed_dim": 48, "depths": [2, 4], "num_heads": [4, 8]},
@@ -43,6 +57,11 @@ OURS: dict[str, tuple[str, dict[str, Any], int]] = {
         {"layers": [2, 2, 2], "channels": [16, 32, 64], "stem_chs": 32, "output_stride": 8},
         32,
     ),
+    "digits_vit_fine": ("vit_tiny_patch16_224", _DIGITS, 32),
+    "digits_vit_coarse": ("vit_tiny_patch16_224", {**_DIGITS, "patch_size": 8}, 32),
+    "digits_dual": ("dual_scale_tiny", _DIGITS_DUAL, 32),
+    "digits_dual_half": ("dual_scale_tiny", {**_DIGITS_DUAL, "learn_alpha": False}, 32),
+    "digits_gradual": ("gradual_reduction_tiny", {**_DIGITS, "reduce_after": [1, 2, 3]}, 32),
 }
 
 

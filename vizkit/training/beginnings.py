@@ -8,6 +8,8 @@ import math
 
 import torch
 from jaxtyping import Float
+from timm.layers import PatchEmbed
+from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
 
@@ -18,7 +20,7 @@ def narrow(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=2)
         elif parameter.ndim == 2 and "head" not in name:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-    if getattr(model, "pos_embed", None) is not None:
+    if isinstance(model, VisionTransformer):
         mimetic(model)
 
 
@@ -30,10 +32,11 @@ def mimetic(model: nn.Module) -> None:
     """
     width: int = model.embed_dim  # type: ignore[assignment]
     grid: tuple[int, int] = model.patch_embed.grid_size  # type: ignore[assignment,union-attr]
-    model.pos_embed.zero_()  # type: ignore[operator,union-attr]
-    model.pos_embed[0, -grid[0] * grid[1] :] = sinusoids(grid, width)  # type: ignore[index]
-    pixels = model.patch_embed.proj.weight  # type: ignore[union-attr]
-    nn.init.normal_(pixels, std=pixels[0].numel() ** -0.5)  # type: ignore[arg-type,index]
+    if model.pos_embed is not None:  # else they are sinusoids already, and fixed
+        model.pos_embed.zero_()  # type: ignore[operator]
+        model.pos_embed[0, -grid[0] * grid[1] :] = sinusoids(grid, width)  # type: ignore[index]
+    for pixels in (module.proj.weight for module in model.modules() if isinstance(module, PatchEmbed)):
+        nn.init.normal_(pixels, std=pixels[0].numel() ** -0.5)
     for block in model.blocks:  # type: ignore[union-attr]
         attention = block.attn
         size = width // attention.num_heads

@@ -1,0 +1,121 @@
+"""`python -m vizkit agreement`: do the two heads of a distilled model agree with the labels and with the teacher?
+
+python -m vizkit agreement --model bundled:insects_deit --teacher bundled:insects_cnn --images 2000 -o docs/agreement.md
+"""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+    from vizkit.training.answers import Answered
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("agreement", help="how often a distilled model's heads agree with label and teacher")
+    command.add_argument("--model", required=True, metavar="NAME", help="a model with a class and a distillation token")
+    command.add_argument("--teacher", metavar="NAME", help="the model it has learned from")
+    command.add_argument("--beside", action="append", default=[], metavar="NAME", help="another model, for comparison")
+    command.add_argument(
+        "--data", action="append", metavar="SET", help="insects, digits, a folder (insects); repeatable"
+    )
+    command.add_argument("--split", default="test", choices=("train", "val", "test"), help="of the data (test)")
+    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
+    command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    command.add_argument("-o", "--output", type=Path, metavar="TABLE.md", help="write the tables, as Markdown")
+    command.set_defaults(run=agreement)
+
+
+def agreement(arguments: argparse.Namespace) -> None:
+    output: Path | None = arguments.output
+    if output and (output.is_dir() or not output.parent.is_dir()):  # said before the work, not after it
+        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+
+    import vizkit
+    from vizkit.datasets.image_set import open_set
+    from vizkit.training.answers import ask
+
+    names = [arguments.model, *arguments.beside, *([arguments.teacher] if arguments.teacher else [])]
+    loaded: dict[str, Loaded] = {name: vizkit.load(name, device=arguments.device) for name in names}
+    student, teacher = loaded[arguments.model], loaded[arguments.teacher] if arguments.teacher else None
+    beside = {title(name): loaded[name] for name in arguments.beside}
+    parts = []
+    for data in arguments.data or ["insects"]:
+        size_px = max(student.preprocessing.size_hw)
+        pictures = open_set(data, arguments.split, images=arguments.images, size_px=size_px, seed=arguments.seed)
+
+        def tell(done: int, data: str = data, total: int = len(pictures)) -> None:
+            if sys.stderr.isatty():
+                print(
+                    f"\r{data}: {done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True
+                )
+
+        found = ask(student, teacher, pictures, beside, tell=tell)
+        parts.append(f"{found.images:,} pictures of {data}, {arguments.split}:\n\n{tabled(found, arguments.teacher)}")
+    text = "\n\n".join(parts)
+    if output is None:
+        print(text)
+        return
+    try:
+        output.write_text(page(arguments, text), encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+    print(f"{output}: {len(parts)} table{'s' if len(parts) > 1 else ''}")
+
+
+def title(name: str) -> str:
+    return name.removeprefix("bundled:")
+
+
+def tabled(found: "Answered", teacher: str | None) -> str:
+    """A Markdown table, in percent with the standard error."""
+    from vizkit.analysis.agreement import Row, share, table
+    from vizkit.training.answers import CLASS, DIST
+
+    rows = table(found.answers, found.labels, found.teacher)
+    if found.teacher is not None:
+        rows.append(Row(f"teacher, {title(teacher or '')}", share(found.teacher, found.labels), None))
+    lines = ["| | with the label | with the teacher |", "|---|---:|---:|"]
+    for row in rows:
+        cells = (percent(each, found.images) for each in (row.with_label, row.with_teacher))
+        lines.append(f"| {row.name} | {' | '.join(cells)} |")
+    both = share(found.answers[CLASS], found.answers[DIST])
+    return "\n".join([*lines, "", f"The two tokens agree with each other on {percent(both, found.images)}."])
+
+
+def percent(share: float | None, images: int) -> str:
+    from vizkit.analysis.agreement import standard_error
+
+    return "–" if share is None else f"{share:.2%} ± {standard_error(share, images):.2%}".replace("%", " %")
+
+
+def page(arguments: argparse.Namespace, text: str) -> str:
+    from importlib.metadata import version
+
+    asked: Sequence[str] = [
+        *("--model", arguments.model),
+        *(("--teacher", arguments.teacher) if arguments.teacher else ()),
+        *(word for name in arguments.beside for word in ("--beside", name)),
+        *(word for name in arguments.data or () for word in ("--data", name)),
+        *(("--split", arguments.split) if arguments.split != "test" else ()),
+        *(("--images", str(arguments.images)) if arguments.images else ()),
+        *(("--seed", str(arguments.seed)) if arguments.seed else ()),
+    ]
+    command = f"python -m vizkit agreement {shlex.join(asked)} -o {shlex.quote(arguments.output.as_posix())}"
+    return f"""# Agreement with the label and with the teacher
+
+Share of pictures on which the first answer is the label, or the teacher's first answer; ± one standard error of a
+share. Rows of the same pictures are paired, so their differences are surer than two errors suggest.
+
+{text}
+
+`{command}`
+
+torch {version("torch").partition("+")[0]}, timm {version("timm")}. Such a table is in Touvron et al. 2021, § 5.2.
+"""

@@ -1,0 +1,51 @@
+"""Numbers by layer: what was measured as lines, what a paper reports as open marks."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.figure.charts import laid_out
+from vizkit.figure.palette import CLASSES, OTHERS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def by_layer(
+    lines: dict[str, Float[np.ndarray, " layer"]],
+    y: str,
+    *,
+    published: Sequence[tuple[int, float, str]] = (),
+    first: int = 1,
+    reach: tuple[float, float] = (0.0, 1.0),
+) -> "go.Figure":
+    """One line with points for each name; its x begins at `first`. `published`: (layer, value, what)."""
+    import plotly.graph_objects as go
+
+    drawn = [
+        go.Scatter(x=np.arange(len(values)) + first, y=values, mode="lines+markers", name=name,
+                   line={"color": colour, "width": 2.5}, marker={"size": 8},
+                   hovertemplate=f"layer %{{x}}: %{{y:.3f}}<extra>{name}</extra>")
+        for (name, values), colour in zip(lines.items(), CLASSES, strict=False)
+    ]  # fmt: skip
+    if published:
+        at, values, words = zip(*published, strict=True)
+        drawn.append(
+            go.Scatter(
+                x=at,
+                y=values,
+                mode="markers",
+                name="published",
+                text=words,
+                marker={"symbol": "diamond-open", "size": 12, "color": OTHERS, "line": {"width": 2}},
+                hovertemplate="%{text}: %{y:.2f}<extra>published</extra>",
+            )
+        )
+    last = first + max(len(values) for values in lines.values()) - 1
+    figure = laid_out(drawn, "layer", y)
+    figure.update_xaxes(dtick=1 if last <= 14 else None, range=[first - 0.4, last + 0.4])
+    figure.update_yaxes(range=[reach[0] - 0.04 * (reach[1] - reach[0]), reach[1] + 0.04 * (reach[1] - reach[0])])
+    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    return figure

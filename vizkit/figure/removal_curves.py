@@ -1,0 +1,35 @@
+"""The class's probability while places are taken away, or put back, in the order of each map."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vizkit.figure.charts import laid_out
+from vizkit.figure.palette import CLASSES, OTHERS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def removal_curves(
+    lines: Mapping[str, np.ndarray], share: np.ndarray, chance: np.ndarray | None, x: str, title: str
+) -> "go.Figure":
+    """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
+
+    Every line has the length of `share`, 0 to 1 of the places; values are probabilities, 0 to 1.
+    """
+    import plotly.graph_objects as go
+
+    drawn = [
+        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": CLASSES[i % len(CLASSES)], "width": 2})
+        for i, (name, values) in enumerate(lines.items())
+    ]
+    if chance is not None:
+        drawn.append(go.Scatter(x=share, y=chance, mode="lines", name="random order",
+                                line={"color": OTHERS, "width": 3, "dash": "dash"}))  # fmt: skip
+    figure = laid_out(drawn, x, "probability of the class", title, height=360, hovermode="x unified")
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_layout(legend={"orientation": "h", "y": -0.25, "font": {"size": 11}}, margin_b=120)
+    return figure

@@ -1,0 +1,43 @@
+"""Pictures with a title each, side by side in rows, as one picture for a file."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageDraw, ImageFont
+
+GAP_PX, TITLE_PX = 12, 28
+
+
+def sheet(
+    pictures: Sequence[UInt8[np.ndarray, "height width 3"]], titles: Sequence[str], columns: int = 4
+) -> UInt8[np.ndarray, "sheet_height sheet_width 3"]:
+    """Pictures of one size, each under its title, black on white."""
+    height, width = pictures[0].shape[:2]
+    columns = min(columns, len(pictures))
+    rows = -(-len(pictures) // columns)
+    out = Image.new("RGB", (columns * (width + GAP_PX) + GAP_PX, rows * (height + TITLE_PX + GAP_PX) + GAP_PX), "white")
+    pen, font = ImageDraw.Draw(out), ImageFont.load_default(15)
+    for i, (picture, title) in enumerate(zip(pictures, titles, strict=True)):
+        x = GAP_PX + i % columns * (width + GAP_PX)
+        y = GAP_PX + i // columns * (height + TITLE_PX + GAP_PX)
+        pen.text((x, y + 4), fitting(title, width, font), fill="black", font=font)
+        out.paste(Image.fromarray(picture), (x, y + TITLE_PX))
+    return np.asarray(out)
+
+
+def fitting(title: str, width: int, font: ImageFont.ImageFont | ImageFont.FreeTypeFont) -> str:
+    """The title, cut where it would reach into the next picture."""
+    if font.getlength(title) <= width:
+        return title
+    while title and font.getlength(f"{title}…") > width:
+        title = title[:-1]
+    return f"{title}…"
+
+
+def enlarged(
+    picture: UInt8[np.ndarray, "height width 3"], least_px: int
+) -> UInt8[np.ndarray, "larger_height larger_width 3"]:
+    """Every pixel a square, so that the shorter side has at least `least_px`."""
+    times = -(-least_px // min(picture.shape[:2]))
+    return picture.repeat(times, 0).repeat(times, 1)
