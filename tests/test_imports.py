@@ -19,6 +19,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.figure": 3,
     "vizkit.datasets": 3,
     "vizkit.saving": 4,
+    "vizkit.scoring": 4,
     "vizkit.training": 4,
     "vizkit.commands": 5,
     "vizkit.ui": 5,

@@ -189,7 +189,10 @@ def test_the_samples_are_the_insects_that_are_drawn():
 def test_names_are_those_of_timm():
     import timm
 
+    import vizkit.models.networks  # registers ours
+
     assert names.timm_names() == sorted(timm.list_models())
+    assert set(vizkit.models.networks.NAMES) < set(names.timm_names())
 
 
 DEIT = "random:deit_tiny_distilled_patch16_224"

@@ -13,6 +13,7 @@ from vizkit.analysis.legrad import legrad, legrad_by_layer
 from vizkit.geometry import all_ids, merging
 from vizkit.models import FAMILIES, family_of
 from vizkit.models.loaded import described
+from vizkit.models.recording import Recorder
 from vizkit.trace import Attention, Check, Features, NotApplicable, Tokens, Trace
 
 METHODS = [gradient_rollout, generic_relevance, legrad, grad_cam, hires_cam]
@@ -164,6 +165,39 @@ def test_class_activation_by_hand():
     # α = (2, 1): 2 + 2 and 6 − 1. Place by place: 1 and 9 − 2.
     torch.testing.assert_close(grad_cam(cam_trace(values, gradient)), torch.tensor([[4.0, 5.0]]))
     torch.testing.assert_close(hires_cam(cam_trace(values, gradient)), torch.tensor([[1.0, 7.0]]))
+
+
+class TwoLayers(torch.nn.Module):
+    """Two patches, two layers of one head, attention as given: Y = A₁ X, Z = A₂ Y, and the logit is Z's first entry."""
+
+    FIRST, LAST = torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([[0.5, 0.5], [0.1, 0.9]])
+
+    def forward(self, values):
+        for weights in (self.FIRST, self.LAST):
+            scores = weights.log()[None, None] + 0 * values.sum()  # in the graph, as those of a model are
+            attend = torch.nn.functional.scaled_dot_product_attention
+            values = attend(scores, torch.eye(2)[None, None], values, scale=1.0)
+        return values[0, 0, :1, 0]
+
+
+def test_the_gradient_is_after_the_softmax_and_of_the_same_layer():
+    """X = (4, 8), so Y = (5, 6) and the logit 5.5. Every wrong choice gives other numbers: before the softmax
+    ∂y/∂S = A ⊙ (∂y/∂A − Σ A ⊙ ∂y/∂A), in the first row of the last layer ∓.25."""
+    model, patches = TwoLayers(), Tokens("patches", (), (1, 2))
+    with torch.enable_grad(), Recorder(model, gradient=True) as recorder:
+        logit = model(torch.tensor([4.0, 8.0]).view(1, 1, 2, 1).requires_grad_())
+    assert float(logit.detach()) == pytest.approx(5.5)
+    recorder.take_gradients(logit[0])
+    first, last = recorder.calls
+    torch.testing.assert_close(last.gradient, torch.tensor([[[[5.0, 6.0], [0.0, 0.0]]]]))  # Y in the row that is read
+    torch.testing.assert_close(first.gradient, torch.tensor([[[[2.0, 4.0], [2.0, 4.0]]]]))  # A₂'s first row times X
+    layers = tuple(
+        Attention("toy", call.weights, patches, patches, all_ids(2), all_ids(2), gradient=call.gradient)
+        for call in recorder.calls
+    )
+    trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 2, 2, 0.0), 0)
+    # Ā₁ = (1.5 1; 1 2), Ā₂ = (2.5 3; 0 0): the first row of (I + Ā₂)(I + Ā₁) is (11.75, 12.5), less the identity.
+    torch.testing.assert_close(generic_relevance(trace, (0, 0)), torch.tensor([[10.75, 12.5]]))
 
 
 # Against autograd ----------------------------------------------------------------------------------------------------

@@ -33,6 +33,35 @@ def hires_cam(trace: Trace) -> Float[Tensor, "row column"]:
     return speaking((values * gradient).sum(-1), "HiResCAM")
 
 
+def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+    """Grad-CAM of the difference of two logits, in logits, without relu: places below zero speak for the other class.
+
+    `against`: a trace of the same input whose target is the other class. Exact, because the map before relu is linear
+    in the logit.
+    """
+    values, gradient = of_difference(trace, against)
+    return torch.einsum("rck,k->rc", values, gradient.mean((0, 1)))
+
+
+def signed_hires_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+    """HiResCAM of the difference of two logits; as `signed_grad_cam`."""
+    values, gradient = of_difference(trace, against)
+    return (values * gradient).sum(-1)
+
+
+def of_difference(
+    trace: Trace, against: Trace
+) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
+    """(features, gradient of the difference) at the latest features where both logits have a gradient."""
+    here, there = cam_layer(trace), cam_layer(against)
+    if here.name != there.name or here.tokens != there.tokens:
+        raise NotApplicable(
+            "The two classes are decided at different features, so there is no map of their difference."
+        )
+    values, gradient = on_places(here)
+    return values, gradient - on_places(there)[1]
+
+
 def cam_layer(trace: Trace) -> Features:
     """The latest features with places at which the target's logit has a gradient."""
     if trace.target is None:

@@ -7,7 +7,7 @@ keys of the same layer: merging and attention pooling have none.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -55,7 +55,8 @@ class Mass:
 def stream(trace: Trace) -> list[Attention]:
     """The layers through which the last tokens can be followed to the input, in the order of the forward pass.
 
-    TNT's inner layers look at other tokens and are left out. Raises NotApplicable where tokens cannot be followed.
+    Layers of tokens by another name, TNT's words or a second stream, are left out. Raises NotApplicable where tokens
+    cannot be followed.
     """
     learned = [layer for layer in trace.attention if layer.learned]
     if not learned:
@@ -72,7 +73,7 @@ def stream(trace: Trace) -> list[Attention]:
             )
         if " · " in layer.name:  # vizkit.models.translate.names_of
             raise NotApplicable("Layers of this model have several maps, which are no matrices to multiply.")
-        if query.grid and now and query.grid != now.grid and query.name != now.name:
+        if query.grid and now and query.name != now.name:
             continue
         if (query.grid and now and query.grid != now.grid) or (layer.learned and query.grid and query.grid != key.grid):
             raise NotApplicable(
@@ -226,4 +227,4 @@ def joined(layer: Attention, before: Tokens) -> Tokens:
     key, gone = layer.key, {*layer.key.special, *layer.query.special}
     special = (*key.special, *(name for name in before.special if name not in gone))
     home = key if key.grid else before
-    return Tokens(home.name, special, home.grid, stride=home.stride)
+    return replace(home, special=special, free=0)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.trace import NotApplicable, Trace
+from vizkit.trace import Attention, NotApplicable, Trace
 
 
 def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
@@ -21,25 +21,39 @@ def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
 
 
 def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
-    """The map of each layer, on the same scale."""
+    """The map of each layer, on the same scale, and where tokens become fewer on the grid of the most.
+
+    Layers on a second stream of tokens, which no head reads, are left out.
+    """
     if trace.target is None:
         raise NotApplicable("LeGrad needs the gradient of a class: choose a target class first.")
     layers = [layer for layer in trace.attention if layer.learned]
     if not layers or len(layers) < trace.check.layers_found:
         raise NotApplicable("LeGrad needs every attention layer; some were not recorded, or the model has none.")
     found = []
-    for layer in layers:
+    for layer in read_by_the_head(trace, layers):
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
         by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
         by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
         found.append(by_id[first:last].unflatten(0, layer.key.grid))
-    return found
+    rows, columns = (max(sides) for sides in zip(*(each.shape for each in found), strict=True))
+    # A token that stands for several places speaks for each of them.
+    return [
+        each.repeat_interleave(rows // len(each), 0).repeat_interleave(columns // each.shape[1], 1) for each in found
+    ]
+
+
+def read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
+    """Those on the tokens of the last layer, or on tokens that were averaged to become those."""
+    known = {layers[-1].query.name, layers[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
+    return [layer for layer in layers if layer.key.name in known]
 
 
 def checked(trace: Trace, start_layer: int) -> int:
-    count = sum(layer.learned for layer in trace.attention)
+    layers = [layer for layer in trace.attention if layer.learned]
+    count = len(read_by_the_head(trace, layers)) if layers else 0
     if count and not 0 <= start_layer < count:
         raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
     return start_layer

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
@@ -10,6 +11,9 @@ from jaxtyping import Int
 from vizkit.datasets import digits as written
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source, digest_of
 from vizkit.image import RGB
+
+if TYPE_CHECKING:
+    from vizkit.datasets.insects import Sample
 
 INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is asked for
 
@@ -35,10 +39,12 @@ class Drawn(Source):
     difficulty: str
 
     def picture(self, index: int) -> RGB:
+        return self.insect(index).picture
+
+    def insect(self, index: int) -> "Sample":
         from vizkit.datasets.insects import draw
 
-        one = draw(index, split=self.split, seed=self.seed, size_px=self.size_px, difficulty=self.difficulty)
-        return one.picture
+        return draw(index, split=self.split, seed=self.seed, size_px=self.size_px, difficulty=self.difficulty)
 
     def place(self, index: int) -> str:
         return f"insect {index} of {self.split}"

@@ -12,11 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int, UInt8
 
 from vizkit.image import RGB, ImageError
+
+if TYPE_CHECKING:
+    from vizkit.datasets.insects import Sample
 
 SPLITS = ("train", "val", "test")
 LONGEST = 300  # characters of a sentence: names come from strangers
@@ -39,6 +43,10 @@ class Source(ABC):
     def place(self, index: int) -> str:
         """Where picture `index` is found, for the user: a path relative to the set, or its number."""
         return f"picture {index}"
+
+    def insect(self, index: int) -> "Sample | None":
+        """Picture `index` with the masks of its parts, where it was drawn; None for all other pictures."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +111,9 @@ class Taken(Source):
 
     def place(self, index: int) -> str:
         return self.whole.place(self.rows[index])
+
+    def insect(self, index: int) -> "Sample | None":
+        return self.whole.insect(self.rows[index])
 
 
 def digest_of(*parts: object) -> str:

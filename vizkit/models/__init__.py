@@ -8,7 +8,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from vizkit.image import prepare
-from vizkit.models import cnn, generic, swin, tnt, vit
+from vizkit.models import cnn, dual_scale, generic, gradual_reduction, swin, tnt, vit
 from vizkit.models.hub import ModelError, OfflineError
 from vizkit.models.loading import Loaded, bundled_names, load
 from vizkit.models.recording import Keep
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Keep", "Loaded", "ModelError", "OfflineError", "bundled_names", "family_of", "load", "trace"]
 
-FAMILIES: "dict[str, ModuleType]" = {"vit": vit, "swin": swin, "tnt": tnt, "cnn": cnn, "generic": generic}
+FAMILIES: "dict[str, ModuleType]" = {
+    "vit": vit,
+    "swin": swin,
+    "tnt": tnt,
+    "dual_scale": dual_scale,
+    "gradual_reduction": gradual_reduction,
+    "cnn": cnn,
+    "generic": generic,
+}
 """Asked in this order; each has `names()`, `matches(model)` and `trace(loaded, pixels, *, target, keep)`."""
 
 

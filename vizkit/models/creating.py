@@ -19,6 +19,8 @@ def known(name: str) -> str:
     """A timm name, brought up to date where timm has renamed the model; ModelError when there is none."""
     import timm
 
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
+
     architecture, _, tag = name.partition(".")
     current = timm.models.get_deprecated_models().get(architecture, architecture)
     if current is None or not timm.is_model(architecture):
@@ -34,6 +36,8 @@ def known(name: str) -> str:
 def create(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module:  # noqa: ANN401
     """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence."""
     import timm
+
+    import vizkit.models.networks  # noqa: F401  a checkpoint may name one of ours
 
     given = {**options, "img_size": size_hw} if size_hw else options
     try:

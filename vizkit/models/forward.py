@@ -1,6 +1,8 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
+import inspect
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -124,8 +126,8 @@ def run(
 
 
 def takes_prefix(model: nn.Module) -> bool:
-    code = getattr(type(model).forward_intermediates, "__code__", None)  # pyright: ignore[reportAttributeAccessIssue]
-    return code is not None and "return_prefix_tokens" in code.co_varnames
+    function: Any = type(model).forward_intermediates  # pyright: ignore[reportAttributeAccessIssue]
+    return "return_prefix_tokens" in inspect.signature(function).parameters
 
 
 def logits_of(out: Tensor | tuple[Tensor, ...] | list[Tensor]) -> Tensor:

@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from vizkit.models import swin, vit
+from vizkit.models import gradual_reduction, vit
+from vizkit.models.first_grid import first_grid
 from vizkit.models.forward import logits_of
 from vizkit.models.loaded import Loaded
 from vizkit.models.weights import precise
@@ -26,7 +27,7 @@ ABOUT_PLACE = re.compile(r"(^|[._])(pos(?!t)|rel_pos|relative|rope|cpe|crpe|peg|
 
 
 def kind(loaded: Loaded) -> tuple[str, ...]:
-    """Which of "learned", "relative bias" and "rotary" the model has, several together at times; else ("none",).
+    """Which of "learned", "fixed sinusoids", "relative bias" and "rotary" the model has, or several; else ("none",).
 
     ("other",): parameters for positions are there, but in a form that vizkit cannot lay out. "none" is about tables:
     a convolution or a window knows places all the same.
@@ -34,6 +35,7 @@ def kind(loaded: Loaded) -> tuple[str, ...]:
     model: Any = loaded.model
     found = {
         "learned": learned_table(loaded) is not None,
+        "fixed sinusoids": bool(fixed_tables(model)),
         "relative bias": bool(biased_layers(model)),
         "rotary": getattr(model, "rope", None) is not None,
     }
@@ -46,17 +48,22 @@ def kind(loaded: Loaded) -> tuple[str, ...]:
 def absolute(model: nn.Module) -> tuple[str, Tensor, int, Size] | None:
     """(name, table (1, row, channel), number of prefix rows, grid) of a ViT's learned positions."""
     anything: Any = model
-    if not vit.matches(model):
+    if not (vit.matches(model) or gradual_reduction.matches(model)):
         return None
     if type(model).__module__.startswith("torchvision"):
         side = anything.image_size // anything.patch_size
         return "encoder.pos_embedding", anything.encoder.pos_embedding, 1, (side, side)
     table = getattr(model, "pos_embed", None)
-    if not isinstance(table, Tensor):
+    if not isinstance(table, nn.Parameter):
         return None
     prefix = 0 if getattr(model, "no_embed_class", False) else int(anything.num_prefix_tokens)
     rows, columns = anything.patch_embed.grid_size
     return ("pos_embed", table, prefix, (rows, columns)) if table.shape[1] == prefix + rows * columns else None
+
+
+def fixed_tables(model: nn.Module) -> list[str]:
+    """The buffers in which our own networks keep sinusoids."""
+    return [name for name, _ in model.named_buffers() if name in ("pos_embed", "pos_table")]
 
 
 def learned_table(loaded: Loaded) -> Float[Tensor, "row column channel"] | None:
@@ -200,6 +207,8 @@ def without_positions(loaded: Loaded) -> Loaded:
     found = absolute(model)
     if found is not None:
         zero(model, found[0])
+    for name in fixed_tables(model):
+        setattr(model, name, torch.zeros_like(getattr(model, name)))
     for name in ("rope", "rel_pos_bias", "shared_rel_pos"):
         if getattr(model, name, None) is not None:
             setattr(model, name, None)
@@ -236,14 +245,3 @@ def logits_shuffled(
     model = (loaded if with_positions else without_positions(loaded)).model
     with torch.no_grad():
         return logits_of(model(shuffled.to(loaded.device))).cpu()
-
-
-def first_grid(loaded: Loaded, size_hw: Size) -> Size:
-    """The grid of patches that the first layer sees."""
-    if vit.matches(loaded.model):
-        tokens = vit.tokens_of(loaded.model, size_hw)
-    else:
-        tokens = swin.stages(loaded.model, size_hw)[0] if swin.matches(loaded.model) else None
-    if tokens is None or tokens.grid is None:
-        raise NotApplicable(f"{loaded.name} does not cut the image into one grid of patches.")
-    return tokens.grid

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from vizkit.models import cnn, swin, vit
+from vizkit.models import cnn, dual_scale, gradual_reduction, swin, vit
 from vizkit.models.loaded import Loaded
 from vizkit.trace import NotApplicable
 
@@ -35,4 +35,6 @@ def step_px(loaded: Loaded) -> int:
         return round(tokens.stride)
     if swin.matches(model) or cnn.matches(model):
         return 32 if min(loaded.preprocessing.size_hw) >= 128 else 4
+    if dual_scale.matches(model) or gradual_reduction.matches(model):
+        return int(model.step_px)  # pyright: ignore
     raise NotApplicable(f"{loaded.name} takes images of its own size only.")

@@ -45,7 +45,7 @@ def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Token
     """A map (channel, row, column) as tokens, or tokens; the special ones go in front where the block gives them."""
     flat = values.flatten(1).T if values.dim() == 3 else values  # token channel
     if special is None or not len(special):
-        tokens = Tokens(tokens.name, (), tokens.grid, stride=tokens.stride)
+        tokens = replace(tokens, special=(), free=0)
     else:
         flat = torch.cat([special.to(flat.dtype), flat])
     return Features(name, flat.float(), tokens)

@@ -2,6 +2,8 @@
 SigLIP's attention pooling, mean-pooled and hybrid models, torchvision's ViT (Dosovitskiy et al. 2020; Touvron et al.
 2021; Darcet et al. 2023)."""
 
+from dataclasses import replace
+
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
@@ -12,10 +14,13 @@ from vizkit.models.translate import attention_of, cam_features, features_of, fin
 from vizkit.trace import Attention, Features, Tokens, Trace
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
+MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
 
 
 def names() -> list[str]:
     import timm
+
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
 
     return [name for module in MODULES for name in timm.list_models(module=module)]
 
@@ -40,7 +45,7 @@ def expected(model: nn.Module) -> int:
     """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
     if type(model).__module__.startswith("torchvision"):
         return len(model.encoder.layers)  # pyright: ignore
-    layers = [module for module in model.modules() if hasattr(module, "fused_attn")]
+    layers = [m for m in model.modules() if hasattr(m, "fused_attn") or type(m).__name__ == "MultiHeadSelfAttention"]
     return sum(2 if type(layer).__name__ == "DiffAttention" else 1 for layer in layers)
 
 
@@ -50,7 +55,8 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:
         patch = int(model.patch_size)  # pyright: ignore
         return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=float(patch))
     embed: nn.Module = model.patch_embed  # pyright: ignore
-    grid = tuple(int(n) for n in embed.dynamic_feat_size(size_hw))  # pyright: ignore
+    sized = getattr(embed, "dynamic_feat_size", lambda _: embed.grid_size)
+    grid = tuple(int(n) for n in sized(size_hw))  # pyright: ignore
     return Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1])
 
 
@@ -68,7 +74,7 @@ def has(model: nn.Module, attribute: str) -> bool:
 def layer(call: Call, tokens: Tokens, name: str) -> Attention:
     assert call.weights is not None
     keys = call.weights.shape[-1]
-    seen = tokens if keys == len(tokens) else Tokens(tokens.name, (), tokens.grid, stride=tokens.stride)
+    seen = tokens if keys == len(tokens) else replace(tokens, special=())
     if "attn_pool" in call.path:
         pool = Tokens("pool", tuple(f"pool{i + 1}" if i else "pool" for i in range(call.weights.shape[-2])))
         return attention_of(call, pool, seen, all_ids(len(pool)), all_ids(keys), name)

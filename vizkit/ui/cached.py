@@ -3,7 +3,7 @@
 import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -12,6 +12,8 @@ from vizkit.image import Box, Picture, Preprocessing, prepare
 from vizkit.ui import names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vizkit.analysis.attention_map import Query
     from vizkit.analysis.statistics import Layer
     from vizkit.models import Loaded
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 FULL_TRACE_BYTES = 300 * 2**20
+T = TypeVar("T")
 
 
 @st.cache_resource(show_spinner=False)
@@ -69,8 +72,13 @@ def forget_old_weights(source: str, folder: Path) -> None:
     now = (facts.st_mtime_ns, facts.st_size)
     if _weights_seen().setdefault(source, now) != now:
         _weights_seen()[source] = now
-        for each in (_own, _whole, _trace, _patch_embedding, _parts, shuffled_logits, _statistics):
+        for each in (_own, _whole, _trace, _patch_embedding, _parts, shuffled_logits, _statistics, _made):
             each.clear()
+
+
+def weights_of(source: str) -> tuple[int, int] | None:
+    """What tells the weights of a run from earlier ones of its name; other sources have one set only."""
+    return _weights_seen().get(source)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -230,3 +238,13 @@ def _statistics(
             f"All weights of {source} at this size would take more memory than is kept; choose a smaller input."
         )
     return by_layer(trace(source, _loaded, _picture, (0.5, 0.5)))
+
+
+def made(source: str, picture: Picture, loaded: "Loaded", what: tuple, make: "Callable[[], T]") -> T:
+    """`make()` of one model and one image, kept under the name `what`; `make` takes the lock where it runs a model."""
+    return _made(source, picture.digest, loaded.preprocessing, what, make)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:  # noqa: ANN401
+    return _make()

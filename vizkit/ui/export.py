@@ -1,10 +1,13 @@
 """Save what is on the page: pictures, and the numbers behind them."""
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
+from jaxtyping import Float
 
 from vizkit.image import Picture
 
@@ -31,7 +34,7 @@ def save_card(
         return vector_overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy, title=stem)
 
     def html() -> str:
-        return f'<!doctype html><meta charset="utf-8"><title>{stem}</title>{svg()}'
+        return page_of(stem, svg())
 
     def numbers() -> bytes:
         from vizkit.saving import npz_bytes
@@ -65,6 +68,55 @@ def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
         icon=":material/download:",
         on_click="ignore",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A map to save. `signed`: drawn from blue below 0 to red above. `unit`: "%" for shares, "" for other numbers.
+    `quantile`: of the magnitudes, where colours end."""
+
+    places: Float[np.ndarray, "row column"]
+    signed: bool = False
+    unit: str = "%"
+    quantile: float = 1.0
+
+    def painted(self) -> dict[str, Any]:
+        from vizkit.figure.overlay import top_of
+        from vizkit.figure.palette import SCALE, SIGNED
+
+        return {"scale": SIGNED if self.signed else SCALE, "top": top_of(self.places, self.quantile)}
+
+
+def save_maps(
+    key: str, stem: str, picture: Picture, box_xyxy: "Box", maps: dict[str, Drawing], numbers: Callable[[], bytes]
+) -> None:
+    """Any map as picture, drawing and page, chosen by name where there are several; `numbers`: all of them as NPZ."""
+    with st.popover("Save", icon=":material/download:"):
+        name = next(iter(maps)) if len(maps) == 1 else st.selectbox("Map", list(maps), key=f"saved_{key}")
+        drawing, file = maps[name], name_of_file(f"{stem}_{name}")
+
+        def png() -> bytes:
+            from vizkit.figure.overlay import overlay
+
+            return png_bytes(overlay(picture.rgb, drawing.places, box_xyxy, **drawing.painted()))
+
+        def svg() -> str:
+            from vizkit.figure.vector import vector_overlay
+
+            options = {"title": file, "unit": drawing.unit, **drawing.painted()}
+            return vector_overlay(picture.rgb, drawing.places, box_xyxy, **options)
+
+        for label, make, suffix, kind in (
+            ("Picture (PNG)", png, "png", "image/png"),
+            ("Drawing (SVG)", svg, "svg", "image/svg+xml"),
+            ("Page (HTML)", lambda: page_of(file, svg()), "html", "text/html"),
+            ("Numbers (NPZ)", numbers, "npz", "application/zip"),
+        ):
+            st.download_button(label, make, f"{file}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore")
+
+
+def page_of(title: str, svg: str) -> str:
+    return f'<!doctype html><meta charset="utf-8"><title>{title}</title>{svg}'
 
 
 def png_bytes(rgb: np.ndarray) -> bytes:

@@ -4,6 +4,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -11,6 +12,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.image import ImageError, Picture, read_picture
 from vizkit.ui import names
+
+if TYPE_CHECKING:
+    from vizkit.datasets.insects import Sample
 
 MAX_MODELS = 4
 INPUTS = ("cropped", "whole image")
@@ -118,13 +122,25 @@ def sample(name: str) -> Picture:
     if name in photographs.NAMES:
         rgb, note = photographs.picture(name), ""
     elif name in INSECTS:
-        from vizkit.datasets import insects
-
-        first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
-        rgb, note = insects.draw(first, split="test", size_px=INSECT_SIDE_PX).picture, "drawn, from the test split"
+        rgb, note = insect(name).picture, "drawn, from the test split"
     else:
         rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
     return Picture(rgb, hashlib.sha256(name.encode()).hexdigest()[:16], note)
+
+
+@st.cache_resource(show_spinner=False)
+def insect(name: str) -> "Sample":
+    """A drawn insect of this class, with the place of each of its parts."""
+    from vizkit.datasets import insects
+
+    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
+    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)
+
+
+def chosen_insect() -> "Sample | None":
+    """The chosen picture with its parts where it is one of the drawn insects."""
+    name = st.session_state.get("image")
+    return insect(name) if name in INSECTS else None
 
 
 def credit(name: str) -> str:

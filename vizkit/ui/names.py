@@ -8,8 +8,9 @@ from pathlib import Path
 from vizkit.training.run_folder import runs
 from vizkit.ui.jobs import ACTIVE, jobs
 
-ORDER = ("vit", "swin", "deit", "cnn")
+ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
 BUNDLED = Path(__file__).parents[1] / "bundled"
+NETWORKS = Path(__file__).parents[1] / "models" / "networks"
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
@@ -32,9 +33,9 @@ def trained() -> dict[str, Path]:
 
 @cache
 def timm_names() -> list[str]:
-    """Every architecture of the installed timm, read from its source: importing it takes seconds."""
+    """Every architecture of the installed timm and ours, read from their source: importing timm takes seconds."""
     spec = find_spec("timm")
     if spec is None or spec.origin is None:
         return []
-    files = sorted((Path(spec.origin).parent / "models").glob("*.py"))
+    files = [file for folder in (Path(spec.origin).parent / "models", NETWORKS) for file in folder.glob("*.py")]
     return sorted({name for file in files for name in _ENTRY.findall(file.read_text(encoding="utf-8"))})

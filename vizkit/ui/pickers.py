@@ -162,15 +162,15 @@ def grid_for_browser(tokens: "Tokens") -> dict[str, Any]:
     }
 
 
-def card(key: str, layer: dict[str, Any], draw: str, **shown: Any) -> None:  # noqa: ANN401
-    """Mount a card. A click goes to `session_state["at"]`, the one cursor of the page."""
+def card(key: str, layer: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
+    """Mount a card. A click goes to `session_state["at"]`, the one cursor of the page, and its query is a patch now."""
     from vizkit.figure.palette import colours
 
     def clicked() -> None:
         point = st.session_state[key].point
         if point is not None:
             st.session_state["at"] = (float(point[0]), float(point[1]))
-            st.session_state["query"] = "patch"
+            st.session_state[query_key] = "patch"
 
     floor, ceiling = OPACITIES[draw]
     content = {**layer, **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}

@@ -13,6 +13,12 @@ PAGES = {  # section → (file stem and address, title, icon, one line of help)
         ("patches", "Patches", ":material/grid_on:", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", ":material/pin_drop:", "How a transformer knows where a patch is."),
         ("attention", "Attention", ":material/hub:", "One head by eye, all heads compared and counted."),
+        ("swin", "Swin", ":material/window:", "Windows that shift and merge: see them, step by step."),
+        ("architecture", "Architecture", ":material/schema:", "The model as a flow of blocks, and its parts in code."),
+    ],
+    "Explain": [
+        ("rollout", "Rollout", ":material/layers:", "All layers multiplied: which patches reach one token?"),
+        ("relevance", "Relevance", ":material/target:", "What speaks for a class, and can the picture be trusted?"),
     ],
     "Train": [
         ("train", "Train", ":material/model_training:", "Train a model of your own, watch it learn, compare runs."),

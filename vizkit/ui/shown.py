@@ -162,8 +162,12 @@ def show_map(
     draw: str,
     label: str,
     classes: Sequence[tuple[str, float]] = (),
+    query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it."""
+    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it.
+
+    `query_key`: the widget that says whose map it is; a click sets it to "patch".
+    """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = one.box_xyxy
     special = one.query if isinstance(one.query, str) else None
@@ -172,6 +176,7 @@ def show_map(
         key,
         content,
         draw,
+        query_key,
         image=cached.browser_image(picture.digest, picture.rgb),
         size=(height, width),
         box=(x0 / width, y0 / height, x1 / width, y1 / height),

@@ -13,9 +13,19 @@ OURS = {  # name → what it is; a test holds the names equal to those of `vizki
     "small_deit": "the same with a distillation token, for learning from a teacher",
     "small_swin": "a Swin for a laptop: windows of 7 on 28 × 28 and 14 × 14 patches, 112 pixels",
     "small_cnn": "a ResNet for a laptop, to compare with, 112 pixels",
+    "small_vit_fine": "a plain ViT of 8 layers, 112 pixels in patches of 8; to compare the next ones with",
+    "small_vit_coarse": "the same with patches of 16",
+    "small_dual": "the same with both, merged in layer 6 by a share α that is learned",
+    "small_dual_half": "the same with α = ½",
+    "small_gradual": "patches of 8 again, whose tokens are halved after layers 3 and 6",
     "digits_vit": "a ViT for 32 pixels, as digits have",
     "digits_swin": "a Swin for 32 pixels, as digits have",
     "digits_cnn": "a ResNet for 32 pixels, as digits have; the quickest of all",
+    "digits_vit_fine": "a plain ViT of 4 layers, 32 pixels in patches of 4; to compare the next ones with",
+    "digits_vit_coarse": "the same with patches of 8",
+    "digits_dual": "the same with both, merged in layer 3 by a share α that is learned",
+    "digits_dual_half": "the same with α = ½",
+    "digits_gradual": "patches of 4 again, whose tokens are halved after layers 1, 2 and 3",
 }
 
 

@@ -1,0 +1,14 @@
+"""The model as a flow of blocks, and architectures taken apart."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+import streamlit as st  # noqa: E402
+
+from vizkit.ui import architecture, inputs  # noqa: E402
+
+if inputs.sources():
+    architecture.view(inputs.picture(), inputs.sources())
+else:
+    st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

@@ -1,0 +1,14 @@
+"""How the patches reach one token when all layers are multiplied, in several models side by side."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+import streamlit as st  # noqa: E402
+
+from vizkit.ui import inputs, rollout  # noqa: E402
+
+if inputs.sources():
+    rollout.view(inputs.picture(), inputs.sources())
+else:
+    st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

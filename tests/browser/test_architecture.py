@@ -1,0 +1,122 @@
+"""Journeys through the Architecture page: a flow that opens, and each special view from its button to a click."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+MAIN = "[data-testid='stMain']"
+CANVAS = f"{MAIN} canvas[role='application']"
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=120_000)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander'], {MAIN} .stButton").last).to_be_visible(timeout=120_000)
+    page.wait_for_timeout(400)
+
+
+def choose(page: Page, name: str) -> None:
+    group = page.locator(".st-key-architecture_view")
+    group.get_by_role("radio", name=name, exact=True).or_(group.get_by_role("button", name=name, exact=True)).click()
+    ready(page)
+
+
+def add_first(page: Page) -> None:
+    """The sentence, and the button that adds a model for this view."""
+    expect(page.get_by_text("This view needs")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^add Add|^Add")).first.click()
+    expect(page.get_by_text("This view needs")).to_be_hidden(timeout=120_000)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
+    ready(page)
+
+
+def click_at(page: Page, x: float, y: float) -> None:
+    canvas = page.locator(CANVAS).first
+    width, height = canvas.evaluate("c => [c.clientWidth, c.clientHeight]")
+    canvas.click(position={"x": x * width, "y": y * height})
+    ready(page)
+
+
+def test_a_flow_opens_to_its_numbers(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
+    ready(page)
+    flows = page.locator(f"{MAIN} ol[aria-label]")
+    expect(flows).to_have_count(2)
+    box = flows.first.locator("details", has_text="blocks.0 to 5")
+    expect(box.get_by_text("multiply–adds each")).to_be_hidden()
+    box.locator("summary").click()
+    expect(box.get_by_text("multiply–adds each")).to_be_visible()
+    expect(box.get_by_text(f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,}")).to_be_visible()
+    expect(flows.first.locator("details")).to_have_count(4)
+    page.get_by_text("Every block by itself").click()
+    expect(flows.first.locator("details")).to_have_count(9)
+    expect(page).to_have_url(re.compile("flow_every=true"))
+
+
+def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3")
+    ready(page)
+    choose(page, "Dual-scale")
+    add_first(page)
+    click_at(page, 0.02, 0.02)
+    expect(page.get_by_text("Coarse patch 1 stands beside fine patches 1, 2,")).to_be_visible()
+    slider = page.get_by_role("slider", name="α at inference")
+    own = float(slider.get_attribute("aria-valuenow") or 0)
+    expect(page.get_by_text(f"merged S, α = {own:.2f}")).to_be_visible()
+    slider.press("ArrowLeft")
+    expect(page.get_by_text(f"merged S, α = {own - 0.01:.2f}")).to_be_visible()
+    expect(page).to_have_url(re.compile("dual_alpha"))
+    page.get_by_role("button", name="Back to").click()
+    expect(page.get_by_text(f"merged S, α = {own:.2f}")).to_be_visible()
+
+
+def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3&architecture_view=Gradual+reduction")
+    ready(page)
+    add_first(page)
+    expect(page.get_by_text("At first:")).to_be_visible()
+    expect(page.get_by_text("The pixels of its token")).not_to_contain_text("(row 1, column 1)")
+    click_at(page, 0.01, 0.01)
+    expect(page.get_by_text("The pixels of its token")).to_contain_text("(row 1, column 1)")
+    expect(page.get_by_text("Products of attention by block").first).to_be_visible()
+
+
+def test_words_inside_patches(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=flower&architecture_view=TNT")
+    ready(page)
+    add_first(page)
+    click_at(page, 0.5, 0.9)
+    expect(page.get_by_text(re.compile(r"Outer: row 1[34], column 7 looks at 196 patches"))).to_be_visible()
+    expect(page.locator(f"{MAIN} figure")).to_have_count(16)
+
+
+def test_the_code_beside_its_numbers(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&architecture_view=From+parts")
+    ready(page)
+    expect(page.get_by_text("class PatchEmbedding").first).to_be_visible()
+    expect(page.get_by_text("rebuilt from these parts")).to_be_visible()
+    expect(page.get_by_text("EncoderBlock 1")).to_be_visible()
+    page.get_by_role("slider", name="Block").press("ArrowRight")
+    expect(page.get_by_text("EncoderBlock 2")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "model"),
+    [
+        ("Flow", "bundled:digits_swin"),
+        ("Dual-scale", "random:dual_scale_tiny"),
+        ("Gradual+reduction", "random:gradual_reduction_tiny"),
+        ("TNT", "random:tnt_s_patch16_224"),
+        ("From+parts", "bundled:digits_vit"),
+    ],
+)
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str, model: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/architecture?models={model}&image=flower&architecture_view={view}")
+    ready(page)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("canvas:not([aria-label])").count() == 0
+    assert page.locator("img:not([alt])").count() == 0
+    context.close()

@@ -1,0 +1,61 @@
+"""Journeys through rollout and relevance: a patch's row, its growth, a class, a slow map, the curves of trust."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_anatomy import MAIN, choose, click, ready
+
+MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
+
+
+def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, server: str):
+    page.goto(f"{server}/rollout?{MODELS}")
+    ready(page)
+    expect(page.get_by_text("layers 1 to 6 of 6 · row of the class token")).to_be_visible()
+    click(page, 0.9, 0.1)
+    expect(page.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 draws")
+    page.locator(f"{MAIN} figure canvas").nth(1).click()
+    expect(page.get_by_text("layers 1 to 2 of 6").first).to_be_visible()
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_text("layers 1 to 4 of 6").first).to_be_visible()
+    expect(page.get_by_text("layers 1 to 6 of 6").first).to_be_visible()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()  # no longer Pause
+    ready(page)
+
+
+def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
+    page.goto(f"{server}/relevance?{MODELS.split('&')[0]}&image=digit+3")
+    ready(page)
+    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(7)
+    page.locator(".st-key-class_a input").click()
+    page.keyboard.type("8")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("it answers")).to_be_visible()
+    ready(page)
+    page.get_by_role("button", name="Patch ablation", exact=True).click()
+    page.get_by_role("button", name="Compute 1 map").click()
+    expect(page.locator(f"{MAIN} figure[data-empty]")).to_have_count(0, timeout=60_000)
+    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(8)
+    ready(page)
+    choose(page, "Trust")
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2, timeout=60_000)
+    expect(page.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
+    expect(page.get_by_text("What each score tells")).to_be_visible()
+    ready(page)
+
+
+@pytest.mark.parametrize("address", ["rollout", "relevance", "relevance?relevance_view=Trust&trust_scores=ROAD"])
+def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, address: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
+    ready(page)
+    expect(page.locator(f"{MAIN} figure canvas").first).to_be_visible(timeout=60_000)
+    expect(page.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    canvases = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
+    assert page.locator(f"{canvases}[aria-label]").count() > 0
+    assert page.locator(f"{canvases}:not([aria-label])").count() == 0
+    assert page.locator("img:not([alt])").count() == 0
+    context.close()

@@ -1,0 +1,73 @@
+"""The options by which commands name a model, a class and files, and what is said when they are wrong."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+
+MOST_NAMED = 5
+
+
+def add_model_options(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """`several`: --model may be given again, and `arguments.model` is a list."""
+    command.add_argument(
+        "--model",
+        required=True,
+        action="append" if several else "store",
+        metavar="NAME",
+        help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a run folder or a checkpoint file"
+        + ("; repeatable" if several else ""),
+    )
+    command.add_argument("--architecture", metavar="TIMM_NAME", help="of a checkpoint file that does not name its own")
+    command.add_argument("--random-weights", action="store_true", help="the architecture without its training")
+    command.add_argument(
+        "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
+    )
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
+
+
+def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
+    """The model of the options, or another one by `name`, with the same options."""
+    import vizkit
+
+    return vizkit.load(
+        name or arguments.model,
+        pretrained=not arguments.random_weights,
+        device=arguments.device,
+        image_size=tuple(arguments.image_size) if arguments.image_size else None,
+        architecture=arguments.architecture,
+    )
+
+
+def class_of(loaded: "Loaded", asked: str) -> int:
+    """A class by its number from 0, its name, or a part of the name that only one class has. Raises ValueError."""
+    labels = [label.casefold() for label in loaded.labels]
+    if asked.isdigit():
+        return int(asked)  # the forward pass knows how many there are
+    wanted = asked.casefold().strip()
+    near = [i for i, label in enumerate(labels) if label == wanted] or [
+        i for i, label in enumerate(labels) if wanted in label
+    ]
+    if len(near) == 1:
+        return near[0]
+    if not labels:
+        raise ValueError(f"{loaded.name} has no class names; give the number of a class.")
+    named = ", ".join(loaded.labels[i] for i in (near or range(len(labels)))[:MOST_NAMED])
+    if near:
+        raise ValueError(f"{len(near)} classes of {loaded.name} have {asked[:60]!r} in their name: {named} …")
+    raise ValueError(f"{loaded.name} has no class {asked[:60]!r}; it has {named} …")
+
+
+def refuse_output(output: Path, suffixes: Sequence[str]) -> None:
+    """Said before the work, not after it."""
+    if output.is_dir() or not output.parent.is_dir():
+        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+    if output.suffix.lower() not in suffixes:
+        raise ValueError(f"{output} cannot be written: give a name that ends in {' or '.join(suffixes)}.")
+
+
+def unwritable(output: Path, error: OSError) -> ValueError:
+    return ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.")

@@ -1,0 +1,214 @@
+"""`python -m vizkit score`: which map to trust, measured on many pictures.
+
+python -m vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
+python -m vizkit score --model runs/mine --data photos/ --method fast --measure deletion --measure road -o scores.csv
+
+Ctrl-C ends it; what was scored until then is written.
+"""
+
+import argparse
+import csv
+import io
+import json
+import shlex
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vizkit.commands.explain import add_methods, chosen
+from vizkit.commands.model_options import add_model_options, load, refuse_output, unwritable
+
+if TYPE_CHECKING:
+    from vizkit.analysis.trust_table import Row
+    from vizkit.datasets.image_set import ImageSet
+
+SUFFIXES = (".md", ".csv", ".json")
+MEASURES = ("truth", "deletion", "road", "randomisation", "infidelity", "sensitivity")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One model: its rows, how many of `asked` pictures were scored, and why some methods do not apply."""
+
+    model: str
+    rows: "list[Row]"
+    images: int
+    asked: int
+    seconds: float
+    not_applicable: dict[str, str]
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("score", help="which explanation to trust, measured on many pictures")
+    add_model_options(command, several=True)
+    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder … (insects)")
+    command.add_argument("--split", default="test", choices=("train", "val", "test"), help="of the data (test)")
+    command.add_argument("--images", type=int, default=200, metavar="N", help="at most so many pictures (200)")
+    command.add_argument("--seed", type=int, metavar="N", help="of drawn or divided data (one that no model has seen)")
+    add_methods(command, "all")
+    command.add_argument(
+        "--measure", action="append", choices=MEASURES, metavar="MEASURE",
+        help=f"{', '.join(MEASURES)}; repeatable (truth, where it is known, and deletion)",
+    )  # fmt: skip
+    command.add_argument("--steps", type=int, default=28, help="of the deletion and insertion curves (28)")
+    command.add_argument("--fill", default="blur", choices=("blur", "mean"), help="what stands in for a patch (blur)")
+    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
+    command.add_argument("-o", "--output", type=Path, metavar="TABLE", help="a .md, .csv or .json file to write")
+    command.set_defaults(run=score)
+
+
+def score(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        refuse_output(arguments.output, SUFFIXES)
+    if arguments.steps < 1:
+        raise ValueError("The curves need at least one step.")
+    import torch
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    found: list[Scored] = []
+    stopped = False
+    for name in arguments.model:
+        scored, stopped = score_model(arguments, name)
+        if scored.images:
+            found.append(scored)
+            if arguments.output:
+                write(arguments, found, stopped)
+        if stopped:
+            break
+    if not arguments.output or not found:
+        print("\n\n".join(map(markdown, found)) or "Nothing was scored.")
+    else:
+        print(f"{arguments.output}: {', '.join(f'{one.model} on {one.images} pictures' for one in found)}")
+    if stopped:
+        raise KeyboardInterrupt
+
+
+def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]:
+    """What was scored, and whether the user stopped it."""
+    from tqdm import tqdm
+
+    from vizkit.analysis.explaining import applicable, why_not
+    from vizkit.analysis.trust import Measure, score_case
+    from vizkit.analysis.trust_table import table
+    from vizkit.scoring import FRESH_SEED, cases, pictures
+
+    loaded = load(arguments, name)
+    seed = FRESH_SEED if arguments.seed is None else arguments.seed
+    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, seed)
+    measures: list[Measure] = arguments.measure or ["truth", "deletion"]
+    asked = chosen(arguments.method or ["all"])
+    begin, done, reasons, stopped = time.perf_counter(), [], {}, False
+    several = cases(loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
+    try:
+        for case in tqdm(several, desc=loaded.name, total=len(images), unit="image", disable=None, dynamic_ncols=True):
+            if not done:
+                reasons = {method: said for method, said in why_not(case.trace).items() if method in asked}
+            methods = [method for method in applicable(case.trace) if method in asked]
+            if not methods:
+                reason = next(iter(reasons.values()), "")
+                raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
+            done.append(score_case(case, methods, measures=measures, steps=arguments.steps, fill=arguments.fill))
+    except KeyboardInterrupt:
+        stopped = True
+    seconds = time.perf_counter() - begin
+    return Scored(loaded.name, table(done), len(done), len(images), seconds, reasons), stopped
+
+
+def write(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> None:
+    output: Path = arguments.output
+    kind = output.suffix.lower()
+    text = page(arguments, found, stopped) if kind == ".md" else {".csv": as_csv, ".json": as_json}[kind](found)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(output, error) from error
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+def as_json(found: list[Scored]) -> str:
+    return json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=1)
+
+
+def as_csv(found: list[Scored]) -> str:
+    """One line for each figure of each method of each model."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(("model", "method", "figure", "mean", "spread", "images", "mean_rank"))
+    for one in found:
+        for row in one.rows:
+            for name, value in row.figures.items():
+                rank = "" if row.rank is None else f"{row.rank:.3f}"
+                lines.writerow(
+                    (one.model, row.method, name, f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, rank)
+                )
+    return out.getvalue()
+
+
+def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> str:
+    from vizkit.analysis.methods import METHODS
+    from vizkit.analysis.trust_table import CHANCE, FIGURES
+
+    figures = {name for one in found for row in one.rows for name in row.figures}
+    methods = {row.method for one in found for row in one.rows} - {CHANCE}
+    command = shlex.join(["python", "-m", "vizkit", *arguments.given])
+    lines = [
+        "# Which map to trust",
+        "",
+        f"Made by `{command}`.",
+        "" if not stopped else "\nIt was stopped before the end.\n",
+        "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
+        "the pictures ± their standard deviation; methods are ordered by the mean of their places over all figures.",
+        "The best figure of each column is bold. Chance is a random order of the patches, and an even map.",
+        "",
+        *("\n".join((markdown(one), "")) for one in found),
+        "## What the figures say, and what not",
+        "",
+        *(f"- **{figure.title}**: {figure.caveat}" for name, figure in FIGURES.items() if name in figures),
+        "",
+        "## What the methods ask, and what they miss",
+        "",
+        *(f"- **{m.title}**: {m.asks} {m.caveat} {m.source}." for name, m in METHODS.items() if name in methods),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def markdown(one: Scored) -> str:
+    """The table of one model, with the sentence for every method that does not apply."""
+    from vizkit.analysis.methods import METHODS
+    from vizkit.analysis.trust_table import FIGURES
+
+    names = [name for name in FIGURES if any(name in row.figures for row in one.rows)]
+    arrows = {True: " ↑", False: " ↓", None: ""}
+    heads = [f"{FIGURES[name].title}{arrows[FIGURES[name].larger_is_better]}" for name in names]
+    done = f"{one.images} pictures" + (f" of {one.asked}" if one.images < one.asked else "")
+    lines = [f"## {one.model}", "", f"{done}, {one.seconds / 60:.0f} min.", ""]
+    lines += [f"| method | {' | '.join(heads)} | mean place |", f"|---|{'--:|' * (len(heads) + 1)}"]
+    for row in one.rows:
+        cells = [cell(row, name, best(one.rows, name)) for name in names]
+        missing = f" (nothing on {row.nothing})" if row.nothing else ""
+        rank = "" if row.rank is None else f"{row.rank:.1f}"
+        lines.append(f"| {row.title}{missing} | {' | '.join(cells)} | {rank} |")
+    lines += ["", *(f"{METHODS[name].title}: {reason}" for name, reason in one.not_applicable.items())]
+    return "\n".join(lines).rstrip()
+
+
+def best(rows: "list[Row]", name: str) -> float | None:
+    """The best mean of a figure over the methods; None for a figure without a better side."""
+    from vizkit.analysis.trust_table import FIGURES
+
+    larger = FIGURES[name].larger_is_better
+    means = [row.figures[name].mean for row in rows if name in row.figures and row.rank is not None]
+    return None if larger is None or not means else (max if larger else min)(means)
+
+
+def cell(row: "Row", name: str, best: float | None) -> str:
+    """Shares of pictures have no spread worth a word."""
+    if name not in row.figures:
+        return "–"
+    value = row.figures[name]
+    text = f"{value.mean:.2f}" if name == "pointing" else f"{value.mean:.3f} ± {value.spread:.3f}"
+    return f"**{text}**" if row.rank is not None and value.mean == best else text

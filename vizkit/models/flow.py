@@ -1,0 +1,153 @@
+"""A model as a flow of blocks: what goes in, what comes out, and what it costs, measured on one pass of one image.
+
+Costs are multiply–adds, as papers write "FLOPs" (Dosovitskiy et al. 2020, Liu et al. 2021): half of what torch counts.
+Matrix products and convolutions are counted; sums, norms and softmax are not.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from vizkit.models import swin
+from vizkit.models.loaded import Loaded
+
+Shape = tuple[int, ...]
+CONTAINERS = ("blocks", "layers", "features")
+"""Where a stage, or an encoder, keeps its blocks."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One block, in the order of the forward pass. Shapes are those of every tensor that goes in or out, without the
+    image axis. `tokens_in` and `tokens_out` count tokens, special ones too, or places of a map; None for other shapes.
+    `calls`: how often the block runs for one image (twice for two streams); `multiply_adds` are those of all calls.
+    """
+
+    path: str
+    kind: str
+    shapes_in: tuple[Shape, ...]
+    shapes_out: tuple[Shape, ...]
+    tokens_in: int | None
+    tokens_out: int | None
+    multiply_adds: int
+    attention_multiply_adds: int
+    parameters: int
+    calls: int
+
+
+def flow(loaded: Loaded, pixels: Tensor) -> tuple[Step, ...]:
+    """Every block of a model on one image, (1, channel, height, width).
+
+    `attention_multiply_adds`: the part of products of two activations, Q Kᵀ and weights · V, which grows with the
+    square of the number of tokens.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    found: dict[str, list[tuple[tuple[Shape, ...], tuple[Shape, ...]]]] = {}
+
+    def see(path: str, given: tuple, out: object) -> None:
+        found.setdefault(path, []).append((shapes(given), shapes(out)))
+
+    model = watched(loaded.model, [path for path, _ in blocks(loaded.model)], see)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(pixels.to(loaded.device))
+    counts, root, last = counter.get_flop_counts(), type(model).__name__, swin.matches(model)
+    steps = []
+    for path, calls in found.items():  # in the order of the first call
+        module, costs = model.get_submodule(path), counts.get(f"{root}.{path}", {})
+        between = sum(cost for operation, cost in costs.items() if str(operation) in BETWEEN_ACTIVATIONS)
+        into, out = calls[0]
+        steps.append(
+            Step(
+                path,
+                type(module).__name__,
+                into,
+                out,
+                tokens(into, last),
+                tokens(out, last),
+                sum(costs.values()) // 2,
+                between // 2,
+                sum(p.numel() for p in module.parameters()),
+                len(calls),
+            )
+        )
+    return tuple(steps)
+
+
+BETWEEN_ACTIVATIONS = frozenset(
+    (
+        "aten.bmm",
+        "aten.baddbmm",
+        "aten._scaled_dot_product_flash_attention_for_cpu",
+        *(f"aten._scaled_dot_product_{kernel}_attention" for kernel in ("flash", "efficient", "cudnn")),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Passing:
+    """What went into a module and what came out, the first time it was called; without the image axis."""
+
+    given: tuple[Tensor, ...]
+    out: tuple[Tensor, ...]
+
+
+def passing(loaded: Loaded, pixels: Tensor, paths: Sequence[str]) -> dict[str, Passing]:
+    """The real inputs and outputs of some modules, by their path in the model, for one image (1, channel, height,
+    width). AttributeError where there is no such module; a module that is not called is missing.
+    """
+    found: dict[str, Passing] = {}
+
+    def see(path: str, given: tuple, out: object) -> None:
+        found.setdefault(path, Passing(tensors(given), tensors(out)))
+
+    with torch.no_grad():
+        watched(loaded.model, paths, see)(pixels.to(loaded.device))
+    return found
+
+
+def tensors(given: object) -> tuple[Tensor, ...]:
+    several = given if isinstance(given, tuple | list) else (given,)
+    return tuple(each[0].cpu() for each in several if isinstance(each, Tensor) and each.dim() > 1)
+
+
+def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> nn.Module:
+    """A second model that shares all weights and tells what passes through some modules. The first stays without
+    hooks: other sessions may be running it."""
+    weights = (*model.parameters(), *model.buffers())
+    clone = copy.deepcopy(model, {id(tensor): tensor for tensor in weights})
+    for path in paths:
+        clone.get_submodule(path).register_forward_hook(lambda _, given, out, path=path: see(path, given, out))
+    return clone
+
+
+def blocks(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """Embedding, blocks, norms and head: stages and lists are opened, blocks are not."""
+    for name, child in module.named_children():
+        here = f"{path}.{name}" if path else name
+        if isinstance(child, nn.Sequential | nn.ModuleList) or any(
+            isinstance(getattr(child, each, None), nn.Sequential | nn.ModuleList) for each in CONTAINERS
+        ):
+            yield from blocks(child, here)
+        elif not isinstance(child, nn.Identity | nn.Dropout):
+            yield here, child
+
+
+def shapes(given: object) -> tuple[Shape, ...]:
+    """Of all tensors in a tuple or list, or of the one tensor, without the axis of the one image; no single numbers."""
+    several = given if isinstance(given, tuple | list) else (given,)
+    found = [each.shape for each in several if isinstance(each, Tensor) and each.dim() > 1]
+    return tuple(tuple(shape[1:] if shape[0] == 1 else shape) for shape in found)  # TNT's words: (patch, word, channel)
+
+
+def tokens(found: tuple[Shape, ...], channels_last: bool) -> int | None:
+    """Of the last stream: (token, channel), or a map."""
+    shape = found[-1] if found else ()
+    if len(shape) == 2:
+        return shape[0]
+    if len(shape) == 3:
+        return shape[0] * shape[1] if channels_last else shape[1] * shape[2]
+    return None

@@ -1,0 +1,175 @@
+"""Gradual-reduction ViT: many small patches at first, and half as many tokens after every few blocks.
+
+Proposed in a thesis (Badzohreh 2024) without code; this is our reading of it. Patches of 8×8 pixels; after blocks 3, 6
+and 9 neighbouring tokens are averaged in pairs, special tokens are not. At 224² that is 785 → 393 → 197 → 99 tokens. No
+weight depends on the number of tokens, so the model has exactly the parameters of a plain ViT, and each step divides
+the cost of attention by four.
+
+Where the source is silent: which neighbours. Pairs of the flat sequence would, at the third step of a 28×28 grid, join
+the end of one row with the beginning of the next (7 is odd). Ours are neighbours on the grid, by turns left and right,
+and above and below, so that a token always stands for one rectangle: 8×16, 16×16, 16×32 pixels.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from timm.models._features import feature_take_indices
+from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
+
+Grid = tuple[int, int]
+Stream = Float[Tensor, "image token channel"]
+
+
+def windows(times: int) -> list[Grid]:
+    """(rows, columns) of the neighbours that the first `times` reductions average: (1, 2), (2, 1), (1, 2) …"""
+    return [(1, 2) if i % 2 == 0 else (2, 1) for i in range(times)]
+
+
+def grids(grid: Grid, times: int) -> list[Grid]:
+    """The grid before the first reduction and after each; the reductions have to divide it."""
+    found = [grid]
+    for rows, columns in windows(times):
+        found.append((found[-1][0] // rows, found[-1][1] // columns))
+    return found
+
+
+def averaged(x: Stream, grid: Grid, window: Grid, special: int) -> Float[Tensor, "image fewer channel"]:
+    """The mean of every `window` of neighbours; the first `special` tokens pass untouched."""
+    rows, columns = grid[0] // window[0], grid[1] // window[1]
+    places = x[:, special:].unflatten(1, (rows, window[0], columns, window[1])).mean((2, 4)).flatten(1, 2)
+    return torch.cat([x[:, :special], places], 1)
+
+
+class GradualReduction(VisionTransformer):
+    """timm's ViT, whose blocks see fewer and fewer tokens. `reduce_after`: after which blocks, counted from 1, tokens
+    are averaged; () makes it a plain ViT. The image divides into `step_hw` pixels.
+    """
+
+    def __init__(
+        self,
+        img_size: int | Sequence[int] = 224,
+        patch_size: int = 8,
+        depth: int = 12,
+        reduce_after: Sequence[int] = (3, 6, 9),
+        grad_checkpointing: bool = False,
+        **options: Any,  # noqa: ANN401  those of timm's ViT: embed_dim, num_heads, class_token, global_pool …
+    ) -> None:
+        after = tuple(reduce_after)
+        if list(after) != sorted({*after} & {*range(1, depth + 1)}):
+            raise ValueError(f"Reductions come after different blocks of 1 to {depth}, in order; not after {after}.")
+        if options.get("patch_drop_rate"):
+            raise ValueError("Patches that are left out have no neighbours to be averaged with; set patch_drop_rate 0.")
+        rows, columns = (math.prod(each) for each in zip((1, 1), *windows(len(after)), strict=True))
+        step_hw = (patch_size * rows, patch_size * columns)
+        refuse_size(sides(img_size), step_hw)
+        super().__init__(img_size=sides(img_size), patch_size=patch_size, depth=depth, **options)
+        self.reduce_after = after
+        self.step_hw, self.step_px = step_hw, max(step_hw)
+        self.grad_checkpointing = grad_checkpointing
+        for i, info in enumerate(self.feature_info):
+            info["reduction"] = patch_size * 2 ** ((self.reductions_before(i) + 1) // 2)  # the wider side of a token
+
+    def reductions_before(self, block: int) -> int:
+        """How many reductions lie before a block, counted from 0."""
+        return sum(after <= block for after in self.reduce_after)
+
+    def grids_of(self, size_hw: Grid) -> list[Grid]:
+        """The grid that every block sees, and after them the grid that the head gets."""
+        refuse_size(size_hw, self.step_hw)
+        rows, columns = self.patch_embed.dynamic_feat_size(size_hw)
+        steps = grids((int(rows), int(columns)), len(self.reduce_after))
+        return [steps[self.reductions_before(i)] for i in range(len(self.blocks) + 1)]
+
+    def embedded(self, pixels: Tensor) -> Stream:
+        """Patches with their positions, special tokens in front."""
+        return self.norm_pre(self._pos_embed(self.patch_embed(pixels)))
+
+    def reduced(self, x: Stream, block: int, grid: Grid) -> Float[Tensor, "image fewer channel"]:
+        """The tokens after `block`, counted from 0, which saw `grid`: averaged where a reduction follows."""
+        if block + 1 not in self.reduce_after:
+            return x
+        window = windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
+        return averaged(x, grid, window, self.num_prefix_tokens)
+
+    def through(self, pixels: Tensor) -> Iterator[tuple[Stream, Stream, Grid]]:
+        """(tokens that leave a block, the same after a reduction if one follows, the block's grid) for every block."""
+        x = self.embedded(pixels)
+        for i, (block, grid) in enumerate(
+            zip(self.blocks, self.grids_of((pixels.shape[-2], pixels.shape[-1])), strict=False)
+        ):
+            # In evaluation nothing is remembered anyway.
+            checked = self.grad_checkpointing and self.training
+            left: Tensor = checkpoint(block, x, use_reentrant=False) if checked else block(x)  # type: ignore[assignment]
+            x = self.reduced(left, i, grid)
+            yield left, x, grid
+
+    def forward_features(self, x: Tensor) -> Stream:  # pyright: ignore[reportIncompatibleMethodOverride]
+        *_, (_, last, _) = self.through(x)
+        return self.norm(last)
+
+    def forward(self, x: Tensor) -> Float[Tensor, "image label"]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.forward_head(self.forward_features(x))
+
+    def forward_intermediates(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        x: Tensor,
+        indices: int | list[int] | None = None,
+        return_prefix_tokens: bool = False,
+        norm: bool = False,
+        stop_early: bool = False,
+        output_fmt: str = "NCHW",
+        intermediates_only: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """As timm's ViT: (tokens for the head, what leaves the blocks `indices`), on grids that become smaller."""
+        wanted, last = feature_take_indices(len(self.blocks), indices)
+        found, tokens, special = [], x, self.num_prefix_tokens
+        for i, step in enumerate(self.through(x)):
+            left, tokens, grid = step
+            if i in wanted:
+                left = self.norm(left) if norm else left
+                places = left[:, special:]
+                places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
+                found.append((places, left[:, :special]) if return_prefix_tokens and special else places)
+            if stop_early and i == last:
+                break
+        return found if intermediates_only else (self.norm(tokens), found)
+
+
+def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+    return build_model_with_cfg(
+        GradualReduction,
+        variant,
+        pretrained,
+        pretrained_filter_fn=checkpoint_filter_fn,
+        feature_cfg={"out_indices": 3, "feature_cls": "getter"},
+        **named_sizes(variant, given),
+    )
+
+
+default_cfgs = generate_default_cfgs({f"gradual_reduction_{size}": config() for size in ("tiny", "small", "base")})
+
+
+@register_model
+def gradual_reduction_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 192, 3 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
+    return _made("gradual_reduction_tiny", pretrained, kwargs)
+
+
+@register_model
+def gradual_reduction_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 384, 6 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
+    return _made("gradual_reduction_small", pretrained, kwargs)
+
+
+@register_model
+def gradual_reduction_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 768, 12 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
+    return _made("gradual_reduction_base", pretrained, kwargs)

@@ -1,0 +1,98 @@
+"""The ViT from its parts in the usual sizes, registered with timm, and timm's own weights in our names for them.
+
+Ours keeps W_Q, W_K and W_V apart; timm stacks them in one matrix, `qkv`. All else is the same under another name.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from timm.layers import resample_abs_pos_embed
+from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from torch import Tensor, nn
+
+from vizkit.models.networks.sizes import config, named_sizes
+from vizkit.models.networks.vit_from_parts import ViT
+
+OTHER_NAMES = {"attn.proj": "attn.out", "mlp.fc1": "mlp.first", "mlp.fc2": "mlp.second"}
+_NAME = re.compile("|".join(re.escape(name) for name in OTHER_NAMES))
+
+
+def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> dict[str, Tensor]:
+    """The weights of a timm ViT as ours; our own pass unchanged. ValueError where timm's ViT has parts that ours lacks
+    (registers, layer scale, a normalisation before the blocks or after the pooling).
+    """
+    found: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if ".attn.qkv." in name:
+            kinds = zip(("query", "key", "value"), value.chunk(3), strict=True)
+            found |= {name.replace("qkv", kind): part for kind, part in kinds}
+        else:
+            found[_NAME.sub(lambda match: OTHER_NAMES[match[0]], name)] = value
+    if model is not None:
+        strange = sorted(found.keys() - model.state_dict().keys())
+        if strange:
+            raise ValueError(f"a ViT from parts has no {strange[0]}; this timm model is built differently")
+        resample(found, model)
+    return found
+
+
+def resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
+    """Positions learned on another grid, stretched to the model's as timm does: bicubic, antialiased."""
+    table, own = state.get("pos_embed"), getattr(model, "pos_embed", None)
+    if table is not None and own is not None and table.shape != own.shape:
+        grid, special = model.patch_embed.grid_size, model.num_prefix_tokens
+        state["pos_embed"] = resample_abs_pos_embed(table, new_size=grid, num_prefix_tokens=special)
+
+
+def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+    return build_model_with_cfg(
+        ViT,
+        variant,
+        pretrained,
+        pretrained_filter_fn=from_timm,
+        feature_cfg={"out_indices": 3, "feature_cls": "getter"},
+        **named_sizes(variant, given),
+    )
+
+
+# ImageNet-21k, then ImageNet-1k (Steiner et al. 2021, arXiv 2106.10270); the huge one knows 21,843 classes only.
+default_cfgs = generate_default_cfgs(
+    {
+        "vit_parts_tiny.augreg_in21k_ft_in1k": config(hf_hub_id="timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k"),
+        "vit_parts_small.augreg_in21k_ft_in1k": config(hf_hub_id="timm/vit_small_patch16_224.augreg_in21k_ft_in1k"),
+        "vit_parts_base.augreg2_in21k_ft_in1k": config(hf_hub_id="timm/vit_base_patch16_224.augreg2_in21k_ft_in1k"),
+        "vit_parts_large.augreg_in21k_ft_in1k": config(hf_hub_id="timm/vit_large_patch16_224.augreg_in21k_ft_in1k"),
+        "vit_parts_huge": config(),
+    }
+)
+
+
+@register_model
+def vit_parts_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 192, 3 heads, 12 blocks, patches of 16 pixels: 5.7 M parameters."""
+    return _made("vit_parts_tiny", pretrained, kwargs)
+
+
+@register_model
+def vit_parts_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 384, 6 heads, 12 blocks, patches of 16 pixels: 22 M parameters."""
+    return _made("vit_parts_small", pretrained, kwargs)
+
+
+@register_model
+def vit_parts_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 768, 12 heads, 12 blocks, patches of 16 pixels: 86 M parameters."""
+    return _made("vit_parts_base", pretrained, kwargs)
+
+
+@register_model
+def vit_parts_large(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 1024, 16 heads, 24 blocks, patches of 16 pixels: 304 M parameters."""
+    return _made("vit_parts_large", pretrained, kwargs)
+
+
+@register_model
+def vit_parts_huge(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+    """Width 1280, 16 heads, 32 blocks, patches of 14 pixels: 632 M parameters."""
+    return _made("vit_parts_huge", pretrained, {"patch_size": 14, **kwargs})

@@ -1,0 +1,147 @@
+"""Explaining one picture, scoring many: where models, pictures and analyses meet, for the page and the terminal.
+
+opened = pictures(loaded, "insects", 200)
+for scores in score_many(cases(loaded, opened), methods): ...
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import UInt8
+    from torch import Tensor
+
+    from vizkit.analysis.explaining import Explanation
+    from vizkit.analysis.subject import Progress, Subject
+    from vizkit.analysis.trust import Case
+    from vizkit.analysis.truth_score import Truth
+    from vizkit.datasets.image_set import ImageSet
+    from vizkit.models import Loaded
+    from vizkit.trace import Trace
+
+GRADIENT_BYTES = 2**30  # of attention weights; their gradients and the graph take as much again, each
+FRESH_SEED = 5
+"""Insects drawn with it were in no training, validation or test of the bundled models, which use seed 0."""
+
+
+def subject_of(
+    loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']", target: int, against: int | None = None
+) -> "Subject":
+    """A model that can be asked again about a picture, prepared as the model wants it."""
+    from vizkit.analysis.subject import Subject
+    from vizkit.models import pixels_of
+    from vizkit.models.asking import batch_within, logits_of_batch
+
+    pixels = pixels_of(loaded, picture).to(loaded.device)
+    return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Why does this model see `target` in this picture, or rather than `against`? Its traces, made once.
+
+    `without_gradients`: where the weights are too many for gradients, the sentence that methods with a target get.
+    """
+
+    trace: "Trace"
+    against: "Trace | None"
+    subject: "Subject"
+    without_gradients: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        loaded: "Loaded",
+        picture: "UInt8[np.ndarray, 'height width 3']",
+        target: int | None = None,
+        against: int | None = None,
+    ) -> "Question":
+        """`target`: None takes the most probable class. ValueError for classes that do not exist or are the same.
+
+        Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
+        """
+        from vizkit.models import Keep, trace
+        from vizkit.models.budget import weights_bytes
+
+        size = weights_bytes(loaded)
+        small = size <= GRADIENT_BYTES
+        if target is None or not small:
+            plain = trace(loaded, picture, keep=Keep(heads="mean"))
+            target = int(plain.logits.argmax()) if target is None else target
+        first = trace(loaded, picture, target=target) if small else plain
+        for asked in (target, against or 0):
+            if not 0 <= asked < len(first.logits):
+                raise ValueError(f"Class {asked} does not exist: {loaded.name} has {len(first.logits)} classes.")
+        if target == against:
+            raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
+        rival = trace(loaded, picture, target=against) if small and against is not None else None
+        sentence = f"The gradients of all attention weights would take {size / 2**30:.0f} GiB and more here."
+        return cls(first, rival, subject_of(loaded, picture, target, against), "" if small else sentence)
+
+    def explain(self, method: str, progress: "Progress | None" = None) -> "Explanation":
+        """The map of one method, see `analysis.explaining.explain`. Raises NotApplicable."""
+        from vizkit.analysis.explaining import METHODS, explain
+        from vizkit.trace import NotApplicable
+
+        needs = METHODS[method].needs
+        if needs == "target" and self.without_gradients:
+            raise NotApplicable(self.without_gradients)
+        if needs == "trace" and self.subject.against is not None:
+            raise NotApplicable(f"{METHODS[method].title} knows no class, so it cannot tell one from another.")
+        return explain(method, self.trace, against=self.against, subject=self.subject, progress=progress)
+
+
+def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":
+    """At most `images` pictures of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
+    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.insects import SIZES_PX
+
+    side = max(loaded.preprocessing.size_hw)
+    return open_set(data, split, images=images, size_px=min(max(side, SIZES_PX[0]), SIZES_PX[1]), seed=seed)
+
+
+def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None":
+    """Where the insect and its deciding parts are in the model's input; None for other pictures."""
+    from vizkit.analysis.truth_score import Truth, seen_mask
+    from vizkit.datasets.insects import DECIDING, LABELS
+
+    sample = images.source.insect(index)
+    if sample is None:
+        return None
+    deciding = np.logical_or.reduce([sample.mask(part) for part in DECIDING[LABELS[sample.label]]])
+    return Truth(*(seen_mask(mask, loaded.preprocessing) for mask in (sample.insect, deciding)))
+
+
+def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False) -> "Iterator[Case]":
+    """Every picture with its trace and truth; the target is the class that the model gives it.
+
+    `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
+    """
+    from vizkit.analysis.trust import Case
+    from vizkit.models import FAMILIES, family_of, pixels_of, trace
+    from vizkit.models.asking import logits_of_batch
+    from vizkit.models.asking import randomised as shuffled
+
+    other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
+    for index in range(len(images)):
+        picture, _ = images[index]
+        target = int(logits(pixels_of(loaded, picture))[0].argmax())
+        random_trace = random_subject = None
+        if other is not None:
+            random_trace, random_subject = trace(other, picture, target=target), subject_of(other, picture, target)
+
+        def trace_again(pixels: "Tensor", target: int = target) -> "Trace":
+            return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
+
+        yield Case(
+            trace(loaded, picture, target=target),
+            subject_of(loaded, picture, target),
+            truth_of(loaded, images, index),
+            random_trace,
+            random_subject,
+            trace_again if again else None,
+            images.place(index),
+        )

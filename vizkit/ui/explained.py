@@ -1,0 +1,164 @@
+"""What Rollout and Relevance have computed, shared by all sessions; keys are names, digests and numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import cached
+from vizkit.ui.shown import Shown
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.explaining import Explanation
+    from vizkit.analysis.fusion import Fusion
+    from vizkit.analysis.layer_product import Query
+    from vizkit.analysis.rollout import Rollout
+    from vizkit.analysis.subject import Progress, Subject
+    from vizkit.trace import Trace
+
+MEAN_TRACE_BYTES = 1200 * 2**20
+PIXEL_QUANTILE = 0.99
+TARGET_TRACE_BYTES = 2**30  # of weights; their gradients and the graph take as much again, each
+
+
+def key_of(one: Shown, picture: Picture) -> tuple:
+    """Everything that a map of this model on this picture depends on, but for its own settings."""
+    return one.source, cached.weights_of(one.source), picture.digest, one.loaded.preprocessing
+
+
+def whole_trace(one: Shown, picture: Picture) -> "Trace":
+    """A trace with the rows of all tokens: the page's own, or for very many tokens one with the mean of all heads."""
+    from vizkit.models.budget import weights_bytes
+    from vizkit.trace import NotApplicable
+
+    size = weights_bytes(one.loaded)
+    if size <= cached.FULL_TRACE_BYTES:
+        return one.trace
+    heads = max(layer.heads for layer in one.trace.attention)
+    if size / heads > MEAN_TRACE_BYTES:
+        raise NotApplicable("The weights of all tokens at this size would take more memory than is kept; choose a "
+                            "smaller input.")  # fmt: skip
+    return _mean_trace(key_of(one, picture), one, picture)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
+    from vizkit.models import Keep
+    from vizkit.models import trace as run
+
+    with cached.device_lock():
+        return run(_one.loaded, _picture.rgb, keep=Keep(heads="mean"))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def rolled(
+    key: tuple, query: "Query", fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
+) -> "list[Rollout]":
+    """The row of `query` after every layer from `start_layer` on. `key`: see `key_of`."""
+    from vizkit.analysis.rollout import rollout_by_layer
+
+    return rollout_by_layer(_trace, query, fusion, discard, start_layer, residual)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def rolled_matrix(
+    key: tuple, fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
+) -> "Tensor":
+    """The rows of all tokens, (query, token)."""
+    from vizkit.analysis.rollout import rollout_matrix
+
+    return rollout_matrix(_trace, fusion, discard, start_layer, residual)
+
+
+# ---- maps for a class ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One model on one picture, asked about class `target`, or how it differs from class `against`."""
+
+    one: Shown
+    picture: Picture
+    target: int
+    against: int | None = None
+
+    @property
+    def key(self) -> tuple:
+        return *key_of(self.one, self.picture), self.target, self.against
+
+    @property
+    def subject(self) -> "Subject":
+        from vizkit.scoring import subject_of
+
+        return subject_of(self.one.loaded, self.picture.rgb, self.target, self.against)
+
+
+def target_trace(asked: Asked, target: int) -> "Trace":
+    """A trace with the gradient of a class. NotApplicable where it would take too much memory."""
+    from vizkit.models.budget import weights_bytes
+    from vizkit.trace import NotApplicable
+
+    size = weights_bytes(asked.one.loaded)
+    if size > TARGET_TRACE_BYTES:
+        raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
+                            "smaller input.")  # fmt: skip
+    run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
+    return run(key_of(asked.one, asked.picture), target, asked)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
+    return traced_for(_asked, target)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _large_target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
+    return traced_for(_asked, target)
+
+
+def traced_for(asked: Asked, target: int) -> "Trace":
+    from vizkit.models import trace
+
+    with cached.device_lock():
+        return trace(asked.one.loaded, asked.picture.rgb, target=target)
+
+
+def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
+    """By name every method that needs no more than a trace: its map, or the sentence why there is none."""
+    traces = target_trace(asked, asked.target), None if asked.against is None else target_trace(asked, asked.against)
+    return _fast_maps(asked.key, traces)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]") -> "dict[str, Explanation | str]":
+    from vizkit.analysis.explaining import METHODS, explain
+
+    trace, against = _traces
+    return {
+        name: or_sentence(lambda name=name: explain(name, trace, against=against))
+        for name, method in METHODS.items()
+        if not method.slow
+    }
+
+
+def slow_map(asked: Asked, method: str, progress: "Progress") -> "Explanation | str":
+    """A method that runs the model again; in a thread that holds the device lock."""
+    from vizkit.analysis.explaining import explain
+
+    return or_sentence(lambda: explain(method, asked.one.trace, subject=asked.subject, progress=progress))
+
+
+def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
+    from vizkit.trace import NotApplicable
+
+    try:
+        return make()
+    except NotApplicable as sentence:
+        return str(sentence)
+
+
+def quantile_of(one: "Explanation") -> float:
+    """Maps of single pixels are grainy: a few pixels would take all the colours."""
+    return PIXEL_QUANTILE if one.heat.numel() > 4 * one.cells[0] * one.cells[1] else 1.0

@@ -1,0 +1,131 @@
+// Several maps of one picture side by side, each with its name, its colours and the value under the common cursor.
+// Only what the model saw is drawn. With `pick` a click chooses a tile and tells Python which.
+
+const CURSOR = 'vizkit-cursor'                         // the event that all cards of a page share, see look.js
+const STORE = new WeakMap()
+const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
+
+const number = (value, unit) => {
+  if (unit === '%') return String(Number((100 * value).toPrecision(2))).replace('-', '−') + ' %'
+  const size = Math.abs(value)
+  const text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(2)))
+  return text.replace('-', '−')
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector('section')
+  const state = STORE.get(parentElement) || { tiles: [] }
+  STORE.set(parentElement, state)
+  if (state.text !== data.values) { state.text = data.values; state.values = new Uint16Array(bytes(data.values).buffer) }
+  state.scales = state.scales || { plain: bytes(data.plain), signed: bytes(data.signed) }
+  const [x0, y0, x1, y1] = data.box                    // what the model saw, in fractions of the image
+  root.style.setProperty('--tile', data.tile_px + 'px')
+  root.setAttribute('aria-label', data.label)
+
+  // ---- the elements, kept from run to run so that nothing flickers ------------------------------------------------
+  while (state.tiles.length > data.maps.length) state.tiles.pop().figure.remove()
+  while (state.tiles.length < data.maps.length) {
+    const figure = document.createElement('figure')
+    figure.innerHTML = '<b></b><canvas></canvas><p><span></span><i></i><span></span></p><output></output><small></small>'
+    root.append(figure)
+    state.tiles.push({ figure, title: figure.querySelector('b'), canvas: figure.querySelector('canvas'),
+      ends: figure.querySelectorAll('span'), legend: figure.querySelector('p'), ramp: figure.querySelector('i'),
+      said: figure.querySelector('output'), note: figure.querySelector('small') })
+  }
+  data.maps.forEach((map, index) => {
+    const tile = state.tiles[index]
+    tile.title.textContent = map.name
+    tile.note.textContent = map.note
+    tile.note.hidden = !map.note
+    tile.figure.title = map.more
+    tile.canvas.hidden = tile.legend.hidden = !map.rows                // nothing to see: its sentence stands alone
+    tile.figure.toggleAttribute('data-empty', !map.rows)
+    tile.canvas.setAttribute('role', data.pick ? 'button' : 'img')
+    tile.canvas.setAttribute('aria-label', `${map.name}. ${data.label}`)
+    tile.canvas.tabIndex = data.pick ? 0 : -1
+    tile.canvas.style.aspectRatio = String(((x1 - x0) * data.size[1]) / ((y1 - y0) * data.size[0]))
+    tile.figure.toggleAttribute('data-pick', data.pick)
+    tile.figure.toggleAttribute('data-chosen', data.chosen === index)
+    if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
+    const table = state.scales[map.signed ? 'signed' : 'plain']
+    const stops = [0, 51, 102, 153, 204, 255].map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`)
+    tile.ramp.style.background = `linear-gradient(90deg, ${stops.join(', ')})`
+    const beyond = map.beyond ? ['≤ ', '≥ '] : ['', '']                // single pixels may lie beyond the last colour
+    tile.ends[0].textContent = (map.signed ? beyond[0] : '') + number(map.from, map.unit)
+    tile.ends[1].textContent = beyond[1] + (map.signed ? '+' : '') + number(map.to, map.unit)
+    tile.canvas.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
+    tile.canvas.onkeydown = event => {
+      if (data.pick && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }
+    }
+    tile.canvas.onpointermove = event => {
+      if (event.pointerType !== 'mouse') return
+      const frame = tile.canvas.getBoundingClientRect()
+      const at = [clamp((event.clientX - frame.left) / frame.width, 0, 0.9999), clamp((event.clientY - frame.top) / frame.height, 0, 0.9999)]
+      share([x0 + at[0] * (x1 - x0), y0 + at[1] * (y1 - y0)])
+    }
+    tile.canvas.onpointerleave = () => share(null)
+  })
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------
+  const valueOf = (map, cell) =>
+    map.low + state.values[map.start + cell] * (map.high - map.low) / 65535
+  const drawTile = (map, tile, point) => {
+    const canvas = tile.canvas
+    if (!canvas.clientWidth || !map.rows) { tile.said.textContent = ''; return }
+    const ratio = window.devicePixelRatio || 1
+    const width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio)
+    if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height }
+    const pen = canvas.getContext('2d')
+    pen.fillStyle = '#0b0d19'                          // where the model's input was padded beyond the picture
+    pen.fillRect(0, 0, width, height)
+    if (state.image && state.image.complete && state.image.naturalWidth && data.floor + data.ceiling < 2) {
+      const w = width / (x1 - x0), h = height / (y1 - y0)
+      pen.imageSmoothingEnabled = data.size[1] > 128   // small digits stay what they are: squares
+      pen.drawImage(state.image, -x0 * w, -y0 * h, w, h)
+    }
+    const cells = new OffscreenCanvas(map.columns, map.rows), inside = cells.getContext('2d')
+    const picture = inside.createImageData(map.columns, map.rows)
+    const table = state.scales[map.signed ? 'signed' : 'plain'], span = map.to - map.from || 1
+    const floor = map.signed && data.ceiling < 1 ? 0 : data.floor   // white at zero would only veil the picture
+    for (let i = 0; i < map.rows * map.columns; i++) {
+      const share = clamp((valueOf(map, i) - map.from) / span, 0, 1), level = Math.round(255 * share)
+      const strength = map.signed ? Math.abs(2 * share - 1) : share
+      picture.data.set([table[3 * level], table[3 * level + 1], table[3 * level + 2],
+        255 * (floor + (data.ceiling - floor) * strength)], 4 * i)
+    }
+    inside.putImageData(picture, 0, 0)
+    pen.imageSmoothingEnabled = false                  // one flat rectangle per cell: no detail that is not there
+    pen.drawImage(cells, 0, 0, width, height)
+    const cell = point && [
+      clamp(Math.floor((point[1] - y0) / (y1 - y0) * map.rows), 0, map.rows - 1),
+      clamp(Math.floor((point[0] - x0) / (x1 - x0) * map.columns), 0, map.columns - 1)]
+    tile.said.textContent = cell ? `here ${number(valueOf(map, cell[0] * map.columns + cell[1]), map.unit)}` : ''
+    if (!cell) return
+    for (const [colour, line] of [['#000', 4], ['#fff', 2]]) {
+      pen.strokeStyle = colour; pen.lineWidth = line * ratio
+      pen.strokeRect(cell[1] * width / map.columns, cell[0] * height / map.rows, width / map.columns, height / map.rows)
+    }
+  }
+  state.draw = point => data.maps.forEach((map, index) => drawTile(map, state.tiles[index], point))
+
+  // ---- one cursor for everything on the page ----------------------------------------------------------------------
+  const share = point => window.dispatchEvent(new CustomEvent(CURSOR, { detail: { point, committed: false } }))
+  if (state.listener) window.removeEventListener(CURSOR, state.listener)
+  state.listener = ({ detail }) => {
+    if (!root.isConnected) return window.removeEventListener(CURSOR, state.listener)
+    if (!detail.committed) state.draw(detail.point)
+  }
+  window.addEventListener(CURSOR, state.listener)
+  if (!state.resize) {
+    state.resize = new ResizeObserver(() => state.draw(null))
+    state.resize.observe(root)
+  }
+  if (state.source !== data.image) {
+    state.source = data.image
+    state.image = new Image()
+    state.image.onload = () => state.draw(null)
+    state.image.src = data.image
+  }
+  state.draw(null)
+}
