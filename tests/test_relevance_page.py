@@ -104,6 +104,21 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     assert names(sent(test, "relevance0"))
 
 
+def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("vizkit.ui.explained.TARGET_TRACE_BYTES", 1)
+    test = opened("relevance", models=VIT, image="digit 3")
+    assert not test.exception
+    assert "choose a smaller input" in test.info[0].value
+
+
+def test_a_model_without_classes_is_asked_about_features_and_not_scored():
+    test = opened("relevance", models=FEATURES, image="digit 3")
+    assert "for **feature" in texts(test)
+    test.segmented_control(key="relevance_view").set_value("Trust").run()
+    assert not test.exception
+    assert "features, not classes" in test.info[0].value
+
+
 def test_one_scale_for_a_method_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     test.segmented_control(key="relevance_scale").set_value("one per method").run()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vizkit.image import Picture
-from vizkit.ui.explained import Asked
+from vizkit.ui.explained import Asked, key_of
 from vizkit.ui.shown import Shown, keep_valid, title
 
 PREDICTED = "what each model predicts"
@@ -55,13 +55,14 @@ def asked_of(one: Shown, picture: Picture, classes: Classes) -> Asked:
     predicted = int(one.trace.logits.argmax())
     for name in (classes.target, classes.against):
         if name not in (PREDICTED, NOTHING) and name not in names:
-            raise NotApplicable(f"{title(one.source)} has no class “{name}”; it would answer “"
-                                f"{one.loaded.label(predicted)}”.")  # fmt: skip
+            raise NotApplicable(
+                f"{title(one.source)} has no class “{name}”; it would answer “{one.loaded.label(predicted)}”."
+            )
     target = predicted if classes.target == PREDICTED else names[classes.target]
     against = None if classes.against == NOTHING else names[classes.against]
     if against == target:
         raise NotApplicable(f"{title(one.source)}: both classes are “{one.loaded.label(target)}”; choose another one.")
-    return Asked(one, picture, target, against)
+    return Asked(one, picture, key_of(one, picture), target, against)
 
 
 def in_words(asked: Asked) -> str:
@@ -69,9 +70,10 @@ def in_words(asked: Asked) -> str:
     probabilities = asked.one.trace.logits.softmax(0)
 
     def said(index: int) -> str:
-        return f"**{asked.one.loaded.label(index)}** ({float(probabilities[index]):.1%})"
+        share = f" ({float(probabilities[index]):.1%})" if asked.one.loaded.classifies else ""
+        return f"**{asked.one.loaded.label(index)}**{share}"
 
     rival = "" if asked.against is None else f" against {said(asked.against)}"
     predicted = int(probabilities.argmax())
-    answer = "" if predicted == asked.target else f" · it answers {said(predicted)}"
+    answer = "" if predicted == asked.target or not asked.one.loaded.classifies else f" · it answers {said(predicted)}"
     return f"for {said(asked.target)}{rival}{answer}"

@@ -180,7 +180,7 @@ def why_squared(found: Answers, student: str, labels: "Tensor", t: float) -> Non
     st.markdown("#### Why T²: the size of the gradient")
     chart = lines_at(sizes.temperatures.numpy(), lines, t, "temperature T", "‖∂L / ∂z‖", log_y=True)
     st.vega_lite_chart(chart, key="why_squared", alt="Length of the gradient over temperature, with and without T²")
-    st.caption("Mean length over pictures. Without T² the teacher falls silent beside the label as T grows.")
+    st.caption("Without T² the teacher falls silent beside the label as T grows.")
 
 
 def whole_loss(found: Answers, student: str, labels: "Tensor", t: float, share: float) -> None:

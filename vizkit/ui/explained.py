@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MEAN_TRACE_BYTES = 1200 * 2**20
 PIXEL_QUANTILE = 0.99
-TARGET_TRACE_BYTES = 2**30  # of weights; their gradients and the graph take as much again, each
+TARGET_TRACE_BYTES = 600 * 2**20  # of weights; their gradients and the graph take as much again, each
 
 
 def key_of(one: Shown, picture: Picture) -> tuple:
@@ -77,16 +77,20 @@ def rolled_matrix(
 # ---- maps for a class ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """One model on one picture, asked about class `target`, or how it differs from class `against`."""
+    """One model on one picture, asked about class `target`, or how it differs from class `against`.
+
+    `of`: `key_of` this model and picture. Threads have no session, so it is made before.
+    """
 
     one: Shown
     picture: Picture
+    of: tuple
     target: int
     against: int | None = None
 
     @property
     def key(self) -> tuple:
-        return *key_of(self.one, self.picture), self.target, self.against
+        return *self.of, self.target, self.against
 
     @property
     def subject(self) -> "Subject":
@@ -105,7 +109,7 @@ def target_trace(asked: Asked, target: int) -> "Trace":
         raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
     run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
-    return run(key_of(asked.one, asked.picture), target, asked)
+    return run(asked.of, target, asked)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)

@@ -29,6 +29,10 @@ def view(picture: Picture, sources: list[str]) -> None:
 
 
 def scored(one: Shown, picture: Picture) -> None:
+    from vizkit.trace import NotApplicable
+
+    if not one.loaded.classifies:
+        raise NotApplicable("This model gives features, not classes: there is no probability that could fall or rise.")
     top = st.container(horizontal=True, vertical_alignment="bottom")
     choice = choices(top)
     if choice.over == THIS:

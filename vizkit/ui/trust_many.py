@@ -56,9 +56,10 @@ def view(one: Shown, choice: Choice) -> None:
 
 def methods_of(one: Shown, choice: Choice) -> tuple[str, ...]:
     from vizkit.analysis.explaining import METHODS, why_not
-    from vizkit.ui.explained import Asked, target_trace
+    from vizkit.ui.explained import Asked, key_of, target_trace
 
-    asked = Asked(one, inputs.picture(), int(one.trace.logits.argmax()))
+    picture = inputs.picture()
+    asked = Asked(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
     without = why_not(target_trace(asked, asked.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))
 
