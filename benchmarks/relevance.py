@@ -18,7 +18,7 @@ def run() -> None:
         extra_row, extra_matrix = (float(measured("memory", way, kept)) for way in ("row", "matrix"))
         heads = "every head" if kept == "each" else "their mean"
         print(
-            f"{heads} recorded: {rows * 1e3:6.0f} ms and {extra_row:.2f} MiB more, the matrix {matrix * 1e3:6.0f} ms and "
+            f"{heads} recorded: {rows * 1e3:.0f} ms and {extra_row:.2f} MiB more, the matrix {matrix * 1e3:.0f} ms and "
             f"{extra_matrix:.1f} MiB: {matrix / rows:.1f} × faster, {extra_matrix / extra_row:.0f} × less memory",
             flush=True,
         )

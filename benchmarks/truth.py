@@ -15,17 +15,11 @@ MODELS = ("insects_cnn", "insects_vit", "insects_deit", "insects_swin")
 def scores(heat: np.ndarray, insect: np.ndarray) -> tuple[float, bool]:
     """Mass-per-pixel ratio and whether the hottest pixel is on the insect. `heat`: rows × columns, ≥ 0."""
     import torch
-    import torch.nn.functional as F
 
-    rows, columns = heat.shape
-    share = insect.reshape(rows, insect.shape[0] // rows, columns, insect.shape[1] // columns).mean((1, 3))
-    heat = heat / max(heat.sum(), 1e-12)
-    on, beside = float((heat * share).sum() / share.sum()), float((heat * (1 - share)).sum() / (1 - share).sum())
-    large = F.interpolate(torch.from_numpy(heat)[None, None], insect.shape, mode="bilinear")[0, 0]
-    near = F.max_pool2d(
-        torch.from_numpy(insect)[None].float(), 2 * round(0.03 * len(insect)) + 1, 1, round(0.03 * len(insect))
-    )
-    return on / max(beside, 1e-12), bool(near.flatten()[int(large.argmax())])
+    from vizkit.analysis.truth_score import Truth, placed
+
+    found = placed(torch.from_numpy(heat), Truth(torch.from_numpy(insect)))
+    return found.per_pixel, found.pointing
 
 
 def class_token(trace):

@@ -132,3 +132,14 @@ def test_a_picture_of_numbers_keeps_the_largest_magnitudes():
     assert blue[2] > blue[0]
     assert red[0] > red[2]
     assert white.min() > 240
+
+
+def test_our_own_vit_is_looked_at_as_it_is():
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        loaded = vizkit.load("vit_parts_tiny", pretrained=False, device="cpu", image_size=(32, 32))
+    found = inside(loaded, torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert found.model is loaded.model
+    assert found.logit_error == 0
+    assert found.passed["blocks.11"].made.shape == (5, 192)
+    assert not any(part._forward_hooks for part in loaded.model.modules())

@@ -29,7 +29,7 @@ FIGURES: dict[str, Figure] = {
     "on_thing": Figure(
         "mass on the insect",
         True,
-        "Share of the positive mass; a coarse map cannot follow a thin shape, so compare maps of like resolution.",
+        "Share of the positive mass; a coarse map cannot follow a thin shape, and an even ground under it lowers it.",
     ),
     "on_deciding": Figure(
         "mass on the deciding parts",

@@ -3,14 +3,14 @@
 timm's ViTs are rebuilt from our parts with their own weights, so that the code that is read is the code that runs.
 """
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from vizkit.models.flow import watched
 from vizkit.models.loaded import Loaded
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.vit_from_parts import ViT
@@ -49,16 +49,11 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     model = rebuilt(loaded)
     passed: dict[str, Passed] = {}
 
-    def watch(path: str) -> None:
-        def see(_: nn.Module, given: tuple, out: Tensor) -> None:
-            passed[path] = Passed(given[0][0].float().cpu(), out[0].float().cpu())
-
-        model.get_submodule(path).register_forward_hook(see)
+    def see(path: str, given: tuple, out: Any) -> None:  # noqa: ANN401
+        passed[path] = Passed(given[0][0].float().cpu(), out[0].float().cpu())
 
     parts = [f"blocks.{i}{part}" for i in range(len(model.blocks)) for part in ("", ".attn", ".mlp")]
-    for path in ("patch_embed", *parts, "norm"):
-        watch(path)
-    logits = model(pixels)[0].float().cpu()
+    logits = watched(model, ("patch_embed", *parts, "norm"), see)(pixels)[0].float().cpu()
     theirs = logits if isinstance(loaded.model, ViT) else loaded.model(pixels)[0].float().cpu()
     error = float((logits - theirs).abs().max())
     if error > LOGIT_TOLERANCE * max(1.0, float(theirs.abs().max())):
@@ -68,11 +63,10 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
 
 
 def rebuilt(loaded: Loaded) -> ViT:
-    """A ViT from our parts with the weights of `loaded`; hooks on it reach no other session."""
+    """A ViT from our parts with the weights of `loaded`; our own as it is."""
     theirs: Any = loaded.model
     if isinstance(theirs, ViT):
-        weights = (*theirs.parameters(), *theirs.buffers())
-        return copy.deepcopy(theirs, {id(tensor): tensor for tensor in weights})
+        return theirs
     different = NotApplicable(
         f"{loaded.name} has other parts than a plain ViT; choose a ViT with or without class token."
     )

@@ -28,9 +28,9 @@ def view(one: Shown, picture: Picture) -> None:
     assert token_id is not None
     pair = partners(one.loaded, token_id)
     alpha, head = controls(one, held.streams)
-    columns = st.columns(3)
+    columns = st.columns([4, 4, 3])
     with columns[0]:
-        st.markdown(f"**{len(pair.fine):,} fine and {len(pair.coarse):,} coarse patches: click one**")
+        st.markdown(f"**{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one**")
         show_map("dual_grids", grids_for_browser(pair), one, picture, "image only", "Patches of")
     with columns[1]:
         st.markdown(f"**Merged attention of block {merge_block(one)}**")
@@ -90,11 +90,16 @@ def controls(one: Shown, found: "Streams") -> tuple[float, int | None]:
         head = st.selectbox("Head", heads, key="dual_head", bind="query-params", width=110)
     kind = "learned" if found.learned else "fixed in training"
     st.caption(
-        f"The model's own α is **{found.alpha:.4f}**, {kind}. Blocks 1 to {merge_block(one) - 1} ran once for this "
+        f"The model's own α is **{found.alpha:.4f}**, {kind}. {before(merge_block(one))} ran once for this "
         f"image, on {len(found.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
         f"{merge_block(one)} and what follows, on the streams that were kept; one that was asked before runs nothing."
     )
     return (found.alpha if chosen == own else float(chosen)), (None if head == "mean" else int(head) - 1)
+
+
+def before(merging: int) -> str:
+    """What runs on both streams."""
+    return "The embedding" if merging == 1 else "Block 1" if merging == 2 else f"Blocks 1 to {merging - 1}"
 
 
 def put_back(own: float) -> None:

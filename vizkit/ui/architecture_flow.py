@@ -53,7 +53,7 @@ def view(picture: Picture, sources: list[str]) -> None:
                 explain_refusal(source, *result)
     reading.how(
         "From the image at the top to the logits at the bottom, every block with what leaves it. The bar is its share "
-        "of this model's multiply–adds; the darker part are products of two activations (QKᵀ and weights · V), which "
+        "of this model's multiply–adds; its orange part are products of two activations (QKᵀ and weights · V), which "
         "grow with the square of the number of tokens. Click a block for all its tensors.",
         r"\text{ViT block: } 12\,N D^2 + 2\,N^2 D \text{ multiply–adds, for } N \text{ tokens of } D \text{ numbers}",
         "time: memory traffic, small kernels and your hardware decide it too. Sums, norms and softmax are not counted, "
@@ -106,7 +106,7 @@ def one_flow(index: int, source: str, found: Measured, every: bool) -> None:
     FLOW(key=f"flow_{index}_{source}", data={"label": label, "rows": rows_of(groups, total)})
     if inside != all_of_them:
         st.caption(
-            f"The other {amount(all_of_them - inside)} parameters lie outside of blocks, as a class token's do."
+            f"The other {amount(all_of_them - inside)} parameters lie outside of blocks: class token, positions."
             if inside < all_of_them
             else "Some blocks share parameters."
         )

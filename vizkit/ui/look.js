@@ -84,7 +84,7 @@ export default function ({ data, parentElement, setStateValue }) {
       const query = queryOf(point), row = rowOf(query)
       drawMap(pen, row, x0, y0, x1, y1)
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
-      if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, 3.5 * ratio)   // coarser, heavier
+      if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
       drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
       tell(query, row)
@@ -112,10 +112,10 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }
-  const drawGrid = (pen, grid, x0, y0, x1, y1, ratio) => {
+  const drawGrid = (pen, grid, x0, y0, x1, y1, ratio, colour = 'rgba(255, 255, 255, .28)', line = 0.6) => {
     if ((x1 - x0) / grid[1] < 5 * ratio) return        // finer than the eye: lines would hide the image
-    pen.strokeStyle = 'rgba(255, 255, 255, .28)'
-    pen.lineWidth = ratio * 0.6
+    pen.strokeStyle = colour
+    pen.lineWidth = ratio * line
     pen.beginPath()
     for (let c = 1; c < grid[1]; c++) { const x = x0 + c * (x1 - x0) / grid[1]; pen.moveTo(x, y0); pen.lineTo(x, y1) }
     for (let r = 1; r < grid[0]; r++) { const y = y0 + r * (y1 - y0) / grid[0]; pen.moveTo(x0, y); pen.lineTo(x1, y) }

@@ -50,7 +50,7 @@ def said(found: "Summary | None", name: str) -> str:
     if found is None:
         return ""
     if found.images == 1:
-        return ("hit" if found.mean else "miss") if name == "pointing" else f"{found.mean:.2f}"
+        return ("hit" if found.mean else "miss") if name == "pointing" else f"{found.mean:.2f}".replace("-0.00", "0.00")
     return f"{found.mean:.2f} ± {found.spread:.2f}"
 
 
