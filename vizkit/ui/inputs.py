@@ -1,5 +1,6 @@
 """The sidebar, the same on every page: which image, which models, on which device."""
 
+import hashlib
 import re
 import sys
 import tempfile
@@ -221,7 +222,9 @@ def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
         path.unlink()
         st.session_state["_checkpoint_refused"] = str(error)
         return
-    name = f"checkpoint:{path.stem}"
+    # What is cached goes by name alone and is shared by all sessions, so other weights need another name.
+    digest = hashlib.sha256(bytes(file.getbuffer()) + (architecture or "").encode()).hexdigest()
+    name = f"checkpoint:{path.stem}-{digest[:6]}"
     st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
     st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
 
