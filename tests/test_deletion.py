@@ -7,7 +7,7 @@ import torch
 
 from tests.toys import CELLS, linear, picture
 from vizkit.analysis.deletion import Curves, area, curves, order_of, random_curves
-from vizkit.analysis.road import WEIGHTS, Road, imputed, road
+from vizkit.analysis.road import Road, imputed, road
 from vizkit.analysis.subject import Stopped, Subject, filled
 
 # Four cells in a row of one pixel each; the picture's mean is 2.5, and the logit is log 2 · (3 x₁ + x₂ − x₄) + 0.
@@ -114,8 +114,8 @@ def test_imputation_is_the_dense_solution():
         for i, (row, column) in enumerate(places):
             for down in (-1, 0, 1):
                 for across in (-1, 0, 1):
-                    there, weight = [row + down, column + across], WEIGHTS[down + 1][across + 1]
-                    if not (0 <= there[0] < 4 and 0 <= there[1] < 6):
+                    there, weight = [row + down, column + across], 1 / 12 if down and across else 1 / 6
+                    if there == [row, column] or not (0 <= there[0] < 4 and 0 <= there[1] < 6):
                         continue
                     matrix[i, i] += weight
                     if there in places:

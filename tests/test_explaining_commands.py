@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -125,12 +126,14 @@ FEW = ["--images", "2", "--steps", "3", "--method", "rollout", "--method", "grad
 
 
 @pytest.fixture(autouse=True)
-def _threads():
+def _as_it_was():
+    """The command sets the threads and the handler of its process."""
     import torch
 
-    before = torch.get_num_threads()
+    threads, handler = torch.get_num_threads(), signal.getsignal(signal.SIGTERM)
     yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(threads)
+    signal.signal(signal.SIGTERM, handler)
 
 
 def test_score_writes_a_table(tmp_path, capsys):

@@ -94,24 +94,45 @@ class Row:
 
 
 def table(scores: Iterable[Sequence[Score]]) -> list[Row]:
-    """One row for each method, best mean rank first, and a last one for chance.
+    """The rows of a `Tally` of these scores."""
+    tally = Tally()
+    for several in scores:
+        tally.add(several)
+    return tally.rows()
 
-    Chance: random orders for deletion and insertion; for the masses their share of the pixels, which an even map gets;
-    nothing for the other figures. The rank weighs all figures alike, which is a choice: look at the figures.
-    """
-    by_method: dict[str, list[Score]] = {}
-    for one in (one for several in scores for one in several):
-        by_method.setdefault(one.method, []).append(one)
-    rows = {name: summaries([one.figures() for one in found]) for name, found in by_method.items()}
-    places = ranks(rows)
-    found = [
-        Row(name, METHODS[name].title, rows[name], places.get(name), sum(not one.figures() for one in by_method[name]))
-        for name in rows
-    ]
-    found.sort(key=lambda row: (row.rank is None, row.rank))
-    fullest = max(by_method.values(), key=len, default=[])
-    chance = summaries([by_chance(one) for one in fullest])
-    return [*found, Row(CHANCE, "Chance", chance, None)] if chance else found
+
+class Tally:
+    """The figures of many images, without their curves: many small tensors would keep the heap from shrinking."""
+
+    def __init__(self) -> None:
+        self.images = 0
+        self._found: dict[str, list[dict[str, float]]] = {}
+        self._chance: dict[str, list[dict[str, float]]] = {}
+
+    def add(self, scores: Iterable[Score]) -> None:
+        """All methods on one image."""
+        self.images += 1
+        for one in scores:
+            self._found.setdefault(one.method, []).append(one.figures())
+            self._chance.setdefault(one.method, []).append(by_chance(one))
+
+    def rows(self) -> list[Row]:
+        """One row for each method, best mean rank first, and a last one for chance.
+
+        Chance: random orders for deletion and insertion; for the masses their share of the pixels, which an even map
+        gets; nothing for the other figures. The rank weighs all figures alike, which is a choice: look at the figures.
+        """
+        summed = {name: summaries(found) for name, found in self._found.items()}
+        places = ranks(summed)
+        rows = [
+            Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one in found))
+            for name, found in self._found.items()
+        ]
+        rows.sort(key=lambda row: (row.rank is None, row.rank))
+        # Chance is a matter of the image: the method that was scored on most of them has most of it.
+        fullest = max(self._chance.values(), key=lambda found: sum(map(bool, found)), default=[])
+        chance = summaries(fullest)
+        return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
 
 
 def by_chance(one: Score) -> dict[str, float]:

@@ -3,7 +3,7 @@
 python -m vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
 python -m vizkit score --model runs/mine --data photos/ --method fast --measure deletion --measure road -o scores.csv
 
-Ctrl-C ends it; what was scored until then is written.
+Ctrl-C or `kill` ends it; what was scored until then is written.
 """
 
 import argparse
@@ -68,6 +68,8 @@ def score(arguments: argparse.Namespace) -> None:
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
     found: list[Scored] = []
     stopped = False
     for name in arguments.model:
@@ -92,29 +94,34 @@ def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]
 
     from vizkit.analysis.explaining import applicable, why_not
     from vizkit.analysis.trust import Measure, score_case
-    from vizkit.analysis.trust_table import table
-    from vizkit.scoring import FRESH_SEED, cases, pictures
+    from vizkit.analysis.trust_table import Tally
+    from vizkit.scoring import cases, pictures
 
     loaded = load(arguments, name)
-    seed = FRESH_SEED if arguments.seed is None else arguments.seed
-    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, seed)
+    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, seed_of(arguments))
     measures: list[Measure] = arguments.measure or ["truth", "deletion"]
     asked = chosen(arguments.method or ["all"])
-    begin, done, reasons, stopped = time.perf_counter(), [], {}, False
+    begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
     several = cases(loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
     try:
         for case in tqdm(several, desc=loaded.name, total=len(images), unit="image", disable=None, dynamic_ncols=True):
-            if not done:
+            if not tally.images:
                 reasons = {method: said for method, said in why_not(case.trace).items() if method in asked}
             methods = [method for method in applicable(case.trace) if method in asked]
             if not methods:
                 reason = next(iter(reasons.values()), "")
                 raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
-            done.append(score_case(case, methods, measures=measures, steps=arguments.steps, fill=arguments.fill))
+            tally.add(score_case(case, methods, measures=measures, steps=arguments.steps, fill=arguments.fill))
     except KeyboardInterrupt:
         stopped = True
     seconds = time.perf_counter() - begin
-    return Scored(loaded.name, table(done), len(done), len(images), seconds, reasons), stopped
+    return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons), stopped
+
+
+def seed_of(arguments: argparse.Namespace) -> int:
+    from vizkit.scoring import FRESH_SEED
+
+    return FRESH_SEED if arguments.seed is None else arguments.seed
 
 
 def write(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> None:
@@ -150,6 +157,7 @@ def as_csv(found: list[Scored]) -> str:
 def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> str:
     from vizkit.analysis.methods import METHODS
     from vizkit.analysis.trust_table import CHANCE, FIGURES
+    from vizkit.saving import installed
 
     figures = {name for one in found for row in one.rows for name in row.figures}
     methods = {row.method for one in found for row in one.rows} - {CHANCE}
@@ -157,7 +165,9 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
     lines = [
         "# Which map to trust",
         "",
-        f"Made by `{command}`.",
+        f"Made by `{command}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
+        f"The pictures are {arguments.data}, {arguments.split}, seed {seed_of(arguments)}"
+        + (": no model that ships with vizkit has seen them." if arguments.seed is None else "."),
         "" if not stopped else "\nIt was stopped before the end.\n",
         "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
         "the pictures ± their standard deviation; methods are ordered by the mean of their places over all figures.",

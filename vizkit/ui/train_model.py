@@ -19,6 +19,7 @@ OURS = {  # name → what it is; a test holds the names equal to those of `vizki
     "small_dual_half": "the same with α = ½",
     "small_gradual": "patches of 8 again, whose tokens are halved after layers 3 and 6",
     "digits_vit": "a ViT for 32 pixels, as digits have",
+    "digits_deit": "the same with a distillation token, to learn from a teacher",
     "digits_swin": "a Swin for 32 pixels, as digits have",
     "digits_cnn": "a ResNet for 32 pixels, as digits have; the quickest of all",
     "digits_vit_fine": "a plain ViT of 4 layers, 32 pixels in patches of 4; to compare the next ones with",
