@@ -74,6 +74,6 @@ def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, ad
     page.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("canvas:not([aria-label])").count() == 0
-    assert page.locator("img:not([alt])").count() == 0
+    expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
+    expect(page.locator("img:not([alt])")).to_have_count(0)
     context.close()

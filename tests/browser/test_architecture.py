@@ -117,6 +117,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view
     ready(page)
     expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("canvas:not([aria-label])").count() == 0
-    assert page.locator("img:not([alt])").count() == 0
+    expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
+    expect(page.locator("img:not([alt])")).to_have_count(0)
     context.close()

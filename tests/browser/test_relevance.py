@@ -56,6 +56,6 @@ def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, ad
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     canvases = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
     assert page.locator(f"{canvases}[aria-label]").count() > 0
-    assert page.locator(f"{canvases}:not([aria-label])").count() == 0
-    assert page.locator("img:not([alt])").count() == 0
+    expect(page.locator(f"{canvases}:not([aria-label])")).to_have_count(0)
+    expect(page.locator("img:not([alt])")).to_have_count(0)
     context.close()

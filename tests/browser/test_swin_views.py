@@ -56,6 +56,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view
     page.goto(f"{server}/{HERE}&swin_view={view}")
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("canvas:not([aria-label])").count() == 0
-    assert page.locator("img:not([alt])").count() == 0
+    expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
+    expect(page.locator("img:not([alt])")).to_have_count(0)
     context.close()

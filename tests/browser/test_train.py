@@ -80,5 +80,5 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view
     page.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("img:not([alt])").count() == 0
+    expect(page.locator("img:not([alt])")).to_have_count(0)
     context.close()
