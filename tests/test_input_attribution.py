@@ -47,6 +47,16 @@ def test_smooth_grad_of_a_linear_model(toy):
     torch.testing.assert_close(again.smooth_grad(toy, 4), WEIGHTS.abs().sum(0))
 
 
+def test_smooth_grad_cancels_noise_before_the_sign_is_dropped():
+    """Of Σ x² at zero every noisy gradient is 2 · noise: their mean is nothing, that of their sizes is not."""
+    pixels = torch.zeros(1, 1, 4, 8)
+    pixels[0, 0, 0, 0] = 1.0
+    bowl = Subject(lambda p: (p**2).flatten(1).sum(1, keepdim=True), pixels, 0, batch=100)
+    found = again.smooth_grad(bowl, samples=400, noise=0.15)
+    assert float(found[0, 0]) == pytest.approx(2, abs=0.1)
+    assert float(found.flatten()[1:].mean()) < 0.05  # 2 · 0.15 · √(2 / π) = 0.24, had they been made positive first
+
+
 def test_gradient_shap_of_a_linear_model(toy):
     """Its start is one of two fills and the picture is noisy, so each value is a mean of the two, and noise."""
     found = again.gradient_shap(toy, samples=400, noise=0.01)

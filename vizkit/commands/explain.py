@@ -94,9 +94,7 @@ def explain(arguments: argparse.Namespace) -> None:
         except OSError as error:
             raise unwritable(output, error) from error
         print(output)
-    print(
-        "Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it."
-    )
+    print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")
 
 
 def said(question: "Question", loaded: "Loaded") -> Iterator[str]:

@@ -7,10 +7,12 @@ Ctrl-C or `kill` ends it; what was scored until then is written.
 """
 
 import argparse
+import contextlib
 import csv
 import io
 import json
 import shlex
+import signal
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
