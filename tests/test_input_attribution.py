@@ -94,10 +94,11 @@ def test_two_classes_are_explained_by_their_difference(toy, insect):
 @pytest.mark.parametrize("name", ["insects_vit", "insects_cnn", "insects_swin"])
 def test_integrated_gradients_are_complete(insect, name):
     subject = trained(name, insect)
-    found = again.integrated_gradients(subject, steps=16)
+    found = again.integrated_gradients(subject, steps=2)
     with torch.no_grad():
         expected = float(subject.score(subject.pixels) - subject.score(filled(subject.pixels, "mean")))
     print(name, found.steps, f"{found.error:.2%}")
+    assert found.steps > 2  # so few are never enough here, and more were taken
     assert found.error <= again.COMPLETE
     assert abs(float(found.heat.sum()) - expected) <= again.COMPLETE * abs(expected) + 1e-4
     assert found.heat.shape == (112, 112)
