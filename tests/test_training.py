@@ -60,6 +60,15 @@ def test_repeated_images_are_augmented_differently():
     assert len(set(keys)) == 30
 
 
+def test_passes_spread_the_copies_of_an_image_over_the_epoch():
+    """Sixty images a hundred times, as `repeats`, would fill every batch with copies of one or two."""
+    batches = list(Batches(10, QUICK.but({"passes": 3, "batch": 6})))
+    order = [index for keys in batches for index, _ in keys]
+    assert all(sorted(order[start : start + 10]) == list(range(10)) for start in (0, 10, 20))
+    assert len(batches) == 5
+    assert len({key for keys in batches for key in keys}) == 30
+
+
 def test_augmentation_follows_from_its_seed():
     recipe = QUICK.but({"crop": 0.3, "randaugment": "rand-m9-mstd0.5-inc1"})
     needs = Preprocessing((32, 32), HALF, HALF, crop_pct=1.0)

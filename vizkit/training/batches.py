@@ -66,19 +66,21 @@ class Batches(Sampler):
 
     def __init__(self, images: int, recipe: Recipe, rank: int = 0, processes: int = 1) -> None:
         self.images, self.recipe, self.epoch = images, recipe, 0
-        self.batch = min(recipe.batch, images * recipe.repeats)
+        self.shown = images * recipe.passes * recipe.repeats
+        self.batch = min(recipe.batch, self.shown)
         if self.batch % processes:
             raise ValueError(f"A batch of {self.batch} images does not divide among {processes} processes.")
         share = self.batch // processes
         self.own = slice(rank * share, (rank + 1) * share)
 
     def __len__(self) -> int:
-        return self.images * self.recipe.repeats // self.batch
+        return self.shown // self.batch
 
     def __iter__(self) -> Iterator[list[Key]]:
         draw = np.random.default_rng([self.recipe.seed, self.epoch])
         # Repeated augmentation (Hoffer et al. 2020): copies of an image lie in the same or the next batch.
-        order = draw.permutation(self.images).repeat(self.recipe.repeats)
+        order = np.concatenate([draw.permutation(self.images) for _ in range(self.recipe.passes)])
+        order = order.repeat(self.recipe.repeats)
         seeds = draw.integers(2**32, size=len(order))
         for start in range(0, len(self) * self.batch, self.batch):
             keys = zip(order[start : start + self.batch], seeds[start : start + self.batch], strict=True)

@@ -42,7 +42,8 @@ class Recipe:
     pretrained: bool = said(False, "start from published weights (a new head if the classes differ)")
     train_blocks: int = said(-1, "which blocks learn: -1 all, 0 only the new head, k the last k blocks and the head")
     # how long, in what steps
-    epochs: int = said(20, "passes over the training images")
+    epochs: int = said(20, "epochs; the model is validated after each")
+    passes: int = said(1, "times an epoch goes through the training images; more where they are few")
     batch: int = said(64, "images a step, over all processes together")
     repeats: int = said(1, "times each image occurs in an epoch, differently augmented (repeated augmentation)")
     optimizer: str = said("adamw", "the optimiser", OPTIMIZERS)
@@ -86,8 +87,8 @@ class Recipe:
             checked(each, getattr(self, each.name))
         for holds, sentence in (
             (
-                min(self.epochs, self.batch, self.repeats, self.square_px) >= 1,
-                "Epochs, batch, repeats and squares are 1 or more.",
+                min(self.epochs, self.passes, self.batch, self.repeats, self.square_px) >= 1,
+                "Epochs, passes, batch, repeats and squares are 1 or more.",
             ),
             (self.images >= 0 and self.image_size >= 0, "Images and image size are 0 (the usual) or more."),
             (self.lr > 0 and 0 <= self.min_lr <= self.lr, "The learning rate lies above 0, the lowest below it."),

@@ -20,7 +20,7 @@ WORK = (
     "crop",
     "randaugment",
 )
-WHOLE = (*WORK, "data", "images", "repeats", "batch")  # an epoch with its validation takes the same time
+WHOLE = (*WORK, "data", "images", "passes", "repeats", "batch")  # an epoch with its validation takes the same time
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]
         if alike(recipe, other, WORK):
             rate = median(line["images_per_s"] for line in metrics)
             whole = alike(recipe, other, WHOLE)
-            epoch = median(line["seconds"] for line in metrics) if whole else images * recipe.repeats / rate
+            epoch = median(line["seconds"] for line in metrics) if whole else images * recipe.passes * recipe.repeats / rate
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
     return None
 
