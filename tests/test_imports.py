@@ -21,6 +21,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.saving": 4,
     "vizkit.scoring": 4,
     "vizkit.training": 4,
+    "vizkit.evaluation": 4,
     "vizkit.commands": 5,
     "vizkit.ui": 5,
     "vizkit.__main__": 6,
@@ -34,7 +35,8 @@ ONLY_IN = {  # a package and the modules that may import it
     "plotly": ("vizkit.figure*",),
     "captum": ("vizkit.analysis.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),
-    "sklearn": ("vizkit.datasets*", "vizkit.training*"),
+    "sklearn": ("vizkit.datasets*", "vizkit.training*", "vizkit.evaluation*"),
+    "torchmetrics": ("vizkit.evaluation*",),
 }
 HEAVY = ("torch", "timm", "torchvision", "sklearn", "cv2", "captum")
 NAMES_THAT_SAY_NOTHING = {"utils", "helpers", "common", "core", "base", "misc"}

@@ -46,7 +46,8 @@ def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]
         if alike(recipe, other, WORK):
             rate = median(line["images_per_s"] for line in metrics)
             whole = alike(recipe, other, WHOLE)
-            epoch = median(line["seconds"] for line in metrics) if whole else images * recipe.passes * recipe.repeats / rate
+            shown = images * recipe.passes * recipe.repeats
+            epoch = median(line["seconds"] for line in metrics) if whole else shown / rate
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
     return None
 
