@@ -9,8 +9,8 @@ import torch
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
-from vizkit.models.flow import Step, flow
-from vizkit.models.flow_groups import changed_between, folded, tokens_in, unfolded
+from vizkit.models.flow import Step, flow, tokens_in
+from vizkit.models.flow_groups import changed_between, folded, unfolded
 from vizkit.models.from_parts import inside
 from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.unreduced import unreduced

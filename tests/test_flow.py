@@ -8,7 +8,7 @@ import torch
 
 import vizkit
 import vizkit.models.networks  # registers ours
-from vizkit.models.flow import flow, passing
+from vizkit.models.flow import flow, passing, tokens
 from vizkit.models.loaded import described
 
 
@@ -87,6 +87,16 @@ def test_dual_scale_runs_its_first_blocks_twice():
 def test_swin_counts_the_places_of_its_maps():
     steps = [step for step in flow_of("swin_tiny_patch4_window7_224") if ".blocks." in step.path]
     assert [step.tokens_in for step in steps[::2]] == [3136, 784, 196, 196, 196, 49]
+
+
+def test_words_in_patches_and_square_tensors_are_not_taken_for_maps():
+    """TNT's words are (patch, word, channel); a map of as many channels as rows says nothing of its order."""
+    image = (3, 224, 112)
+    assert tokens(((196, 16, 24),), image, channels_last=False) is None
+    assert tokens(((56, 56, 56),), (3, 224, 224), channels_last=False) is None
+    assert tokens(((56, 28, 28),), image, channels_last=True) == 56 * 28
+    assert tokens(((64, 56, 28),), image, channels_last=False) == 56 * 28
+    assert tokens((image,), image, channels_last=True) == 224 * 112
 
 
 def test_what_passes_through_a_module_is_what_it_was_given_and_gave():

@@ -54,6 +54,7 @@ def flow(loaded: Loaded, pixels: Tensor) -> tuple[Step, ...]:
     model = watched(loaded.model, [path for path, _ in blocks(loaded.model)], see)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(pixels.to(loaded.device))
+    image = tuple(pixels.shape[1:])
     counts, root, last = counter.get_flop_counts(), type(model).__name__, swin.matches(model)
     steps = []
     for path, calls in found.items():  # in the order of the first call
@@ -66,8 +67,8 @@ def flow(loaded: Loaded, pixels: Tensor) -> tuple[Step, ...]:
                 type(module).__name__,
                 into,
                 out,
-                tokens(into, last),
-                tokens(out, last),
+                tokens(into, image, last),
+                tokens(out, image, last),
                 sum(costs.values()) // 2,
                 between // 2,
                 sum(p.numel() for p in module.parameters()),
@@ -143,11 +144,28 @@ def shapes(given: object) -> tuple[Shape, ...]:
     return tuple(tuple(shape[1:] if shape[0] == 1 else shape) for shape in found)  # TNT's words: (patch, word, channel)
 
 
-def tokens(found: tuple[Shape, ...], channels_last: bool) -> int | None:
-    """Of the last stream: (token, channel), or a map."""
+def tokens(found: tuple[Shape, ...], image: Shape, channels_last: bool) -> int | None:
+    """Of the last stream. `channels_last`: maps are known to be (row, column, channel), as in Swin."""
     shape = found[-1] if found else ()
+    if channels_last and len(shape) == 3 and shape != image:
+        return shape[0] * shape[1]
+    counted = tokens_in(shape, image)
+    return counted and counted[0]
+
+
+def tokens_in(shape: Shape, image: Shape) -> tuple[int, str] | None:
+    """How many vectors a tensor holds, and whether they are "tokens" of a sequence or "places" of a map; None where a
+    shape does not say so. `image`: (channel, height, width), whose shape a map keeps, whichever axis is first.
+    """
     if len(shape) == 2:
-        return shape[0]
-    if len(shape) == 3:
-        return shape[0] * shape[1] if channels_last else shape[1] * shape[2]
-    return None
+        return shape[0], "tokens"
+    if len(shape) != 3 or len(image) != 3:
+        return None
+
+    def like_image(rows: int, columns: int) -> bool:
+        return abs(rows / columns - image[1] / image[2]) <= 0.5 / columns
+
+    channels_first, channels_last = like_image(shape[1], shape[2]), like_image(shape[0], shape[1])
+    if channels_first == channels_last:  # as many channels as rows, or words in patches
+        return None
+    return (shape[1] * shape[2] if channels_first else shape[0] * shape[1]), "places"

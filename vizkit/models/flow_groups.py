@@ -56,21 +56,3 @@ def changed_between(before: Step, after: Step) -> tuple[Shape, Shape] | None:
     patches do."""
     left, enters = before.shapes_out[-1:], after.shapes_in[-1:]
     return None if left == enters or not left or not enters else (left[0], enters[0])
-
-
-def tokens_in(shape: Shape, image: Shape) -> tuple[int, str] | None:
-    """How many vectors a tensor holds, and whether they are "tokens" of a sequence or "places" of a map; None where a
-    shape does not say so. `image`: (channel, height, width), whose shape a map keeps, whichever axis is first.
-    """
-    if len(shape) == 2:
-        return shape[0], "tokens"
-    if len(shape) != 3 or len(image) != 3:
-        return None
-
-    def like_image(rows: int, columns: int) -> bool:
-        return abs(rows / columns - image[1] / image[2]) <= 0.5 / columns
-
-    channels_first, channels_last = like_image(shape[1], shape[2]), like_image(shape[0], shape[1])
-    if channels_first == channels_last:  # as many channels as rows, or words in patches
-        return None
-    return (shape[1] * shape[2] if channels_first else shape[0] * shape[1]), "places"

@@ -171,7 +171,7 @@ def facts(group: "Group", total: int) -> list[tuple[str, str]]:
 
 def tokens(step: "Step", image: "Shape") -> str:
     """How many go in and come out, where the shapes say so."""
-    from vizkit.models.flow_groups import tokens_in
+    from vizkit.models.flow import tokens_in
 
     if not step.shapes_out:
         return "one number"
