@@ -1,74 +1,47 @@
-"""Is it worth cutting the image twice, or dropping tokens on the way? Five models on digits, equal in all else.
+"""Is it worth cutting the image twice, or dropping tokens on the way? Five models, equal in all else.
 
-    python -m benchmarks.architectures train runs/architectures     # 5 models × 3 seeds, two at a time
+    python -m benchmarks.architectures train runs/architectures                  # digits: 5 models × 3 seeds
+    python -m benchmarks.architectures train runs/architectures --data insects   # 112², one seed, hours
     VIZKIT_RUNS=runs/architectures python -m benchmarks architectures
 
-The first command trains what is not there yet, the second reads the finished runs: accuracy from them, and everything
-that depends on the machine measured anew. Width, depth, heads, data, epochs and optimiser are the same for all.
+The first commands train what is not there yet, the last reads the finished runs: accuracy from them, and everything
+that depends on the machine measured anew. The models and recipes: vizkit/training/architecture_runs.py.
 """
 
 import argparse
-import itertools
-import shlex
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 
-VARIANTS = {
-    "digits_vit_coarse": "plain ViT, patches of 8",
-    "digits_vit_fine": "plain ViT, patches of 4",
-    "digits_dual_half": "dual-scale, α = ½",
-    "digits_dual": "dual-scale, α learned",
-    "digits_gradual": "gradual reduction",
-}
-SEEDS = (0, 1, 2)
-EPOCHS = 20
-RECIPE = "--data digits --optimizer muon --lr 0.004 --flip 0 --turn-deg 15 --square-px 4 --batch 32 --warmup-epochs 1"
+from vizkit.training.architecture_runs import SIZES, VARIANTS, Size, Worth, plan, worths
+from vizkit.training.run_folder import RunFolder, runs, runs_root
+
+SEEDS = {"digits": (0, 1, 2), "insects": (0,)}
 BATCH, ROUNDS = 32, 7
 
 
-def train(folder: Path, epochs: int, at_once: int) -> None:
-    """Every variant with every seed, one thread each; runs that are done are left alone."""
-    commands = []
-    for seed, model in itertools.product(SEEDS, VARIANTS):
-        run = folder / f"{model}-{seed}"
-        if not (run / "result.json").is_file():
-            where = (
-                f"--resume {run}" if (run / "last.pt").is_file() else f"-o {run} --model {model} --seed {seed} {RECIPE}"
-            )
-            epochs_given = "" if "--resume" in where else f"--epochs {epochs}"
-            commands.append(f"-m vizkit train {where} {epochs_given} --device cpu --threads 1 --quiet")
-    folder.mkdir(parents=True, exist_ok=True)
+def train(folder: Path, size: Size, seeds: tuple[int, ...], at_once: int) -> None:
+    """Every variant with every seed, one thread each; runs that are done are left alone, others go on."""
+    waiting = []
+    for name, recipe in plan(size, seeds).items():
+        run = RunFolder(folder / name)
+        if not run.read("result.json"):
+            if not (run.path / "recipe.json").is_file():
+                run.create(recipe)
+            waiting.append(run)
     with ThreadPoolExecutor(at_once) as pool:
-        for command in pool.map(followed, commands):
-            print(command, flush=True)
+        for words in pool.map(followed, waiting):
+            print(words, flush=True)
 
 
-def followed(command: str) -> str:
-    done = subprocess.run([sys.executable, *shlex.split(command)], capture_output=True, text=True)
-    return f"python {command}: {(done.stdout or done.stderr).strip().splitlines()[-1]}"
-
-
-def finished(root: Path) -> dict[str, list]:
-    """The run folders of every variant that have a result. Exits where they are no fair comparison."""
-    from vizkit.training.run_folder import runs
-
-    found = {name: [] for name in VARIANTS}
-    shared = {}
-    for run in sorted(runs(root), key=lambda run: run.recipe.seed):
-        if run.recipe.model in VARIANTS and run.read("result.json"):
-            rest = {name: value for name, value in asdict(run.recipe).items() if name not in ("model", "seed")}
-            shared = shared or rest
-            if rest != shared:
-                differ = [name for name in rest if rest[name] != shared[name]]
-                sys.exit(f"{run.name} is no fair comparison: its {', '.join(differ)} differ from those of other runs.")
-            found[run.recipe.model].append(run)
-    return found
+def followed(run: RunFolder) -> str:
+    options = ["--resume", str(run.path), "--device", "cpu", "--threads", "1", "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "vizkit", "train", *options], capture_output=True, text=True)
+    return f"{run.name}: {(done.stdout or done.stderr).strip().splitlines()[-1]}"
 
 
 def kept_bytes(model, pixels) -> int:
@@ -128,46 +101,57 @@ def speeds(models: dict, pixels) -> dict[str, tuple[float, float]]:
 def run() -> None:
     import torch
 
-    from vizkit.training.architectures import ours
-    from vizkit.training.run_folder import runs_root
-
-    found = finished(runs_root())
+    torch.set_num_threads(1)
+    found = {size: worths(size, list(runs(runs_root()))) for size in SIZES.values()}
     if not any(found.values()):
         print("\nNo finished runs in VIZKIT_RUNS; train them: python -m benchmarks.architectures train FOLDER")
-        return
-    torch.set_num_threads(1)
-    models = {name: ours(name, 0, {"num_classes": 10}).train() for name in VARIANTS}
-    pixels = torch.randn(BATCH, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    for size, rows in found.items():
+        if rows:
+            table(size, {row.variant: row for row in rows})
+
+
+def table(size: Size, rows: dict[str, Worth]) -> None:
+    import torch
+
+    from vizkit.training.architectures import ours
+
+    models = {each: ours(size.model(each), 0, {"num_classes": size.classes}).train() for each in VARIANTS}
+    pixels = torch.randn(BATCH, 3, size.side_px, size.side_px, generator=torch.Generator().manual_seed(0))
     measured = speeds(models, pixels)
-    fine = measured["digits_vit_fine"]
+    fine = measured["vit_fine"]
     print(
-        f"\n| digits at 32², {BATCH} images a batch | parameters | M multiply–adds | test accuracy, % | by seed "
-        "| answering, img/s | × fine | learning, img/s | × fine | kept for backward, MB | α |\n" + "|---" * 11 + "|"
+        f"\n| {size.title} | parameters | M multiply–adds | test accuracy, % | by seed | answering, img/s | × fine "
+        "| learning, img/s | × fine | kept for backward, MB | α |\n" + "|---" * 11 + "|"
     )
-    for name, runs in found.items():
-        model, (answers, learns) = models[name], measured[name]
-        accuracies = [100 * run.read("result.json")["test_accuracy"] for run in runs]
-        mean = f"{statistics.mean(accuracies):.1f}" if runs else "–"
-        deviation = f" ± {statistics.stdev(accuracies):.1f}" if len(runs) > 1 else ""
+    for variant, model in models.items():
+        answers, learns = measured[variant]
         cells = (
-            VARIANTS[name],
+            VARIANTS[variant],
             f"{sum(p.numel() for p in model.parameters()):,}",
             f"{multiply_adds(model, pixels) / 1e6:.2f}",
-            mean + deviation,
-            " ".join(f"{each:.1f}" for each in accuracies),
+            *accuracy(rows.get(variant)),
             f"{answers:.0f}",
             f"{answers / fine[0]:.2f}",
             f"{learns:.0f}",
             f"{learns / fine[1]:.2f}",
             f"{kept_bytes(model, pixels) / 2**20:.1f}",
-            ", ".join(alpha_of(run) for run in runs) or "–",
+            ", ".join(alpha_of(run) for run in rows[variant].runs) if variant in rows else "–",
         )
         print("| " + " | ".join(cells) + " |")
-    epochs = {run.recipe.epochs for runs in found.values() for run in runs}
-    print(f"\nEpochs: {', '.join(map(str, epochs))}. Test images: 359, so one image is 0.28 %.")
+    some = next(iter(rows.values())).runs[0]
+    images = some.read("result.json")["test_images"]
+    print(f"\nEpochs: {some.recipe.epochs}. Test images: {images:,}, so one image is {100 / images:.2f} %.")
 
 
-def alpha_of(run) -> str:
+def accuracy(worth: Worth | None) -> tuple[str, str]:
+    """Mean and deviation, and every seed, in percent."""
+    if worth is None:
+        return "not trained", "–"
+    deviation = "" if worth.deviation is None else f" ± {100 * worth.deviation:.1f}"
+    return f"{100 * worth.mean:.1f}{deviation}", " ".join(f"{100 * each:.1f}" for each in worth.tests)
+
+
+def alpha_of(run: RunFolder) -> str:
     """Where a run's α ended, for the models that have one."""
     import vizkit
 
@@ -179,10 +163,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.architectures", description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=("train",))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--data", choices=tuple(SIZES), default="digits")
+    parser.add_argument("--seeds", type=int, nargs="+", help="0 1 2 for digits, 0 for insects")
     parser.add_argument("--at-once", type=int, default=2)
     given = parser.parse_args()
-    train(given.folder, given.epochs, given.at_once)
+    train(given.folder, SIZES[given.data], tuple(given.seeds or SEEDS[given.data]), given.at_once)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from vizkit.figure.palette import CLASSES
 
-HEIGHT = 340
+HEIGHT, LEGEND_ROW = 340, 26  # pixels; with three lines
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -54,7 +54,7 @@ def learning_curves(
     return {
         "datasets": {"curves": pd.DataFrame(rows, columns=["epoch", "value", "low", "high", "of"])},
         "data": {"name": "curves"},
-        "height": HEIGHT,
+        "height": HEIGHT + LEGEND_ROW * max(0, count - 3),  # the legend takes its rows from the plot
         "layer": [
             {
                 "mark": {"type": "area", "opacity": 0.18},

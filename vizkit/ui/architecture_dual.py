@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
-from vizkit.ui import cached, pickers, reading
+from vizkit.ui import architecture_worth, cached, pickers, reading
 from vizkit.ui.architecture_alpha import Held, curve, predictions
 from vizkit.ui.shown import Shown, keep_valid, show_map
 from vizkit.ui.tiles import Tile, tiles
@@ -53,6 +53,7 @@ def view(one: Shown, picture: Picture) -> None:
         "what a model would do that was trained with another α: the blocks after the merging only know their own.",
         "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/dual_scale.py",
     )
+    architecture_worth.view()
 
 
 def held_of(one: Shown, picture: Picture) -> Held:

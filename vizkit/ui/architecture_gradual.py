@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
-from vizkit.ui import architecture_flow, pickers, reading
+from vizkit.ui import architecture_flow, architecture_worth, pickers, reading
 from vizkit.ui.architecture_flow import amount
 from vizkit.ui.shown import Shown, show_map
 
@@ -49,6 +49,7 @@ def view(one: Shown, picture: Picture) -> None:
         "colours.",
         "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/gradual_reduction.py",
     )
+    architecture_worth.view()
 
 
 def seen(one: Shown, picture: Picture) -> np.ndarray:
