@@ -102,12 +102,11 @@ def run() -> None:
     import torch
 
     torch.set_num_threads(1)
-    found = {size: worths(size, list(runs(runs_root()))) for size in SIZES.values()}
-    if not any(found.values()):
+    found = [(size, rows) for size in SIZES.values() if (rows := worths(size, runs(runs_root())))]
+    if not found:
         print("\nNo finished runs in VIZKIT_RUNS; train them: python -m benchmarks.architectures train FOLDER")
-    for size, rows in found.items():
-        if rows:
-            table(size, {row.variant: row for row in rows})
+    for size, rows in found:
+        table(size, {row.variant: row for row in rows})
 
 
 def table(size: Size, rows: dict[str, Worth]) -> None:
@@ -135,7 +134,7 @@ def table(size: Size, rows: dict[str, Worth]) -> None:
             f"{learns:.0f}",
             f"{learns / fine[1]:.2f}",
             f"{kept_bytes(model, pixels) / 2**20:.1f}",
-            ", ".join(alpha_of(run) for run in rows[variant].runs) if variant in rows else "–",
+            alphas(rows.get(variant)),
         )
         print("| " + " | ".join(cells) + " |")
     some = next(iter(rows.values())).runs[0]
@@ -151,12 +150,13 @@ def accuracy(worth: Worth | None) -> tuple[str, str]:
     return f"{100 * worth.mean:.1f}{deviation}", " ".join(f"{100 * each:.1f}" for each in worth.tests)
 
 
-def alpha_of(run: RunFolder) -> str:
-    """Where a run's α ended, for the models that have one."""
+def alphas(worth: Worth | None) -> str:
+    """Where each run's α ended, for the models that have one."""
     import vizkit
 
-    balance = getattr(vizkit.load(run.path, device="cpu").model, "balance", None)
-    return "–" if balance is None else f"{float(balance()):.2f}"
+    models = [vizkit.load(run.path, device="cpu").model for run in worth.runs] if worth else []
+    found = [f"{float(model.balance()):.2f}" for model in models if hasattr(model, "balance")]  # pyright: ignore[reportCallIssue]
+    return ", ".join(found) or "–"
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, kind_of, o
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 SHOWN, SIDE_PX = 8, 96
+ZIP_MIB = 500  # in memory until it is written to a file
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ def choose() -> str:
             "Zip file",
             type=["zip"],
             key="train_zip",
-            help="A zip of a folder with one folder of pictures for each class. Give larger ones as a path instead.",
+            max_upload_size=ZIP_MIB,
+            help=f"A zip of a folder with one folder of pictures for each class, up to {ZIP_MIB} MiB. Give larger ones "
+            "as a path instead.",
         )
         if file is not None:
             st.session_state["_train_zip"] = str(kept(file))
