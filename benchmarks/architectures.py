@@ -160,7 +160,7 @@ def alphas(worth: Worth | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.architectures", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.architectures", description=str(__doc__).split("\n")[0])
     parser.add_argument("what", choices=("train",))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", choices=tuple(SIZES), default="digits")
