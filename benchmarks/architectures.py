@@ -1,7 +1,7 @@
 """Is it worth cutting the image twice, or dropping tokens on the way? Five models, equal in all else.
 
     python -m benchmarks.architectures train runs/architectures                  # digits: 5 models × 3 seeds
-    python -m benchmarks.architectures train runs/architectures --data insects   # 112², one seed, hours
+    python -m benchmarks.architectures train runs/architectures --data insects   # 64², one seed, an hour
     VIZKIT_RUNS=runs/architectures python -m benchmarks architectures
 
 The first commands train what is not there yet, the last reads the finished runs: accuracy from them, and everything
@@ -114,7 +114,7 @@ def table(size: Size, rows: dict[str, Worth]) -> None:
 
     from vizkit.training.architectures import ours
 
-    models = {each: ours(size.model(each), 0, {"num_classes": size.classes}).train() for each in VARIANTS}
+    models = {each: ours(size.model(each), size.side_px, {"num_classes": size.classes}).train() for each in VARIANTS}
     pixels = torch.randn(BATCH, 3, size.side_px, size.side_px, generator=torch.Generator().manual_seed(0))
     measured = speeds(models, pixels)
     fine = measured["vit_fine"]

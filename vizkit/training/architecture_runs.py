@@ -44,8 +44,8 @@ _BEGIN = Recipe(optimizer="muon", lr=4e-3, turn_deg=15.0)
 SIZES = {
     "digits": Size("digits", "digits", 32, (8, 4), 10, _BEGIN.but(
         {"data": "digits", "flip": 0.0, "square_px": 4, "batch": 32, "warmup_epochs": 1.0, "epochs": 20})),
-    "insects": Size("insects", "small", 112, (16, 8), 12, _BEGIN.but(
-        {"data": "insects", "warmup_epochs": 0.5, "epochs": 4})),
+    "insects": Size("insects", "small", 64, (16, 8), 12, _BEGIN.but(
+        {"data": "insects", "image_size": 64, "warmup_epochs": 0.5, "epochs": 4})),
 }  # fmt: skip
 
 
