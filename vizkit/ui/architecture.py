@@ -36,7 +36,7 @@ SPECIAL = {
     ),
     "Gradual reduction": Special(
         architecture_gradual.view, "gradual_reduction", "a gradual-reduction ViT",
-        ("bundled:digits_gradual", "random:gradual_reduction_tiny"),
+        ("bundled:insects_gradual", "bundled:digits_gradual", "random:gradual_reduction_tiny"),
     ),
     "TNT": Special(architecture_tnt.view, "tnt", "a TNT", ("random:tnt_s_patch16_224", "tnt_s_patch16_224")),
     "From parts": Special(architecture_parts.view, "vit", "a ViT", ("bundled:digits_vit", "bundled:insects_vit")),
