@@ -1,0 +1,94 @@
+"""Journeys through the Evaluate page: published tables and their plot, accuracy against data size, a telephone."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import serving
+from tests.test_data_size import trained
+
+MAIN = "[data-testid='stMain']"
+PUBLISHED, SIZE = "evaluate?evaluate_view=Published", "evaluate?evaluate_view=Data+size"
+
+
+@pytest.fixture(scope="module")
+def with_runs(tmp_path_factory):
+    """A server that finds runs of the experiment, made by hand."""
+    home = tmp_path_factory.mktemp("home")
+    trained(home / "runs" / "data_size")
+    trained(home / "runs" / "data_size", ("CNN", "ViT"), seed=1, plus=0.02)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_RUNS", str(home / "runs"))
+        with serving(home) as address:
+            yield address
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
+    page.wait_for_timeout(400)
+
+
+def chart(page: Page, index: int) -> Locator:
+    return page.locator(f"{MAIN} [data-testid='stVegaLiteChart'] svg").nth(index)
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    page.locator(f".st-key-{key} input").first.click()
+    page.get_by_role("option", name=option).click()
+    page.wait_for_timeout(600)
+
+
+def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
+    page.goto(f"{with_runs}/{PUBLISHED}")
+    ready(page)
+    expect(chart(page, 0)).to_contain_text("Swin-B 384")
+    expect(chart(page, 0)).to_contain_text("Multiply–adds (G)")
+    expect(chart(page, 1)).to_contain_text("insects_vit", timeout=60_000)
+    expect(chart(page, 1)).not_to_contain_text("Swin-B")
+    field = page.locator(".st-key-published_words input")
+    field.fill("deit 224")
+    field.press("Enter")
+    expect(page.get_by_text("2 of 9 rows.")).to_be_visible()
+    expect(chart(page, 0)).not_to_contain_text("Swin-B")
+    assert "published_words=deit" in page.url
+    choose(page, "published_cost", "parameters")
+    expect(chart(page, 1)).to_contain_text("Parameters (M)")
+    choose(page, "published_yours", "digits: 359 test images")
+    expect(chart(page, 1)).to_contain_text("digits_swin", timeout=60_000)
+    page.get_by_text("Detection", exact=True).click()
+    expect(page.get_by_text("No row holds all of these words")).to_be_visible()
+    field.fill("")
+    field.press("Enter")
+    expect(chart(page, 0)).to_contain_text("DETR-DC5-R101")
+    expect(chart(page, 1)).to_have_count(0)
+
+
+def test_accuracy_against_data_size(page: Page, with_runs: str):
+    page.goto(f"{with_runs}/{SIZE}&size_runs=insects+·+60+to+6,000+images+·+yours")
+    ready(page)
+    for words in ("CNN", "ViT", "DeiT", "Swin", "chance 8.3%", "6,000"):
+        expect(chart(page, 0)).to_contain_text(words)
+    expect(page.get_by_text("60 images the Swin leads")).to_be_visible()
+    page.get_by_text("By epoch: learned, or learned by heart?").click()
+    page.get_by_text("1,200 images", exact=True).last.click()
+    expect(chart(page, 1)).to_contain_text("epoch")
+    page.locator(".st-key-size_seed input").fill("1")
+    page.locator(".st-key-size_seed input").press("Enter")
+    expect(page.get_by_text("8 runs are missing.")).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    expect(page.get_by_text("8 of 16 runs done")).to_be_visible()
+
+
+@pytest.mark.parametrize("address", [PUBLISHED, SIZE])
+def test_a_phone_shows_them_without_scrolling_sideways(chromium, with_runs: str, address: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{with_runs}/{address}")
+    ready(page)
+    expect(chart(page, 0)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert chart(page, 0).evaluate("e => e.clientWidth") <= 390
+    text = "Swin-T" if address == PUBLISHED else "chance"
+    colour = chart(page, 0).locator("text", has_text=text).first.evaluate("e => getComputedStyle(e).fill")
+    assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour
+    context.close()

@@ -1,0 +1,192 @@
+"""Numbers of papers, to stand beside one's own. Shares are percent as printed; a column's unit is in its name.
+
+IMAGENET: Liu et al. 2021, table 1. TRANSFER: Dosovitskiy et al. 2020, table 2. DETECTION: Carion et al. 2020, table 1.
+STUDY: fine-tuning on photographs of aquatic insects. What papers call FLOPs are multiply–adds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+
+@dataclass(frozen=True)
+class Table:
+    """Where the numbers come from and what they were measured on, one sentence each."""
+
+    title: str
+    citation: str
+    measured: str
+    does_not_show: str
+
+
+# ---- ImageNet-1K -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Classifier:
+    """Trained on ImageNet-1K alone. `timm`: the architecture's name there, whose own weights may be others.
+
+    `parameters`, `multiply_adds` of one image; `images_per_s` on a V100; `top1` in percent.
+    """
+
+    name: str
+    family: str
+    timm: str
+    side_px: int
+    parameters: float
+    multiply_adds: float
+    images_per_s: float
+    top1: float
+
+
+IMAGENET_TABLE = Table(
+    "ImageNet-1K: ViT, DeiT and Swin",
+    "Liu et al. 2021, Swin Transformer: hierarchical vision transformer using shifted windows, ICCV, table 1a",
+    "Trained on the 1.28 million images of ImageNet-1K from scratch; top-1 on its 50,000 validation images; images/s "
+    "on one V100.",
+    "what today's recipes reach, what the same network does on other images, or how fast it is on your device: ViT's "
+    "numbers there are of its first recipe, and a V100 is not your device.",
+)
+IMAGENET = (
+    Classifier("ViT-B/16", "ViT", "vit_base_patch16_384", 384, 86e6, 55.4e9, 85.9, 77.9),
+    Classifier("ViT-L/16", "ViT", "vit_large_patch16_384", 384, 307e6, 190.7e9, 27.3, 76.5),
+    Classifier("DeiT-S", "DeiT", "deit_small_patch16_224", 224, 22e6, 4.6e9, 940.4, 79.8),
+    Classifier("DeiT-B", "DeiT", "deit_base_patch16_224", 224, 86e6, 17.5e9, 292.3, 81.8),
+    Classifier("DeiT-B", "DeiT", "deit_base_patch16_384", 384, 86e6, 55.4e9, 85.9, 83.1),
+    Classifier("Swin-T", "Swin", "swin_tiny_patch4_window7_224", 224, 29e6, 4.5e9, 755.2, 81.3),
+    Classifier("Swin-S", "Swin", "swin_small_patch4_window7_224", 224, 50e6, 8.7e9, 436.9, 83.0),
+    Classifier("Swin-B", "Swin", "swin_base_patch4_window7_224", 224, 88e6, 15.4e9, 278.1, 83.5),
+    Classifier("Swin-B", "Swin", "swin_base_patch4_window12_384", 384, 88e6, 47.0e9, 84.7, 84.5),
+)
+
+
+# ---- ViT against CNNs ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Transfer:
+    """Pre-trained on `pretrained_on`, fine-tuned on each data set: top-1 in percent, None where not reported.
+
+    `vtab`: the mean of 19 tasks. `tpu_core_days`: pre-training, TPUv3 cores times days.
+    """
+
+    name: str
+    family: str
+    pretrained_on: str
+    imagenet: float
+    imagenet_real: float
+    cifar10: float | None
+    cifar100: float | None
+    pets: float | None
+    flowers: float | None
+    vtab: float | None
+    tpu_core_days: int
+
+
+TRANSFER_TABLE = Table(
+    "ViT against CNNs after large pre-training",
+    "Dosovitskiy et al. 2020, An image is worth 16×16 words: transformers for image recognition at scale, table 2",
+    "Pre-trained on JFT-300M (303 million images, not public) or ImageNet-21k, then fine-tuned on each data set; means "
+    "of three runs. BiT-L is a ResNet-152x4, Noisy Student an EfficientNet-L2 (ImageNet 88.4 as first "
+    "published, 88.5 with the test resolution corrected; the table has the second).",
+    "what any of them learns from few images: with ImageNet alone the same ViTs stay below ResNets of their size "
+    "(figure 3 of the paper). Core-days depend on the machine and on how well the code uses it.",
+)
+TRANSFER = (
+    Transfer("ViT-H/14", "ViT", "JFT-300M", 88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63, 2_500),
+    Transfer("ViT-L/16", "ViT", "JFT-300M", 87.76, 90.54, 99.42, 93.90, 97.32, 99.74, 76.28, 680),
+    Transfer("ViT-L/16", "ViT", "ImageNet-21k", 85.30, 88.62, 99.15, 93.25, 94.67, 99.61, 72.72, 230),
+    Transfer("BiT-L", "CNN", "JFT-300M", 87.54, 90.54, 99.37, 93.51, 96.62, 99.63, 76.29, 9_900),
+    Transfer("Noisy Student", "CNN", "JFT-300M", 88.5, 90.55, None, None, None, None, None, 12_300),
+)
+
+
+# ---- detection -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Detector:
+    """`gflops` of one image as the paper counts them; `frames_per_s` on a V100; average precisions in percent:
+    `ap` over overlaps of .5 to .95, at .5, at .75, of small, medium and large objects."""
+
+    name: str
+    family: str
+    gflops: int
+    frames_per_s: int
+    parameters: float
+    ap: float
+    ap50: float
+    ap75: float
+    ap_small: float
+    ap_medium: float
+    ap_large: float
+
+
+DETECTION_TABLE = Table(
+    "DETR against Faster R-CNN",
+    "Carion et al. 2020, End-to-end object detection with transformers, ECCV, table 1",
+    "COCO 2017: trained on 118,000 images, measured on the 5,000 of the validation set; a ResNet-50 carries each "
+    "unless R101 is named. “+” is Faster R-CNN trained nine times as long with generalised IoU and random crops; "
+    "images/s on a V100.",
+    "how long each must be trained: DETR took 500 epochs. The mean hides that DETR is behind on small objects: read "
+    "AP small.",
+)
+DETECTION = (
+    Detector("Faster R-CNN-FPN+", "Faster R-CNN", 180, 26, 42e6, 42.0, 62.1, 45.5, 26.6, 45.4, 53.4),
+    Detector("Faster R-CNN-R101-FPN+", "Faster R-CNN", 246, 20, 60e6, 44.0, 63.9, 47.8, 27.2, 48.1, 56.0),
+    Detector("DETR", "DETR", 86, 28, 41e6, 42.0, 62.4, 44.2, 20.5, 45.8, 61.1),
+    Detector("DETR-DC5", "DETR", 187, 12, 41e6, 43.3, 63.1, 45.9, 22.5, 47.3, 61.1),
+    Detector("DETR-R101", "DETR", 152, 20, 60e6, 43.5, 63.8, 46.4, 21.9, 48.0, 61.8),
+    Detector("DETR-DC5-R101", "DETR", 253, 10, 60e6, 44.9, 64.7, 47.7, 23.7, 49.5, 62.3),
+)
+
+
+# ---- a study to repeat -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class FineTuned:
+    """Accuracies in percent: the best on the validation images, and that epoch's on the test images. `recipe`: the name
+    of these settings in `vizkit.training.recipe`; `patience_epochs` without a better validation accuracy ended a run.
+    """
+
+    name: str
+    family: str
+    setting: str
+    optimizer: str
+    learning_rate: float
+    epochs: int
+    patience_epochs: int
+    validation: float
+    test: float
+    recipe: str
+
+
+_FROZEN = "ImageNet weights, frozen, new head"
+STUDY_TABLE = Table(
+    "Aquatic insects: frozen features against training from scratch",
+    "The study of 100 classes of aquatic insects whose settings the Train page offers as recipes",
+    "17,107 photographs at 512², of which 8,603 / 3,366 / 5,138 to train, validate and test. Cross-entropy; the "
+    "learning rate was divided by 10 after 12 epochs without a better validation accuracy.",
+    "whether a difference between two pre-trained models would hold with another seed: each line is one run. The "
+    "photographs are not the drawn insects of this app.",
+)
+STUDY = (
+    FineTuned("ViT-B/16", "ViT", _FROZEN, "Adam", 3e-3, 60, 15, 97.23, 97.35, "vit-frozen"),
+    FineTuned("ViT-B/16", "ViT", "from scratch", "SGD", 3e-3, 100, 20, 86.52, 87.19, "vit-scratch"),
+    FineTuned("Swin-B", "Swin", _FROZEN, "Adam", 3e-3, 100, 15, 98.23, 98.14, "swin-frozen"),
+    FineTuned("DeiT-B", "DeiT", _FROZEN, "Adam", 3e-3, 60, 15, 96.55, 96.89, "deit-frozen"),
+)
+
+Row = Classifier | Transfer | Detector | FineTuned
+AnyRow = TypeVar("AnyRow", Classifier, Transfer, Detector, FineTuned, Row)
+
+
+def families(rows: Sequence[Row]) -> list[str]:
+    """Each family once, in the order of the table."""
+    return list(dict.fromkeys(row.family for row in rows))
+
+
+def matching(rows: Sequence[AnyRow], words: str = "", of: Sequence[str] = ()) -> list[AnyRow]:
+    """The rows that hold every one of the words somewhere in their texts or numbers, upper or lower case alike, and
+    are of one of the families `of` (empty: of any)."""
+    wanted = words.casefold().split()
+    return [row for row in rows if (not of or row.family in of) and all(word in text_of(row) for word in wanted)]
+
+
+def text_of(row: Row) -> str:
+    """All that a row says, for searching: numbers as `g` writes them."""
+    values = (getattr(row, field.name) for field in fields(row))
+    return " ".join(f"{value:g}" if isinstance(value, float | int) else str(value or "") for value in values).casefold()

@@ -1,0 +1,166 @@
+"""`python -m vizkit data-size`: accuracy against the number of training pictures, run after run, then the table.
+
+python -m vizkit data-size -o runs/data_size
+python -m vizkit data-size -o runs/data_size --seed 1 --table docs/data_size.md
+python -m vizkit data-size --data photos/birds -o runs/data_size-birds
+
+What is done stays: killed at any moment, the same command goes on after the last finished epoch.
+"""
+
+import argparse
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+from vizkit.training.data_size import IMAGES, MODELS, Study, another, plan, studies
+from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.run_folder import RunFolder, runs
+
+AT_WORK = ("starting", "preparing", "running", "testing", "stopping")
+SILENT_S = 60.0  # a run that has said nothing for so long is taken for dead
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser(
+        "data-size",
+        help="train a CNN, a ViT, a DeiT and a Swin on 1, 5, 20 and 100 %% of a set, and compare",
+        description="Train what is missing, one run after another, and print the table. Stop it and start it again.",
+    )
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the runs")
+    command.add_argument(
+        "--seed", type=int, action="append", metavar="N", help="of weights, order, augmentation (0); repeatable"
+    )
+    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder, a zip (insects)")
+    command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
+    command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
+    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--table", type=Path, metavar="TABLE.md", help="write the table, as Markdown")
+    command.set_defaults(run=data_size)
+
+
+def data_size(arguments: argparse.Namespace) -> None:
+    table: Path | None = arguments.table
+    if table and (table.is_dir() or not table.parent.is_dir()):  # said before the work, not after it
+        raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
+    folder: Path = arguments.output
+    images = images_of(arguments.data)
+    wanted: dict[str, Recipe] = {}
+    for seed in arguments.seed or [0]:
+        wanted |= plan(folder.as_posix(), seed, arguments.data, images)
+    missing = [name for name, recipe in wanted.items() if not finished(RunFolder(folder / name), recipe)]
+    for place, name in enumerate(missing, 1):
+        print(f"{name} ({place} of {len(missing)})", flush=True)
+        train(RunFolder(folder / name), wanted[name], arguments)
+    mine = [run for run in runs(folder) if run.name in wanted]
+    text = "\n\n".join(markdown(study) for study in studies(mine))
+    if table is None:
+        print(text)
+        return
+    try:
+        table.write_text(page(arguments, text), encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{table} cannot be written: {error.strerror or type(error).__name__}.") from error
+    print(f"{table}: {len(mine)} runs")
+
+
+def images_of(data: str) -> int:
+    """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
+    if data.split(":")[0] == "insects":
+        return IMAGES[-1]
+    from vizkit.datasets.image_set import open_set
+
+    return len(open_set(data, "train"))
+
+
+def finished(run: RunFolder, recipe: Recipe) -> bool:
+    """RecipeError where another run is in the way, or somebody else is at work on this one."""
+    if another(run, recipe):
+        raise RecipeError(f"{run.path} holds another run: give another folder, or move that one away.")
+    said = run.status
+    if said.get("state") in AT_WORK and time.time() - said.get("updated", 0) < SILENT_S and alive(said.get("pid")):
+        raise RecipeError(f"{run.path} is in training already; wait for it, or stop it.")
+    return said.get("state") == "done"
+
+
+def alive(pid: object) -> bool:
+    """Whether that process is one of ours; where the system does not tell, that it has spoken lately counts."""
+    if not Path("/proc/self/cmdline").exists():
+        return True
+    try:
+        return b"vizkit" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty once it has ended
+    except OSError:
+        return False
+
+
+def train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
+    """Begin or go on. KeyboardInterrupt when somebody asked it to stop, ValueError when it failed."""
+    if not (run.path / "recipe.json").is_file():
+        run.create(recipe)
+
+    import torch
+
+    from vizkit.commands.train import Bar
+    from vizkit.training.loop import train as follow
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    bar = None if arguments.quiet else Bar(run)
+    try:
+        follow(run, recipe, device=arguments.device, workers=arguments.workers)
+    except ValueError as error:
+        run.say(state="failed", message=str(error))
+        raise
+    finally:
+        if bar:
+            bar.close()
+    state, message = run.status.get("state"), run.status.get("message", "")
+    if state == "stopped":
+        print("Stopped; the same command goes on after the last finished epoch.", flush=True)
+        raise KeyboardInterrupt
+    if state != "done":
+        raise ValueError(f"{run.name}: {message}")
+    print(message, flush=True)
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+def markdown(study: Study) -> str:
+    """One row for each family, one column for each number of training images."""
+    seeds = ", ".join(map(str, study.seeds))
+    least, most = study.shown
+    tests = min(each.test_images for each in study.outcomes)
+    lines = [
+        f"| images to learn from | {' | '.join(f'{images:,}' for images in study.sizes)} |",
+        f"|---|{'---:|' * len(study.sizes)}",
+    ]
+    for family in MODELS:
+        found = (study.at(family, images) for images in study.sizes)
+        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in found)
+        lines.append(f"| {family} | {' | '.join(cells)} |")
+    shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
+    return "\n".join([
+        *lines, "",
+        f"Test accuracy ± one standard error of a share of {tests:,} pictures of {study.data}{side}; seeds {seeds}, "
+        f"of which it is the mean. Every run was shown {shown} pictures in {study.epochs} epochs.",
+    ])  # fmt: skip
+
+
+def page(arguments: argparse.Namespace, text: str) -> str:
+    from importlib.metadata import version
+
+    asked = [
+        *(("--data", arguments.data) if arguments.data != "insects" else ()),
+        *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
+        *("-o", arguments.output.as_posix(), "--table", arguments.table.as_posix()),
+    ]
+    return f"""# Accuracy against the number of training images
+
+{text}
+
+`python -m vizkit data-size {shlex.join(asked)}`
+
+torch {version("torch").partition("+")[0]}, timm {version("timm")}.
+"""
