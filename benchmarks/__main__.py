@@ -1,10 +1,11 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance]`, all of them by default."""
+[windows] [relevance] [evaluation]`, all of them by default."""
 
 import platform
 import sys
 
 PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance")
+PARTS += ("evaluation",)
 
 
 def machine() -> str:

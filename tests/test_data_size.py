@@ -188,16 +188,30 @@ def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
 
 def test_the_sentences_say_no_more_than_the_numbers(tmp_path):
     (study,) = studies(trained(tmp_path))
-    few, many, gaps, hunger = evaluate_size.verdict(study)
+    few, many, gaps, hunger, limits = evaluate_size.verdict(study)
     assert "**60 images** the **Swin** leads: 25.0% of the test pictures right, 4.0 points above the ViT" in few
     assert "**6,000 images** the CNN (95.0%) and the Swin (94.0%) cannot be told apart" in many
     assert "+1.0 points with 60, −10.0 points with 300, −20.0 points with 1,200, −10.0 points with 6,000" in gaps
     assert "reached from **1,200** images (80.0%), the **ViT** reached from **6,000**" in hunger
+    assert "6,000 not to the end (60% and 60%)" in limits
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
-    assert evaluate_size.verdict(alone) == []
+    assert evaluate_size.verdict(alone) == [f":material/compare_arrows: {evaluate_size.limits(alone)}"]
     (low,) = studies(trained(tmp_path / "low", ("CNN", "DeiT", "ViT"), (300, 6_000), plus=-0.2) +
                      trained(tmp_path / "high", ("CNN",), (1_200,), plus=0.1))  # fmt: skip
     assert "from none of these numbers" in evaluate_size.hunger(low)
+
+
+def test_by_heart_is_told_from_unfinished(tmp_path):
+    """Right on its own pictures and wrong on others, or not yet right on its own."""
+    few, many = trained(tmp_path, ("ViT",), (60, 6_000))
+    for run, learned, unseen in ((few, 0.99, 0.2), (many, 0.5, 0.66)):
+        run.append({**epoch(7, unseen), "train_accuracy": learned})
+    (study,) = studies([few, many])
+    said = evaluate_size.limits(study)
+    assert "60 images by heart (99% of them right, 20% of unseen ones); 6,000 not to the end (50% and 66%)" in said
+    few.append({**epoch(8, 0.98), "train_accuracy": 0.99})
+    many.append({**epoch(8, 0.93), "train_accuracy": 0.95})
+    assert evaluate_size.limits(study) == ""
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------

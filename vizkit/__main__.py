@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vizkit.commands import agreement, datasets, explain, score, train
+from vizkit.commands import agreement, data_size, datasets, evaluate, explain, score, train
 from vizkit.commands.model_options import add_model_options, load
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ def parser() -> Parser:
 
     datasets.add(commands)
     train.add(commands)
+    data_size.add(commands)
     agreement.add(commands)
     explain.add(commands)
     score.add(commands)
+    evaluate.add(commands)
     return top
 
 

@@ -32,15 +32,8 @@ class Counted:
 
 def multiply_adds(loaded: Loaded) -> Counted:
     """Counted at the model's own input size on tensors without content. NotApplicable for models that are no Swin."""
-    from torch.utils.flop_counter import FlopCounterMode
-
     stages = hierarchy(loaded)
-    model = without_content(loaded.model)
-    height, width = loaded.preprocessing.size_hw
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model(torch.empty(1, 3, height, width, device="meta"))
-    found = counter.get_flop_counts()
-    root = type(model).__name__
+    found, root = operations(loaded), type(loaded.model).__name__
 
     def of(path: str) -> dict:
         return found.get(f"{root}.{path}", {})
@@ -53,7 +46,34 @@ def multiply_adds(loaded: Loaded) -> Counted:
         for operation, count in of(block.path).items()
         if "bmm" in str(operation) or "scaled_dot_product" in str(operation)
     )
-    return Counted(counter.get_total_flops() // 2, attention, batched // 2)
+    return Counted(sum(found["Global"].values()) // 2, attention, batched // 2)
+
+
+def counted(loaded: Loaded) -> int:
+    """Multiply–adds of one image at the model's own input size, for a model of any family."""
+    return sum(operations(loaded).get("Global", {}).values()) // 2
+
+
+def operations(loaded: Loaded) -> dict[str, dict]:
+    """Twice the multiply–adds of one image by the path of the module, "Global" for all, and by operation, as PyTorch
+    counts: matrix products, convolutions and attention; not sums, norms or softmax.
+
+    On tensors without content; a model that looks into its tensors on the way is run for real.
+    """
+    needs = loaded.preprocessing
+    shape = (1, needs.channels, *needs.size_hw)
+    try:
+        return counts_of(without_content(loaded.model), torch.empty(shape, device="meta"))
+    except (NotImplementedError, RuntimeError):
+        return counts_of(loaded.model, torch.zeros(shape, device=loaded.device))
+
+
+def counts_of(model: nn.Module, pixels: torch.Tensor) -> dict[str, dict]:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(pixels)
+    return counter.get_flop_counts()
 
 
 def without_content(model: nn.Module) -> nn.Module:

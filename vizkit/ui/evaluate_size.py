@@ -88,6 +88,9 @@ def results(study: Study) -> None:
     by_epoch(study)
 
 
+KNOWN, BY_HEART = 0.9, 0.2  # shares: of the training pictures right; how much fewer of unseen ones
+
+
 def chart(study: Study, chance: float | None) -> None:
     from vizkit.figure.data_size import Line, data_size
 
@@ -131,7 +134,10 @@ def verdict(study: Study) -> list[str]:
         f"With **{one.images:,} images** the {one.best.family} ({one.best.mean:.1%}) and the {one.second.family} "
         f"({one.second.mean:.1%}) cannot be told apart: two standard errors are {200 * one.error:.1f} points."
     ) for one in leads]  # fmt: skip
-    return [*said, *(f":material/compare_arrows: {each}" for each in (gaps(study), hunger(study)) if each)]
+    return [
+        *said,
+        *(f":material/compare_arrows: {each}" for each in (gaps(study), hunger(study), limits(study)) if each),
+    ]
 
 
 def gaps(study: Study) -> str:
@@ -155,6 +161,24 @@ def hunger(study: Study) -> str:
     if count is None:
         return f"{reached} from none of these numbers, not from {study.sizes[-1]:,} either."
     return f"{reached} from **{count:,}**." if count != reference.images else f"{reached} from as many."
+
+
+def limits(study: Study) -> str:
+    """Where the ViT learned its pictures by heart, and where it was stopped before it knew even them."""
+    parts = []
+    for images in study.sizes:
+        learned, unseen = (end_of(study, images, what) for what in ("train_accuracy", "val_accuracy"))
+        if learned is None or unseen is None:
+            continue
+        if learned > KNOWN and unseen < learned - BY_HEART:
+            parts.append(f"{images:,} images by heart ({learned:.0%} of them right, {unseen:.0%} of unseen ones)")
+        elif learned < KNOWN and images == study.sizes[-1]:
+            parts.append(f"{images:,} not to the end ({learned:.0%} and {unseen:.0%}): there more steps would help too")
+    return f"The **ViT** learned {'; '.join(parts)}." if parts else ""
+
+
+def end_of(study: Study, images: int, what: str) -> float | None:
+    return next((line.mean[-1] for line in curves(study, images, what) if line.name == "ViT"), None)
 
 
 def conditions(study: Study, models: str) -> str:

@@ -20,6 +20,15 @@ PAGES = {  # section → (file stem and address, title, icon, one line of help)
         ("rollout", "Rollout", ":material/layers:", "All layers multiplied: which patches reach one token?"),
         ("relevance", "Relevance", ":material/target:", "What speaks for a class, and can the picture be trusted?"),
     ],
+    "Compare": [
+        (
+            "compare",
+            "Compare",
+            ":material/compare:",
+            "The same images in several models: answers, maps, cost, changes.",
+        ),
+        ("evaluate", "Evaluate", ":material/analytics:", "Models on a set of pictures, beside published results."),
+    ],
     "Train": [
         ("train", "Train", ":material/model_training:", "Train a model of your own, watch it learn, compare runs."),
         ("distillation", "Distillation", ":material/thermostat:", "What a teacher knows beside its answer."),

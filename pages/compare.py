@@ -1,0 +1,14 @@
+"""The same images in several models: answers, maps, cost, and what they withstand."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+import streamlit as st  # noqa: E402
+
+from vizkit.ui import compare, inputs  # noqa: E402
+
+if inputs.sources():
+    compare.view(inputs.picture(), inputs.sources())
+else:
+    st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

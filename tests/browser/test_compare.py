@@ -1,0 +1,97 @@
+"""A journey through Compare: three models, five photographs, the table, its file; then one map, and the strength."""
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_anatomy import MAIN, choose, ready
+
+MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&models=bundled:insects_cnn"
+GRID = f"{MAIN} .st-key-compare_grid"
+
+
+def photographs(folder, count=5):
+    """Insects drawn for this test, in five shapes."""
+    from vizkit.datasets import insects
+
+    files = []
+    for index in range(count):
+        rgb = insects.draw(index, split="test", size_px=160, seed=9).picture
+        files.append(folder / f"photo {index + 1}.png")
+        Image.fromarray(np.pad(rgb, ((0, 20 * index), (0, 0), (0, 0)), mode="edge")).save(files[-1])
+    return files
+
+
+def pick(page: Page, name: str) -> None:
+    box = page.locator(".st-key-models input")
+    box.click()
+    box.type(name)
+    page.keyboard.press("Enter")
+    ready(page)
+
+
+def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: str, tmp_path):
+    page.goto(f"{server}/compare?models=bundled:insects_vit")
+    ready(page)
+    pick(page, "insects_swin")
+    pick(page, "insects_cnn")
+    page.locator(".st-key-uploads input[type=file]").set_input_files(photographs(tmp_path))
+    expect(page.locator(f"{GRID} article")).to_have_count(5, timeout=60_000)
+    ready(page)
+    expect(page.locator(f"{GRID} header b")).to_have_text(["insects_vit", "insects_swin", "insects_cnn"])
+    expect(page.locator(f"{GRID} .cell")).to_have_count(15)
+    expect(page.locator(f"{GRID} article").first.locator("li")).to_have_count(15)
+    expect(page.locator(f"{GRID} .told").first).to_contain_text("bit apart")
+    page.locator(f"{MAIN} [data-testid='stPopover'] button").last.click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="All answers (CSV)").click()
+    saved.value.save_as(tmp_path / "answers.csv")
+    lines = list(csv.DictReader((tmp_path / "answers.csv").read_text(encoding="utf-8").splitlines()))
+    assert {line["image"] for line in lines} == {f"photo {n}.png" for n in range(1, 6)}
+    assert {line["model"] for line in lines} == {f"bundled:insects_{kind}" for kind in ("vit", "swin", "cnn")}
+    shown = page.locator(f"{GRID} article").first.locator(".cell").first.locator("li span").first.inner_text()
+    first = next(line for line in lines if line["image"] == "photo 1.png" and line["rank"] == "1")
+    assert first["class"] == shown
+    page.keyboard.press("Escape")
+    page.locator(f"{GRID} button", has_text="photo 2.png").click()
+    expect(page.locator(".st-key-image input")).to_have_value("photo 2.png")
+    ready(page)
+    expect(page.locator(f"{GRID} button[aria-pressed='true']")).to_have_text("photo 2.png")
+    expect(page.locator(f"{GRID} article")).to_have_count(5)
+
+
+def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
+    page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph&compare_view=Maps")
+    ready(page)
+    expect(page.locator(f"{MAIN} canvas[role='application']")).to_have_count(3)
+    page.locator(f"{MAIN} .st-key-compare_strip button", has_text="stonefly nymph").click()
+    expect(page.locator(".st-key-image input")).to_have_value("stonefly nymph")
+    ready(page)
+    choose(page, "Robustness")
+    expect(page.locator(".st-key-stop_robustness")).to_have_count(0, timeout=120_000)
+    expect(page.locator(f"{MAIN} .vega-embed")).to_have_count(8, timeout=60_000)
+    expect(page.get_by_text("· 30°")).to_be_visible()
+    ready(page)
+    page.locator(".st-key-robust_level input").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("· 45°")).to_be_visible()
+    expect(page).to_have_url(re.compile("robust_level=4"))
+    choose(page, "Cost")
+    page.get_by_role("button", name="Measure on this device").click()
+    expect(page.get_by_text("Measured on: ")).to_be_visible(timeout=120_000)
+
+
+@pytest.mark.parametrize("view", ["Predictions", "Maps", "Cost", "Robustness"])
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/compare?{MODELS}&image=flower&compare_view={view}")
+    ready(page)
+    expect(page.locator(".st-key-stop_robustness")).to_have_count(0, timeout=120_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.locator("img:not([alt])")).to_have_count(0)
+    context.close()

@@ -1,0 +1,112 @@
+"""A visitor judges three models on a zip of digits, clicks a cell of the confusion matrix, and saves the report."""
+
+import re
+import zipfile
+from contextlib import suppress
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, TimeoutError, expect
+
+from tests.browser.conftest import serving
+from vizkit.datasets.image_set import open_set
+
+MAIN = "[data-testid='stMain']"
+LONG_MS = 120_000  # a process that imports torch, on a machine with other work
+TABLE = f"{MAIN} [data-testid='stDataFrame']"
+MODELS = "&".join(f"models=bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server with a cache and runs of its own: nothing has been evaluated yet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("VIZKIT_RUNS", str(tmp_path_factory.mktemp("runs")))
+        with serving(tmp_path_factory.mktemp("server")) as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def zipped(tmp_path_factory):
+    """Digits under their own names; of the nines every second one lies among the fours, so that all models err."""
+    home = tmp_path_factory.mktemp("zip")
+    digits = open_set("digits", "test", images=80)
+    with zipfile.ZipFile(home / "мои цифры.zip", "w") as file:
+        for row, (rgb, target) in enumerate(digits):
+            label = "4" if target == 9 and row % 2 else digits.labels[target]
+            Image.fromarray(rgb).save(home / "one.png")
+            file.write(home / "one.png", f"{label}/digit {row}.png")
+    return home / "мои цифры.zip"
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=LONG_MS)
+    page.wait_for_timeout(400)
+
+
+def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
+    page.set_default_timeout(LONG_MS)
+    page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=a+zip+file&eval_images=0")
+    page.locator(".st-key-eval_zip input[type='file']").set_input_files(zipped)
+    expect(page.get_by_text("80 pictures of 10 classes")).to_be_visible(timeout=LONG_MS)
+    ready(page)
+    page.get_by_role("button", name="Evaluate: 3 models").click()
+    stop = page.get_by_role("button", name="Stop")
+    table = page.locator(TABLE).first
+    expect(stop.or_(table).first).to_be_visible(timeout=LONG_MS)
+    expect(table).to_be_visible(timeout=LONG_MS)
+    ready(page)
+    expect(page.get_by_text("80 pictures of мои_цифры")).to_be_visible()
+    expect(page.get_by_text(re.compile("exact McNemar|very same pictures"))).to_have_count(3)
+    expect(page.locator(f"{MAIN} [data-testid='stVegaLiteChart']")).to_have_count(4)
+
+    # A cell that is no picker's first choice: sixes that were answered six.
+    cell = page.locator(f"{MAIN} [data-testid='stVegaLiteChart']").last.locator("[aria-label^='answer: 6; label: 6;']")
+    cell.first.click()
+    expect(page).to_have_url(re.compile("eval_label=6&eval_answer=6|eval_answer=6&eval_label=6"), timeout=LONG_MS)
+    ready(page)
+    expect(page.get_by_text(re.compile(r"^\d+ of \d+ pictures$"))).to_be_visible()
+    expect(page.locator(f"{MAIN} img:not([alt])")).to_have_count(0)
+
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Report (HTML)").click()
+    report = saving.value.path().read_text(encoding="utf-8")
+    assert "digits_swin" in report
+    assert "data:image/jpeg;base64," in report
+    assert "<script" not in report
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Every answer (CSV)").click()
+    assert len(saving.value.path().read_text(encoding="utf-8").splitlines()) == 81
+
+
+def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
+    page.set_default_timeout(LONG_MS)
+    page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
+    ready(page)
+    page.get_by_role("button", name="Evaluate: 3 models").click()
+    stop, again = page.get_by_role("button", name="Stop"), page.get_by_role("button", name="Go on: 3 models")
+    table = page.locator(TABLE).first
+    expect(stop.or_(table).first).to_be_visible(timeout=LONG_MS)
+    page.reload()  # the process does not notice
+    expect(stop.or_(table).first).to_be_visible(timeout=LONG_MS)
+    with suppress(TimeoutError):  # a quick machine may be done before it is clicked
+        stop.click(timeout=3_000)
+    expect(again.or_(table).first).to_be_visible(timeout=LONG_MS)
+    if again.is_visible():
+        again.click()
+    expect(table).to_be_visible(timeout=LONG_MS)
+    page.reload()
+    expect(table).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_role("button", name=re.compile("Evaluate|Go on"))).to_have_count(0)
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
+    expect(page.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()

@@ -1,0 +1,184 @@
+"""Accuracy, loss, calibration, confusion and paired tests: by hand, and against the libraries that others trust."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, top_k_accuracy_score
+from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
+from statsmodels.stats.multitest import multipletests
+from torchmetrics.functional.classification import multiclass_accuracy, multiclass_calibration_error
+
+from vizkit.evaluation.measures import (
+    BINS,
+    calibration_error,
+    confusion,
+    hardest,
+    judge,
+    mean_interval,
+    measure,
+    reliability,
+    share_interval,
+)
+from vizkit.evaluation.paired import Pair, compare, holm, mcnemar
+
+
+@pytest.fixture
+def random():
+    """300 pictures of 7 classes, a model that is often right and too sure of itself."""
+    draw = np.random.default_rng(3)
+    target = draw.integers(7, size=300)
+    logits = 3 * draw.standard_normal((300, 7)).astype(np.float32)
+    logits[np.arange(300), target] += 2
+    return logits, target
+
+
+def toy():
+    """Four pictures, two classes: 0.62 right, 0.62 wrong, 0.95 right twice."""
+    shares = np.array([[0.62, 0.38], [0.38, 0.62], [0.05, 0.95], [0.05, 0.95]])
+    return judge(np.log(shares).astype(np.float32), np.array([0, 0, 1, 1]), np.array([0, 1]))
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+def test_four_pictures_by_hand():
+    found = measure(toy(), ("cat", "dog"))
+    assert found.accuracy.value == 0.75
+    assert found.top5 is None
+    assert found.loss == pytest.approx(-(math.log(0.62) + math.log(0.38) + 2 * math.log(0.95)) / 4)
+    # Two bins of two pictures: |0.5 − 0.62| and |1 − 0.95|, each with half of the weight.
+    assert found.ece == pytest.approx(0.085, abs=1e-6)
+    assert [(b.images, b.accuracy) for b in found.bins] == [(2, 0.5), (2, 1.0)]
+    assert [b.confidence for b in found.bins] == pytest.approx([0.62, 0.95])
+    assert [b.low for b in found.bins] == pytest.approx([9 / 15, 14 / 15])
+    cat, dog = found.classes
+    assert (cat.images, cat.precision, cat.recall) == (2, 1.0, 0.5)
+    assert (dog.images, dog.precision, dog.recall) == (2, pytest.approx(2 / 3), 1.0)
+    assert dog.f1 == pytest.approx(0.8)
+    assert confusion(toy(), 2).tolist() == [[1, 1, 0], [0, 2, 0]]
+    assert hardest(toy(), 2).tolist() == [1, 0]
+
+
+def test_a_model_of_other_classes_answers_with_another_class():
+    """The set's labels are the model's classes 2 and 0; its class 1 is none of them."""
+    logits = np.array([[0, 0, 9], [0, 9, 0], [9, 0, 0], [0, 0, 9]], np.float32)
+    judged = judge(logits, np.array([0, 0, 1, 1]), np.array([2, 0]))
+    assert judged.label.tolist() == [0, 2, 1, 0]
+    assert judged.right.tolist() == [True, False, True, False]
+    assert judged.rank.tolist() == [0, 1, 0, 1]
+    assert confusion(judged, 2).tolist() == [[1, 0, 1], [1, 1, 0]]
+
+
+def test_a_label_without_pictures_or_answers_has_no_figures():
+    judged = judge(np.eye(3, dtype=np.float32)[[0, 0, 1]] * 9, np.array([0, 0, 1]), np.arange(3))
+    rows = measure(judged, ("a", "b", "c")).classes
+    assert rows[2].images == 0
+    assert math.isnan(rows[2].recall)
+    assert math.isnan(rows[2].precision)
+
+
+# ---- against libraries -----------------------------------------------------------------------------------------------
+def test_all_measures_equal_the_libraries(random):
+    logits, target = random
+    found = measure(judge(logits, target, np.arange(7)), tuple("abcdefg"))
+    given = torch.from_numpy(logits), torch.from_numpy(target)
+    shares = given[0].double().softmax(1).numpy()
+    assert found.accuracy.value == pytest.approx(accuracy_score(target, logits.argmax(1)))
+    assert found.accuracy.value == pytest.approx(float(multiclass_accuracy(*given, 7, average="micro")))
+    assert found.top5 == pytest.approx(top_k_accuracy_score(target, logits, k=5))
+    assert found.loss == pytest.approx(log_loss(target, shares))
+    assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(*given)), rel=1e-6)
+    assert found.ece == pytest.approx(float(multiclass_calibration_error(*given, 7, n_bins=BINS)), abs=1e-6)
+    expected = confusion_matrix(target, logits.argmax(1))
+    assert (confusion(judge(logits, target, np.arange(7)), 7)[:, :7] == expected).all()
+
+
+def test_the_bins_add_up_to_the_calibration_error(random):
+    for scale in (1, 40):  # at 40 many probabilities round to one
+        judged = judge(scale * random[0], random[1], np.arange(7))
+        bins = reliability(judged)
+        added = sum(b.images / 300 * abs(b.accuracy - b.confidence) for b in bins)
+        assert sum(b.images for b in bins) == 300
+        assert max(b.low for b in bins) < 14.5 / 15
+        assert calibration_error(judged) == pytest.approx(added, abs=1e-6)
+
+
+def test_large_sets_are_read_in_pieces(random, monkeypatch):
+    whole = judge(*random, np.arange(7))
+    monkeypatch.setattr("vizkit.evaluation.measures.ROWS", 64)
+    parts = judge(*random, np.arange(7))
+    for name in ("answer", "label", "probability", "loss", "rank"):
+        assert (getattr(parts, name) == getattr(whole, name)).all()
+
+
+# ---- intervals -------------------------------------------------------------------------------------------------------
+def test_an_interval_is_as_wide_as_theory_says():
+    right = np.zeros(2000, bool)
+    right[:1600] = True
+    found = share_interval(right)
+    deviation = math.sqrt(0.8 * 0.2 / 2000)
+    assert found.value == 0.8
+    assert found.low == pytest.approx(0.8 - 1.96 * deviation, abs=0.003)
+    assert found.high == pytest.approx(0.8 + 1.96 * deviation, abs=0.003)
+    assert share_interval(right) == found  # seeded
+
+
+def test_all_right_is_not_certain():
+    """Three of three: the lower end is 0.025^(1/3), not 1."""
+    found = share_interval(np.ones(3, bool))
+    assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / 3)), 1.0)
+    assert measure(judge(np.eye(2, dtype=np.float32), np.arange(2), np.arange(2)), ("a", "b")).exact
+
+
+def test_an_interval_of_differences_is_paired():
+    draw = np.random.default_rng(0)
+    a = draw.random(1500) < 0.7
+    b = a.copy()
+    b[:20] = False  # the two models hardly differ, so their difference is sure
+    found = compare({"a": a, "b": b})[0]
+    alone = share_interval(a)
+    assert found.difference.high - found.difference.low < 0.4 * (alone.high - alone.low)
+    assert mean_interval(a.astype(np.float32) - b).value == pytest.approx(a.mean() - b.mean(), abs=1e-6)
+
+
+# ---- paired tests ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (5, 0), (1, 1), (12, 25), (80, 50), (3, 200)])
+def test_mcnemar_equals_statsmodels(only_a, only_b):
+    theirs = their_mcnemar([[40, only_a], [only_b, 9]], exact=True).pvalue
+    assert mcnemar(only_a, only_b) == pytest.approx(min(1.0, theirs))
+
+
+def test_mcnemar_by_hand():
+    assert mcnemar(5, 0) == pytest.approx(2 * 0.5**5)
+    assert mcnemar(0, 0) == 1.0
+
+
+def test_holm_equals_statsmodels():
+    draw = np.random.default_rng(1)
+    for count in (1, 2, 6):
+        p = draw.random(count) ** 3
+        assert holm(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_the_sentence_says_who_is_better_or_that_nobody_knows():
+    right = {"a": np.arange(100) < 60, "b": np.arange(100) < 80, "c": np.arange(100) < 61}
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in compare(right)}
+    sure, unsure = pairs[frozenset("ab")], pairs[frozenset("ac")]
+    assert (sure.a, sure.only_a, sure.only_b) == ("b", 20, 0)
+    assert sure.told_apart
+    assert sure.corrected == pytest.approx(3 * 2 * 0.5**20)
+    assert sure.sentence.startswith("b is better than a on pictures like these: +20.0 percentage points")
+    assert not unsure.told_apart
+    assert unsure.sentence.startswith("c and a cannot be told apart")
+    same = compare({"a": right["a"], "b": right["a"].copy()})[0]
+    assert (same.p, same.difference.low, same.difference.high) == (1.0, 0.0, 0.0)
+    assert "very same pictures" in same.sentence
+    assert compare({"a": right["a"]}) == ()
+
+
+def test_two_sided_and_symmetric():
+    a, b = np.arange(50) < 30, np.arange(50) % 3 > 0
+    one, other = compare({"a": a, "b": b})[0], compare({"b": b, "a": a})[0]
+    assert isinstance(one, Pair)
+    assert (one.a, one.p, one.only_a) == (other.a, other.p, other.only_a)

@@ -1,0 +1,228 @@
+"""`python -m vizkit evaluate`: several models on the same labelled pictures, with intervals and paired tests.
+
+    python -m vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
+    python -m vizkit evaluate insects --model bundled:insects_vit --model bundled:insects_swin --images 500
+    accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
+
+Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vizkit.commands.model_options import add_model_options, load, refuse_output
+from vizkit.commands.train import end_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accelerate import Accelerator
+
+    from vizkit.datasets.image_set import ImageSet
+    from vizkit.evaluation.outcome import Outcome
+    from vizkit.models import Loaded
+
+SUFFIXES = (".html", ".csv")
+SAY_EVERY_S = 0.4
+MOST_WORKERS = 8  # beside a GPU
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("evaluate", help="judge models on labelled pictures: accuracy, calibration, tests")
+    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …")
+    add_model_options(command, several=True)
+    command.add_argument("--split", default="", choices=("train", "val", "test"),
+                         help="only this part (all pictures of a plain folder; else test)")  # fmt: skip
+    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of drawn, divided or chosen pictures (0)")
+    command.add_argument("--workers", type=int, metavar="N", help="processes that read pictures beside the model")
+    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
+    command.add_argument("-o", "--output", type=Path, metavar="REPORT", help="a .html page, or a .csv line a model")
+    command.add_argument("--pictures", type=Path, metavar="TABLE.csv", help="a line a picture, with every answer")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # of a page, for status and outcome
+    command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
+    command.set_defaults(run=evaluate)
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        refuse_output(arguments.output, SUFFIXES)
+    if arguments.pictures:
+        refuse_output(arguments.pictures, (".csv",))
+    if arguments.images is not None and arguments.images < 1:
+        raise ValueError("Give at least one picture, or leave --images out for all.")
+    from vizkit.evaluation.job import JobFolder
+
+    job = JobFolder(arguments.folder) if arguments.folder else None
+    if arguments.end_with:
+        end_with(arguments.end_with)
+    try:
+        run(arguments, job)
+    except ValueError as error:
+        if job:
+            job.say(state="failed", message=str(error))
+        raise
+    except KeyboardInterrupt:
+        if job:
+            job.say(state="stopped", message="Stopped; what was answered is kept, and the next start goes on from it.")
+        raise
+
+
+def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
+    from vizkit.training.interrupting import interruptible
+
+    tell = Teller(job, arguments.quiet or job is not None)
+    tell.prepare("Opening the pictures and the models.")
+    accelerator = several_processes(arguments)
+    import torch
+
+    from vizkit.evaluation.answers import StoppedError
+    from vizkit.evaluation.outcome import evaluate_all
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    models = [loaded(arguments, name, accelerator) for name in dict.fromkeys(arguments.model)]
+    images, opened = pictures(arguments, models)
+    workers = workers_for(models, len(images)) if arguments.workers is None else arguments.workers
+    with interruptible() as asked_to_stop:
+        try:
+            outcome = evaluate_all(
+                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=asked_to_stop.is_set,
+                accelerator=accelerator,
+            )  # fmt: skip
+        except StoppedError:
+            tell.close()
+            if accelerator is None or accelerator.is_main_process:
+                print("Stopped; the same command goes on from here.", file=sys.stderr)
+            raise KeyboardInterrupt from None
+    tell.close()
+    if outcome is not None:
+        finish(arguments, outcome, images, job)
+    if accelerator is not None:
+        accelerator.end_training()
+
+
+def several_processes(arguments: argparse.Namespace) -> "Accelerator | None":
+    """Accelerate's own object where its launcher has started this process as one of several."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    from accelerate import Accelerator
+
+    return Accelerator(cpu=arguments.device == "cpu")
+
+
+def loaded(arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None") -> "Loaded":
+    if accelerator is not None:
+        arguments.device = str(accelerator.device)
+    return load(arguments, name)
+
+
+def pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
+    """Drawn pictures are as large as the largest input among the models, so that all see the very same ones."""
+    from vizkit.evaluation.pictures import open_pictures
+
+    size_px = max(side for each in models for side in each.preprocessing.size_hw)
+    opened = {"data": arguments.data, "split": arguments.split, "images": arguments.images,
+              "size_px": min(512, max(32, size_px)), "seed": arguments.seed}  # fmt: skip
+    return open_pictures(**opened), opened
+
+
+def workers_for(models: "list[Loaded]", images: int) -> int:
+    """One process reads while a CPU computes; a GPU needs more. A few pictures are read before a process has begun."""
+    cores = os.cpu_count() or 1
+    if images < 200 or cores < 2:
+        return 0
+    return min(MOST_WORKERS, cores - 1) if models[0].device.type == "cuda" else 1
+
+
+# ---- what is said on the way -----------------------------------------------------------------------------------------
+class Teller:
+    """A progress bar in the terminal, or the status of a page's folder."""
+
+    def __init__(self, job: Any, quiet: bool) -> None:  # noqa: ANN401
+        self.job, self.told, self.bar = job, 0.0, None
+        if not quiet and int(os.environ.get("RANK", "0")) == 0:
+            from tqdm import tqdm
+
+            self.bar = tqdm(unit="image", disable=None, dynamic_ncols=True)
+
+    def prepare(self, message: str) -> None:
+        if self.job:
+            self.job.say(state="preparing", message=message)
+
+    def of(self, models: int) -> "Callable[[int, str, int, int, float], None]":
+        def tell(model: int, name: str, done: int, total: int, per_s: float) -> None:
+            if self.bar is not None:
+                self.bar.set_description_str(name)
+                self.bar.total, self.bar.n = total, done
+                self.bar.refresh()
+            now = time.monotonic()
+            if self.job and (now > self.told + SAY_EVERY_S or done == total):
+                self.told = now
+                self.job.say(state="running", model=model, models=models, name=name, done=done, total=total,
+                             images_per_s=per_s)  # fmt: skip
+
+        return tell
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+# ---- what comes of it ------------------------------------------------------------------------------------------------
+def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet", job: Any) -> None:  # noqa: ANN401
+    from vizkit.evaluation import report
+    from vizkit.evaluation.outcome import save
+
+    command = shlex.join(["python", "-m", "vizkit", *said_by_hand(arguments.given)])
+    if job:
+        job.say(state="running", message="Writing the report.")
+        save(outcome, job.path)
+        report.write(report.html(outcome, images, command), job.path / "report.html")
+        job.say(state="done", message="")
+        return
+    for output in filter(None, (arguments.output, arguments.pictures)):
+        if output is arguments.pictures:
+            text = report.pictures_csv(outcome)
+        else:
+            csv = output.suffix.lower() == ".csv"
+            text = report.models_csv(outcome) if csv else report.html(outcome, images, command)
+        report.write(text, output)
+        print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
+    if not arguments.output:
+        print(spoken(outcome))
+
+
+def said_by_hand(given: list[str]) -> list[str]:
+    """The command without what a page adds to it."""
+    words = iter(given)
+    found = []
+    for word in words:
+        if word in ("--folder", "--end-with"):
+            next(words, None)
+        elif word != "--quiet":
+            found.append(word)
+    return found
+
+
+def spoken(outcome: "Outcome") -> str:
+    """The table and the tests, for a terminal."""
+    heads = ("model", "accuracy", "95 % interval", "top-5", "loss", "ECE", "images/s", "parameters")
+    rows: list[tuple[str, ...]] = [heads]
+    for row in outcome.models:
+        m = row.measures
+        rows.append((row.name, f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
+                     "–" if m.top5 is None else f"{m.top5:.1%}", f"{m.loss:.3f}", f"{m.ece:.3f}",
+                     f"{row.images_per_s:,.0f}", f"{row.parameters:,}"))  # fmt: skip
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+             for row in rows]  # fmt: skip
+    said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes]
+    return "\n".join([*said, "", *table, "", *(pair.sentence for pair in outcome.pairs)]).rstrip()

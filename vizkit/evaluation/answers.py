@@ -1,0 +1,173 @@
+"""One model's answers to many pictures: every logit, in chunks that outlive a sudden end.
+
+    answers = evaluate(loaded, open_pictures("photos/"))
+
+A chunk is a batch. Which pictures are in it follows from the set alone, so a run that was killed and goes on, and a run
+of several processes, answer in the same batches as one uninterrupted run.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int
+
+from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.classes import EvaluationError, Known, known
+from vizkit.evaluation.kept import Chunk, Kept, key_of, weights_digest
+from vizkit.evaluation.seen import Seen, loader, pixels_on
+from vizkit.models import Loaded
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+CHUNK = {"cpu": 64, "cuda": 256}
+Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pictures a second since the start
+
+
+class StoppedError(Exception):
+    """Somebody asked it to end; what is answered is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model said. `logits`: of the pictures `rows` (indices in the set), mapped from disk; `targets`: the
+    model's class of each; `classes`: the model's class of each label of the set, −1 where it has none. `broken`: the
+    place of each picture that was left out, and why. `note`: how many carry labels that it does not know, if any."""
+
+    logits: Float32[np.ndarray, "image output"]
+    rows: Int[np.ndarray, " image"]
+    targets: Int[np.ndarray, " image"]
+    classes: Int[np.ndarray, " label"]
+    broken: dict[str, str]
+    note: str
+    weights: str
+    images_per_s: float
+    seconds: float
+
+
+def evaluate(
+    loaded: Loaded,
+    images: ImageSet,
+    *,
+    workers: int = 0,
+    chunk: int = 0,
+    tell: Tell = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+    accelerator: "Accelerator | None" = None,
+) -> Answers | None:
+    """Ask `loaded` about every picture whose label it knows, each prepared as the app does it; take what is kept.
+
+    `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
+    the device. `stopping` is asked after each batch. With an `accelerator` every process answers every n-th batch, the
+    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when asked to stop.
+    """
+    found = known(loaded.name, loaded.labels, images)
+    pictures = images if len(found.rows) == len(images) else images.take(found.rows)
+    size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
+    weights = weights_digest(loaded.model)
+    kept = Kept.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
+    main = accelerator is None or accelerator.is_main_process
+    fill(loaded, pictures, kept, workers, tell, stopping, accelerator)
+    if not main:
+        return None
+    kept.finish()
+    return read(kept, images, found, weights)
+
+
+def fill(
+    loaded: Loaded,
+    pictures: ImageSet,
+    kept: Kept,
+    workers: int,
+    tell: Tell,
+    stopping: Callable[[], bool],
+    accelerator: "Accelerator | None",
+) -> None:
+    """Answer what is missing. All processes walk in step: one round is one batch of each."""
+    number, processes = (accelerator.process_index, accelerator.num_processes) if accelerator else (0, 1)
+    missing = agreed(kept.missing() if number == 0 else [], accelerator)
+    done = len(pictures) - sum(len(kept.rows(each)) for each in missing)
+    tell(done, len(pictures), 0.0)
+    own = chunks(loaded, pictures, kept, missing[number::processes], workers)
+    started = last = time.perf_counter()
+    fresh = 0
+    for _ in range(-(-len(missing) // processes)):
+        mine = next(own, None)
+        every = gathered((stopping(), mine), accelerator)
+        pieces = [piece for _, piece in every if piece is not None]
+        now = time.perf_counter()
+        for which, chunk in pieces:
+            if number == 0:
+                kept.write(which, Chunk(chunk.logits, chunk.broken, (now - last) / len(pieces)))
+            fresh += len(chunk.logits)
+        last = now
+        tell(done + fresh, len(pictures), fresh / max(1e-9, now - started))
+        if any(stop for stop, _ in every):
+            raise StoppedError
+
+
+def chunks(
+    loaded: Loaded, pictures: ImageSet, kept: Kept, numbers: list[int], workers: int
+) -> Iterator[tuple[int, Chunk]]:
+    """The chunks `numbers` in order."""
+    data = Seen(pictures, loaded.preprocessing)
+    batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
+    for number, (seen, said) in zip(numbers, batches, strict=True):
+        yield number, answered(loaded, logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
+
+
+@torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
+def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
+    try:
+        logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing))
+    except torch.cuda.OutOfMemoryError:
+        raise EvaluationError(f"{loaded.name} needs more memory than {loaded.device} has; choose cpu.") from None
+    if not isinstance(logits, torch.Tensor) or logits.dim() != 2 or not loaded.classifies:
+        raise EvaluationError(f"{loaded.name} gives no class for a picture; choose a model that classifies.")
+    return logits.float()
+
+
+def answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
+    found = logits.cpu().numpy()
+    good = [row for row in range(len(found)) if row not in broken]
+    if not np.isfinite(found[good]).all():
+        raise EvaluationError(f"{loaded.name} answers with values that are no numbers: its weights are damaged.")
+    found[list(broken)] = np.nan
+    return Chunk(found, broken, 0.0)
+
+
+def read(kept: Kept, images: ImageSet, found: Known, weights: str) -> Answers:
+    """What is kept, in the rows of the whole set."""
+    logits, facts = kept.facts()
+    broken = {int(row): why for row, why in facts["broken"].items()}
+    rows = np.delete(found.rows, list(broken))
+    if not len(rows):
+        why = next(iter(broken.values()))
+        raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {why}")
+    places = {images.place(int(found.rows[row])): why for row, why in broken.items()}
+    targets = found.classes[images.targets[rows]]
+    return Answers(logits, rows, targets, found.classes, places, found.note, weights,
+                   facts["images_per_s"], facts["seconds"])  # fmt: skip
+
+
+# ---- several processes -----------------------------------------------------------------------------------------------
+def agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
+    """The first process's list, for all."""
+    if accelerator is None or accelerator.num_processes == 1:
+        return mine
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([mine])[0]
+
+
+def gathered(mine: Any, accelerator: "Accelerator | None") -> list[Any]:  # noqa: ANN401
+    """What each process has, for all of them."""
+    if accelerator is None or accelerator.num_processes == 1:
+        return [mine]
+    from accelerate.utils import gather_object
+
+    return gather_object([mine])

@@ -1,0 +1,54 @@
+"""Which class of a model each label of the pictures is. A model is asked only about what it can answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from vizkit.analysis.class_names import match
+from vizkit.datasets.image_set import ImageSet
+
+MOST_NAMED = 4
+UNKNOWN = -1
+LONGEST = 300  # characters of a sentence: names come from strangers
+
+
+class EvaluationError(ValueError):
+    """A model cannot be judged on these pictures; the message is one sentence for the user."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """`classes`: the model's class of each label of the set, UNKNOWN where it has none. `rows`: the pictures that carry
+    a label it knows, ascending. `note`: how many others there are, empty if none."""
+
+    classes: Int[np.ndarray, " label"]
+    rows: Int[np.ndarray, " known"]
+    note: str
+
+
+def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
+    """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches."""
+    if not names:
+        raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
+    found = match(images.labels, names)
+    classes = np.array([UNKNOWN if each is None else each for each in found], np.int64)
+    rows = np.flatnonzero(classes[images.targets] != UNKNOWN)
+    if not len(rows):
+        raise EvaluationError(
+            f"{model} knows no label of {images.name}: its classes are {listed(names)}; the labels are "
+            f"{listed(images.labels)}."
+        )
+    left = len(images) - len(rows)
+    strange = [label for label, each in zip(images.labels, found, strict=True) if each is None]
+    of_the_set = f"{len(strange)} of {len(images.labels)} labels ({listed(strange)})"
+    note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} pictures are left out." if left else ""
+    return Known(classes, rows, note)
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(name[:40] for name in names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")

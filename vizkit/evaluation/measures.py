@@ -1,0 +1,205 @@
+"""How good the answers of one model are: accuracy, loss, calibration, confusion, by class. Libraries do the counting.
+
+Accuracy's interval is the percentile bootstrap over pictures (Efron & Tibshirani 1993); where all answers are right, or
+all wrong, resampling shows no spread, and the exact binomial interval (Clopper & Pearson 1934) takes its place.
+Calibration: expected calibration error, 15 equal bins (Naeini et al. 2015; Guo et al. 2017).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+BINS = 15
+TOP = 5
+LEVEL = 0.95
+RESAMPLES = 2000
+AT_ONCE = 2_000_000  # resampled pictures in memory
+ROWS = 4096  # pictures at a time, where logits are read
+BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Pictures whose answer had a probability in (low, low + 1/15]: how many, the mean probability, the share right."""
+
+    low: float
+    images: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One label. NaN where a figure has no meaning: no picture of it (recall), no answer like it (precision)."""
+
+    label: str
+    images: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One model on `images` pictures. `top5` only where it has more than 5 classes; `loss` in nats."""
+
+    images: int
+    accuracy: Interval
+    top5: float | None
+    loss: float
+    ece: float
+    bins: tuple[Bin, ...]
+    classes: tuple[ClassRow, ...]
+    exact: bool  # the interval is Clopper and Pearson's
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Each picture's answer, reduced to what all measures need. `answer`: the model's class; `label`: the label of the
+    set that this class is, `others` if none; `rank`: how many classes the model finds likelier than the right one."""
+
+    target: Int[np.ndarray, " image"]  # label of the set
+    answer: Int[np.ndarray, " image"]
+    label: Int[np.ndarray, " image"]
+    probability: Float32[np.ndarray, " image"]
+    loss: Float[np.ndarray, " image"]
+    rank: Int[np.ndarray, " image"]
+    outputs: int
+
+    @cached_property
+    def right(self) -> Bool[np.ndarray, " image"]:
+        return self.label == self.target
+
+
+def judge(
+    logits: Float32[np.ndarray, "image output"],
+    target: Int[np.ndarray, " image"],
+    classes: Int[np.ndarray, " label"],
+) -> Judged:
+    """`target`: the label of each picture; `classes`: the model's class of each label, −1 where it has none.
+
+    Reads a few thousand rows at a time, in double precision.
+    """
+    from scipy.special import log_softmax
+
+    others, outputs = len(classes), logits.shape[1]
+    label_of = np.full(outputs, others)
+    label_of[classes[classes >= 0]] = np.flatnonzero(classes >= 0)
+    parts = []
+    for start in range(0, len(logits), ROWS):
+        some = np.asarray(logits[start : start + ROWS], np.float64)
+        right = classes[target[start : start + ROWS]]
+        each = np.arange(len(some))
+        logs = log_softmax(some, axis=1)
+        answer = some.argmax(1)
+        rank = (some > some[each, right][:, None]).sum(1)
+        parts.append((answer, np.exp(logs[each, answer]), 0.0 - logs[each, right], rank))
+    answer, probability, loss, rank = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Judged(target, answer, label_of[answer], probability.astype(np.float32), loss, rank, outputs)
+
+
+def measure(judged: Judged, labels: tuple[str, ...], seed: int = 0) -> Measures:
+    right = judged.right
+    return Measures(
+        images=len(right),
+        accuracy=share_interval(right, seed),
+        top5=float((judged.rank < TOP).mean()) if judged.outputs > TOP else None,
+        loss=float(judged.loss.mean()),
+        ece=calibration_error(judged),
+        bins=reliability(judged),
+        classes=by_class(judged, labels),
+        exact=bool(right.all() or not right.any()),
+    )
+
+
+def share_interval(right: Bool[np.ndarray, " image"], seed: int = 0) -> Interval:
+    """Share of True, with its interval over pictures that might have been drawn instead."""
+    from scipy.stats import binomtest
+
+    if right.all() or not right.any():
+        found = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
+        return Interval(float(right.mean()), float(found.low), float(found.high))
+    return mean_interval(right.astype(np.float32), seed)
+
+
+def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Interval:
+    """The mean of `values`, one a picture, with its percentile bootstrap interval."""
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=max(1, AT_ONCE // len(values)),
+        vectorized=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(float(values.mean(dtype=np.float64)), float(found.low), float(found.high))
+
+
+def confidences(judged: Judged) -> Float32[np.ndarray, " image"]:
+    """Probabilities of the answers. One that is rounded to 1 belongs to the last bin, not to a bin of its own, which
+    torchmetrics would open for it."""
+    return np.minimum(judged.probability, BELOW_ONE)
+
+
+def calibration_error(judged: Judged) -> float:
+    """Expected calibration error, 0..1."""
+    import torch
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    # What is asked is binary: a probability that the answer is right, and whether it is.
+    given = torch.from_numpy(confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
+    return float(binary_calibration_error(*given, n_bins=BINS, norm="l1", validate_args=False))
+
+
+def reliability(judged: Judged) -> tuple[Bin, ...]:
+    """The bins that have pictures, from low to high."""
+    import torch
+
+    edges = torch.linspace(0, 1, BINS + 1).numpy()  # torchmetrics' own, to the last bit
+    sure, right = confidences(judged), judged.right
+    of = np.searchsorted(edges, sure, side="right") - 1
+    counts = np.bincount(of, minlength=BINS)
+    sums = (np.bincount(of, weights=each, minlength=BINS) for each in (sure, right))
+    means = [each / np.maximum(counts, 1) for each in sums]
+    return tuple(
+        Bin(float(edges[i]), int(counts[i]), float(means[0][i]), float(means[1][i])) for i in np.flatnonzero(counts)
+    )
+
+
+def confusion(judged: Judged, labels: int) -> Int[np.ndarray, "label answer"]:
+    """How often each label (row) was answered by each (column); the last column is any class that is no label."""
+    from sklearn.metrics import confusion_matrix
+
+    return confusion_matrix(judged.target, judged.label, labels=np.arange(labels + 1))[:-1].astype(np.int64)
+
+
+def by_class(judged: Judged, labels: tuple[str, ...]) -> tuple[ClassRow, ...]:
+    from sklearn.metrics import precision_recall_fscore_support
+
+    undefined: Any = np.nan
+    found: Any = precision_recall_fscore_support(
+        judged.target, judged.label, labels=np.arange(len(labels)), zero_division=undefined
+    )
+    rows = zip(labels, *found, strict=True)
+    return tuple(ClassRow(label, int(n), float(p), float(r), float(f)) for label, p, r, f, n in rows)
+
+
+def hardest(judged: Judged, most: int = 24) -> Int[np.ndarray, " hard"]:
+    """Places of the pictures with the highest loss, the worst first."""
+    return np.argsort(-judged.loss, kind="stable")[:most]

@@ -1,0 +1,236 @@
+"""Everything that came of judging some models on some pictures: what a page, a table and a report are made of.
+
+Kept as outcome.json and outcome.npz, so that a page reads it without torch and at once.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Int
+
+from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
+from vizkit.evaluation.paired import Pair
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from vizkit.evaluation.answers import Answers
+    from vizkit.models import Loaded
+
+ARRAYS = ("answer", "label", "probability", "loss", "rank")
+Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name, pictures, of how many, a second
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model in the table. `images_per_s`: reading, preparing and asking together, when it was asked."""
+
+    name: str
+    source: str
+    licence: str
+    parameters: int
+    size_hw: tuple[int, int]
+    device: str
+    images_per_s: float
+    seconds: float
+    weights: str
+    measures: Measures
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """`opened`: how `open_pictures` was called. `labels`: those that all models know; `classes`: by model the names of
+    its classes. `rows`, `places`: of each picture in the set. `judged`: by model. `broken`: place → why."""
+
+    opened: Mapping[str, Any]
+    name: str
+    part: str
+    digest: str
+    labels: tuple[str, ...]
+    models: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+    broken: Mapping[str, str]
+    versions: Mapping[str, str]
+    classes: tuple[tuple[str, ...], ...]
+    rows: Int[np.ndarray, " image"]
+    places: tuple[str, ...]
+    judged: tuple[Judged, ...]
+
+    @property
+    def target(self) -> Int[np.ndarray, " image"]:
+        return self.judged[0].target
+
+    def answer_of(self, model: int, image: int) -> str:
+        """What a model said of a picture, in its own words."""
+        names, number = self.classes[model], int(self.judged[model].answer[image])
+        return names[number] if number < len(names) else f"class {number}"
+
+
+def evaluate_all(
+    models: Sequence["Loaded"],
+    images: ImageSet,
+    opened: Mapping[str, Any],
+    *,
+    workers: int = 0,
+    tell: Progress = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+    accelerator: "Accelerator | None" = None,
+) -> Outcome | None:
+    """Ask each model about the pictures whose label it knows, and judge all of them on those that all know.
+
+    A model that cannot be judged is left out with a sentence. Raises EvaluationError where none is left, StoppedError.
+    Only the first of several processes gets the outcome.
+    """
+    from vizkit.evaluation.answers import Answers, evaluate
+    from vizkit.evaluation.classes import EvaluationError, known
+
+    names, refused = titles([each.name for each in models]), []
+    able: dict[int, Any] = {}
+    for number, loaded in enumerate(models):  # said before the work, not after it
+        try:
+            able[number] = known(names[number], loaded.labels, images)
+        except EvaluationError as error:
+            refused.append(str(error))
+    found: dict[int, Answers] = {}
+    for number in able:
+        name = names[number]
+        try:
+            answers = evaluate(
+                models[number],
+                images,
+                workers=workers,
+                tell=lambda done, total, per_s, number=number, name=name: tell(number, name, done, total, per_s),
+                stopping=stopping,
+                accelerator=accelerator,
+            )
+        except EvaluationError as error:
+            if accelerator is not None and accelerator.num_processes > 1:
+                raise  # the other processes wait for this one's answers
+            refused.append(str(error))
+            continue
+        if answers is not None:
+            found[number] = answers
+    if accelerator is not None and not accelerator.is_main_process:
+        return None
+    if not found:
+        raise EvaluationError(refused[0])
+    return joined({names[n]: (models[n], answers) for n, answers in found.items()}, images, opened, refused)
+
+
+def titles(names: Sequence[str]) -> list[str]:
+    """Names for people, no two alike."""
+    short = [name.removeprefix("bundled:") for name in names]
+    return [name if name not in short[:i] else f"{name} ({short[:i].count(name) + 1})" for i, name in enumerate(short)]
+
+
+def joined(
+    found: "Mapping[str, tuple[Loaded, Answers]]", images: ImageSet, opened: Mapping[str, Any], refused: Sequence[str]
+) -> Outcome:
+    """All models on the pictures that all of them know."""
+    from vizkit.evaluation.classes import EvaluationError
+    from vizkit.evaluation.measures import judge, measure
+    from vizkit.evaluation.paired import compare
+
+    answers = [each for _, each in found.values()]
+    rows = reduce(np.intersect1d, [each.rows for each in answers])
+    shared = np.flatnonzero(np.all([each.classes >= 0 for each in answers], axis=0))
+    if not len(rows):
+        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(found)} know.")
+    place = np.full(len(images.labels), -1)
+    place[shared] = np.arange(len(shared))
+    labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
+    judged, table = [], []
+    for name, (loaded, each) in found.items():
+        mine = np.searchsorted(each.rows, rows)
+        whole = len(mine) == len(each.logits)
+        judged.append(judge(each.logits if whole else each.logits[mine], target, each.classes[shared]))
+        table.append(Row(name, loaded.source, loaded.licence, loaded.parameters, loaded.preprocessing.size_hw,
+                         device_of(loaded), each.images_per_s, each.seconds, each.weights,
+                         measure(judged[-1], labels)))  # fmt: skip
+    notes = [*images.notes, *refused, *(each.note for each in answers if each.note)]
+    notes += [
+        f"{name} is untrained: its answers mean nothing." for name, (each, _) in found.items() if not each.trained
+    ]
+    if any(len(each.rows) > len(rows) for each in answers):
+        notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
+    broken = {where: why for each in answers for where, why in each.broken.items()}
+    if broken:
+        few = " ".join(f"{why}" for why in list(broken.values())[:3])
+        notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
+    return Outcome(
+        dict(opened), images.name, images.split, images.digest, labels, tuple(table),
+        compare({name: each.right for name, each in zip(found, judged, strict=True)}), tuple(notes), broken, versions(),
+        tuple(loaded.labels for loaded, _ in found.values()), rows, tuple(images.place(int(row)) for row in rows),
+        tuple(judged),
+    )  # fmt: skip
+
+
+def device_of(loaded: "Loaded") -> str:
+    import torch
+
+    if loaded.device.type == "cuda":
+        return torch.cuda.get_device_name(loaded.device)
+    return f"CPU, {torch.get_num_threads()} threads" if loaded.device.type == "cpu" else str(loaded.device)
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("torch", "timm", "scikit-learn", "torchmetrics", "scipy", "numpy")}
+
+
+# ---- on disk ---------------------------------------------------------------------------------------------------------
+def save(outcome: Outcome, folder: Path) -> None:
+    """outcome.npz first: who sees outcome.json finds both."""
+    facts = {name: getattr(outcome, name) for name in ("opened", "name", "part", "digest", "labels", "notes",
+                                                       "broken", "versions", "classes")}  # fmt: skip
+    facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
+    facts["outputs"] = [each.outputs for each in outcome.judged]
+    arrays = {f"{name}{i}": getattr(each, name) for i, each in enumerate(outcome.judged) for name in ARRAYS}
+    arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".outcome.{os.getpid()}.part"
+    with part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    os.replace(part, folder / "outcome.npz")
+    part.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+    os.replace(part, folder / "outcome.json")
+
+
+def read(folder: Path) -> Outcome:
+    """Raises OSError or ValueError where there is none, or it cannot be read."""
+    facts = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
+    with np.load(folder / "outcome.npz", allow_pickle=False) as arrays:
+        judged = tuple(
+            Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
+            for i, outputs in enumerate(facts["outputs"])
+        )
+        rows, places = arrays["rows"], tuple(arrays["places"].tolist())
+    return Outcome(
+        facts["opened"], facts["name"], facts["part"], facts["digest"], tuple(facts["labels"]),
+        tuple(map(row_of, facts["models"])), tuple(map(pair_of, facts["pairs"])), tuple(facts["notes"]),
+        facts["broken"], facts["versions"], tuple(map(tuple, facts["classes"])), rows, places, judged,
+    )  # fmt: skip
+
+
+def row_of(facts: dict[str, Any]) -> Row:
+    said = facts["measures"]
+    measures = Measures(**{
+        **said,
+        "accuracy": Interval(**said["accuracy"]),
+        "bins": tuple(Bin(**each) for each in said["bins"]),
+        "classes": tuple(ClassRow(**each) for each in said["classes"]),
+    })  # fmt: skip
+    return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
+
+
+def pair_of(facts: dict[str, Any]) -> Pair:
+    return Pair(**{**facts, "difference": Interval(**facts["difference"])})

@@ -1,0 +1,92 @@
+"""Is model A better than model B? Asked on the same pictures, where only those on which they differ can tell.
+
+McNemar's test, exact (McNemar 1947; Dietterich 1998): among the pictures that one of the two has right and the other
+wrong, is A the right one more often than a fair coin? Where there are several pairs, Holm's correction (Holm 1979).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool
+
+from vizkit.evaluation.measures import Interval, mean_interval
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models, A the one with more right answers. `only_a`: pictures that A alone has right. `difference`: of the
+    accuracies, with its paired bootstrap interval. `p`: two-sided; `corrected`: after Holm, for all `pairs`."""
+
+    a: str
+    b: str
+    images: int
+    only_a: int
+    only_b: int
+    difference: Interval
+    p: float
+    corrected: float
+    pairs: int
+
+    @property
+    def told_apart(self) -> bool:
+        return self.corrected < ALPHA
+
+    @property
+    def sentence(self) -> str:
+        """What may be said of the two, in plain words."""
+        points = [100 * value for value in (self.difference.value, self.difference.low, self.difference.high)]
+        alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} pictures"
+        holm = f", after Holm for {self.pairs} pairs {chance(self.corrected)}" if self.pairs > 1 else ""
+        facts = (
+            f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
+            f"exact McNemar {chance(self.p)}{holm}."
+        ).replace("-", "−")
+        if self.told_apart:
+            return f"{self.a} is better than {self.b} on pictures like these: {facts}"
+        if not self.only_a + self.only_b:
+            return f"{self.a} and {self.b} are right on the very same pictures, so they cannot be told apart by these."
+        return f"{self.a} and {self.b} cannot be told apart by these pictures: {facts}"
+
+
+def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
+    """Every two of the models, by name; the arrays say of the same pictures which answers were right."""
+    found = [one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
+    corrected = holm([pair.p for pair in found])
+    return tuple(
+        Pair(**{**vars(pair), "corrected": p, "pairs": len(found)}) for pair, p in zip(found, corrected, strict=True)
+    )
+
+
+def one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: int) -> Pair:
+    if right_b.sum() > right_a.sum():
+        a, b, right_a, right_b = b, a, right_b, right_a
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    gained = right_a.astype(np.float32) - right_b.astype(np.float32)
+    difference = mean_interval(gained, seed) if only_a + only_b else Interval(0.0, 0.0, 0.0)
+    p = mcnemar(only_a, only_b)
+    return Pair(a, b, len(right_a), only_a, only_b, difference, p, p, 1)
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Two-sided exact p of the discordant pairs; 1 where there are none."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: p times the number of pairs not yet decided, never falling, at most 1."""
+    values = np.asarray(p, float)
+    order = np.argsort(values, kind="stable")
+    stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
+    found = np.empty(len(values))
+    found[order] = np.minimum(stepped, 1.0)
+    return found.tolist()
+
+
+def chance(p: float) -> str:
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}" if p < 0.1 else f"p = {p:.2f}"
