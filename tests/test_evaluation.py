@@ -275,6 +275,7 @@ def test_models_are_compared_on_pictures_that_all_know():
     assert found.labels == ("red", "green")
     assert found.rows.tolist() == [row for row in range(1, 30) if row % 3 != 2]
     assert {row.measures.images for row in found.models} == {19}
+    assert {row.measures.accuracy.value for row in found.models} == {1.0}  # each answer stands with its own picture
     assert any("stranger knows no label of painted" in note for note in found.notes)
     assert any("19 pictures whose label every one of them knows" in note for note in found.notes)
     assert found.pairs[0].images == 19
@@ -347,6 +348,8 @@ def test_chunks_on_disk(tmp_path):
     kept.write(1, Chunk(np.ones((3, 2), np.float32), {2: "why"}, 0.5))
     assert kept.missing() == [0, 2]
     assert kept.read(1).broken == {2: "why"}
+    kept.write(0, Chunk(np.zeros((2, 2), np.float32), {}, 0.5))  # of another size: as good as none
+    assert kept.missing() == [0, 2]
     for number in (0, 2):
         kept.write(number, Chunk(np.zeros((len(kept.rows(number)), 2), np.float32), {}, 0.5))
     kept.finish()
