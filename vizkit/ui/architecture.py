@@ -32,7 +32,8 @@ class Special:
 
 SPECIAL = {
     "Dual-scale": Special(
-        architecture_dual.view, "dual_scale", "a dual-scale ViT", ("bundled:digits_dual", "random:dual_scale_tiny")
+        architecture_dual.view, "dual_scale", "a dual-scale ViT",
+        ("bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"),
     ),
     "Gradual reduction": Special(
         architecture_gradual.view, "gradual_reduction", "a gradual-reduction ViT",
