@@ -89,7 +89,9 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
     given = ["evaluate", str(home), "--model", "bundled:digits_cnn", "--model", "bundled:digits_vit", "--device", "cpu",
              "--quiet", "-o", str(output), "--pictures", str(pictures)]  # fmt: skip
     assert main(given) == 0
-    assert "digits_cnn, digits_vit on 6 pictures" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "digits_cnn, digits_vit on 6 pictures" in said
+    assert "1 broken file left out: 1/broken one.jpg" in said
     page = output.read_text(encoding="utf-8")
     assert "1 of 3 labels (жук &amp; سوسک): 3 of 10 pictures are left out" in page
     assert "1 broken file left out" in page

@@ -188,6 +188,7 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         report.write(report.html(outcome, images, command), job.path / "report.html")
         job.say(state="done", message="")
         return
+    print(spoken(outcome))
     for output in filter(None, (arguments.output, arguments.pictures)):
         if output is arguments.pictures:
             text = report.pictures_csv(outcome)
@@ -196,8 +197,6 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
             text = report.models_csv(outcome) if csv else report.html(outcome, images, command)
         report.write(text, output)
         print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
-    if not arguments.output:
-        print(spoken(outcome))
 
 
 def said_by_hand(given: list[str]) -> list[str]:
