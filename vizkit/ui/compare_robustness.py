@@ -72,8 +72,8 @@ def work(asked: Asked) -> None:
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
-@st.fragment
 def panels(asked: Asked) -> None:
+    """No fragment: beside the progress, which is one, the browser now and then lost the strength in the address."""
     from vizkit.analysis.perturbation import LEVELS, PERTURBATIONS
     from vizkit.figure.strength_curves import legend
 
