@@ -4,8 +4,7 @@
 import platform
 import sys
 
-PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance")
-PARTS += ("evaluation",)
+PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance", "evaluation")
 
 
 def machine() -> str:

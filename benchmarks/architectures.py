@@ -44,33 +44,6 @@ def followed(run: RunFolder) -> str:
     return f"{run.name}: {(done.stdout or done.stderr).strip().splitlines()[-1]}"
 
 
-def kept_bytes(model, pixels) -> int:
-    """What a training step holds from the forward to the backward pass, without the weights."""
-    import torch
-
-    held, weights = {}, {p.untyped_storage().data_ptr() for p in model.parameters()}
-
-    def keep(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in weights:
-            held[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = model(pixels).square().sum()
-    return sum(held.values()) if loss is not None else 0
-
-
-def multiply_adds(model, pixels) -> float:
-    """Of one image, by torch's own counter, which counts a multiplication and an addition as two."""
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model(pixels[:1])
-    return counter.get_total_flops() / 2
-
-
 def clock(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
@@ -112,6 +85,8 @@ def run() -> None:
 def table(size: Size, rows: dict[str, Worth]) -> None:
     import torch
 
+    from vizkit.models.cost import kept_learning
+    from vizkit.models.multiply_adds import multiply_adds_of
     from vizkit.training.architectures import ours
 
     models = {each: ours(size.model(each), size.side_px, {"num_classes": size.classes}).train() for each in VARIANTS}
@@ -127,13 +102,13 @@ def table(size: Size, rows: dict[str, Worth]) -> None:
         cells = (
             VARIANTS[variant],
             f"{sum(p.numel() for p in model.parameters()):,}",
-            f"{multiply_adds(model, pixels) / 1e6:.2f}",
+            f"{multiply_adds_of(model, pixels[:1]) / 1e6:.2f}",
             *accuracy(rows.get(variant)),
             f"{answers:.0f}",
             f"{answers / fine[0]:.2f}",
             f"{learns:.0f}",
             f"{learns / fine[1]:.2f}",
-            f"{kept_bytes(model, pixels) / 2**20:.1f}",
+            f"{kept_learning(model, pixels) / 2**20:.1f}",
             alphas(rows.get(variant)),
         )
         print("| " + " | ".join(cells) + " |")

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.architectures import BATCH, accuracy, kept_bytes, multiply_adds
+from benchmarks.architectures import BATCH, accuracy
+from vizkit.models.cost import kept_learning
+from vizkit.models.multiply_adds import multiply_adds_of
 from vizkit.training.architecture_runs import SIZES, VARIANTS, plan, worths
 from vizkit.training.architectures import OURS
 from vizkit.training.recipe import Recipe, RecipeError
@@ -57,5 +59,5 @@ def test_every_variant_can_be_trained_and_differs_in_model_and_seed_only():
 def test_what_is_kept_and_what_it_costs():
     """A linear layer keeps its input; squaring keeps its own."""
     layer, x = nn.Linear(8, 16, bias=False), torch.randn(BATCH, 8)
-    assert kept_bytes(layer, x) == (8 + 16) * BATCH * 4
-    assert multiply_adds(layer, x) == 8 * 16  # of one image
+    assert kept_learning(layer, x) == (8 + 16) * BATCH * 4
+    assert multiply_adds_of(layer, x[:1]) == 8 * 16  # of one image

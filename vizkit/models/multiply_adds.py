@@ -68,6 +68,11 @@ def operations(loaded: Loaded) -> dict[str, dict]:
         return counts_of(loaded.model, torch.zeros(shape, device=loaded.device))
 
 
+def multiply_adds_of(model: nn.Module, pixels: torch.Tensor) -> int:
+    """Of these images, (image, channel, height, width), run for real."""
+    return sum(counts_of(model, pixels).get("Global", {}).values()) // 2
+
+
 def counts_of(model: nn.Module, pixels: torch.Tensor) -> dict[str, dict]:
     from torch.utils.flop_counter import FlopCounterMode
 

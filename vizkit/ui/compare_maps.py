@@ -10,7 +10,7 @@ from vizkit.image import Picture
 from vizkit.ui import class_choice, compare_images, explained, explore, export, pickers, reading
 from vizkit.ui.compare_grid import strip
 from vizkit.ui.explained import Asked, quantile_of
-from vizkit.ui.shown import Shown, attempt, cursor, explain_refusal, side_by_side, title
+from vizkit.ui.shown import Shown, run_in, side_by_side
 from vizkit.ui.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -70,26 +70,16 @@ def relevance(picture: Picture, sources: list[str], method: str) -> None:
     from vizkit.analysis.methods import METHODS
 
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    columns = dict(zip(sources, st.columns(len(sources), border=True), strict=True))
-    found: list[Shown] = []
-    for source, column in columns.items():
-        with column:
-            st.markdown(f"**{title(source)}**")
-            with st.spinner(f"Running {title(source)} …"):
-                result = attempt(source, picture, "cls", cursor())
-            if isinstance(result, Shown):
-                found.append(result)
-            else:
-                explain_refusal(source, *result)
+    found = run_in(st.columns(len(sources), border=True), picture, sources, "cls")
     if not found:
         return
     with controls:
-        classes = class_choice.choose(found)
+        classes = class_choice.choose([one for _, one in found])
         draw = st.segmented_control(
             "Draw", list(pickers.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
         )
-    for index, one in enumerate(found):
-        with columns[one.source]:
+    for index, (column, one) in enumerate(found):
+        with column:
             reading.guarded(one_map, index, one, picture, method, classes, draw or "over image")
     known = METHODS[method]
     reading.how(

@@ -91,11 +91,7 @@ def preview(data: str, split: str, images: int) -> "ImageSet | None":
     if not data:
         st.caption("Name a folder, or give a file, to see what is in it.")
         return None
-    if data.startswith("torchvision:") and not st.session_state.get(f"_look_{data}"):
-        # Opening it may download hundreds of megabytes: not because a name was looked at.
-        if st.button("Open it", help="Downloads the set at first use.", key="eval_open"):
-            st.session_state[f"_look_{data}"] = True
-            st.rerun()
+    if not train_data.may_open(data, "Open it", "eval_open"):
         return None
     try:
         with st.spinner("Opening the pictures …"):

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.image import ImageError, Picture, read_picture
-from vizkit.ui import names
+from vizkit.ui import device, names
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -40,7 +39,7 @@ INSECT_SIDE_PX = 224
 def sidebar() -> None:
     image_picker()
     model_picker()
-    device_line()
+    device.line()
 
 
 # ---- image -----------------------------------------------------------------------------------------------------------
@@ -237,23 +236,6 @@ def sources() -> list[str]:
     """The chosen models, checked again: what a browser sends is not to be trusted with a path."""
     chosen = st.session_state.get("models") or []
     return list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]
-
-
-# ---- device ----------------------------------------------------------------------------------------------------------
-def device_line() -> None:
-    """Where models run and what they take. Torch is only asked once it is there."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    if cuda is not None and cuda.is_available():
-        free, total = cuda.mem_get_info()
-        st.caption(
-            f":material/memory: {cuda.get_device_name()} · {(total - free) / 2**30:.1f} of {total / 2**30:.0f} GiB"
-        )
-        return
-    status = Path("/proc/self/status")
-    used = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
-    memory = f" · {int(used[1]) / 2**20:.1f} GiB in use" if used else ""
-    st.caption(f":material/memory: CPU{memory}")
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,7 @@ from vizkit.ui import background, class_choice, explained, export, pickers, read
 from vizkit.ui.background import kept
 from vizkit.ui.class_choice import Classes
 from vizkit.ui.explained import Asked, quantile_of
-from vizkit.ui.shown import Shown, attempt, cursor, explain_refusal, title
+from vizkit.ui.shown import Shown, run_in, title
 from vizkit.ui.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -47,16 +47,7 @@ class Maps:
 def view(picture: Picture, sources: list[str]) -> None:
     controls = st.container()
     blocks = {source: st.container(border=True) for source in sources}
-    shown = []
-    for source, block in blocks.items():
-        with block:
-            st.markdown(f"**{title(source)}**")
-            with st.spinner(f"Running {title(source)} …"):
-                result = attempt(source, picture, "cls", cursor())
-            if isinstance(result, Shown):
-                shown.append(result)
-            else:
-                explain_refusal(source, *result)
+    shown = [one for _, one in run_in(list(blocks.values()), picture, sources, "cls")]
     if not shown:
         return
     with controls:

@@ -108,18 +108,23 @@ def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
 
 
 def side_by_side(picture: Picture, sources: list[str]) -> list[tuple[Any, Shown]]:
-    """A bordered column for every model and what it computed; models that refuse say so in their column."""
-    asked, point = st.session_state.get("query") or "patch", cursor()
+    """A bordered column for every model and what it computed for the query that the page asks."""
+    columns = st.columns(len(sources), border=True)
+    return run_in(columns, picture, sources, st.session_state.get("query") or "patch")
+
+
+def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: str) -> list[tuple[Any, Shown]]:
+    """Every model in its block of the page, under its name; models that refuse say so there and are left out."""
     found = []
-    for source, column in zip(sources, st.columns(len(sources), border=True), strict=True):
-        with column:
+    for source, block in zip(sources, blocks, strict=True):
+        with block:
             st.markdown(f"**{title(source)}**")
             place = st.empty()
             with place, st.spinner(f"Running {title(source)} …"):
-                result = attempt(source, picture, asked, point)
+                result = attempt(source, picture, asked, cursor())
             place.empty()
             if isinstance(result, Shown):
-                found.append((column, result))
+                found.append((block, result))
             else:
                 explain_refusal(source, *result)
     return found

@@ -75,16 +75,23 @@ def kept(file: UploadedFile) -> Path:
     return path
 
 
+def may_open(data: str, button: str, key: str) -> bool:
+    """Opening torchvision's sets may download hundreds of megabytes: not because a name was looked at."""
+    looked = f"_look_{data}"
+    if not data.startswith("torchvision:") or st.session_state.get(looked):
+        return True
+    if st.button(button, help="Downloads the set at first use.", key=key):
+        st.session_state[looked] = True
+        st.rerun()
+    return False
+
+
 def show(data: str, images: int, seed: int) -> Preview | None:
     """What is in the set. None, with its sentence, where it cannot be used or has not been looked at."""
     if not data:
         st.caption("Name a folder, or give a file, to see what is in it.")
         return None
-    if data.startswith("torchvision:") and not st.session_state.get(f"_look_{data}"):
-        # Opening it may download hundreds of megabytes: not because a name was looked at.
-        if st.button("Show pictures", help="Downloads the set at first use.", key="look_inside_set"):
-            st.session_state[f"_look_{data}"] = True
-            st.rerun()
+    if not may_open(data, "Show pictures", "look_inside_set"):
         return None
     try:
         with st.spinner("Opening the pictures …"):
