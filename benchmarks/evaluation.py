@@ -62,6 +62,7 @@ def whole(loaded, images, workers: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as cache:
         os.environ["VIZKIT_CACHE"] = cache
         found = evaluate(loaded, images, workers=workers, chunk=CHUNK, tell=tell)
+    assert found is not None  # one process alone has the answers
     # The second moment: the first batch is answered, everything has started.
     return found.images_per_s, (IMAGES - CHUNK) / (moments[-1] - moments[1])
 
