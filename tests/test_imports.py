@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 RANKS = {  # imports point down only; rooms of one rank never import one another
+    "vizkit.settings": 0,
+    "vizkit.writing": 0,
     "vizkit.trace": 0,
     "vizkit.geometry": 1,
     "vizkit.image": 2,

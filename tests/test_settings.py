@@ -1,0 +1,31 @@
+"""What an owner sets, and what makes no sense."""
+
+from pathlib import Path
+
+import pytest
+
+from vizkit.settings import GIB, settings
+
+
+def test_nothing_is_allowed_by_default(monkeypatch):
+    for name in ("MODEL_GIB", "DATA_ROOTS", "ALLOW_DELETING", "UPLOADS_KEPT_HOURS"):
+        monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
+    default = settings()
+    assert default.data_roots == () and default.allow_deleting is None and default.uploads_kept_hours == 24
+    assert default.model_bytes > 0
+
+
+def test_an_owner_sets_budgets_and_roots(monkeypatch, tmp_path):
+    monkeypatch.setenv("VIZKIT_MODEL_GIB", "1.5")
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", f"{tmp_path}:/srv/../srv/photos")
+    monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "no")
+    chosen = settings()
+    assert chosen.model_bytes == 1.5 * GIB and chosen.allow_deleting is False
+    assert chosen.data_roots == (tmp_path.resolve(), Path("/srv/photos").resolve())
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "much", "nan", "inf"])
+def test_a_budget_that_makes_no_sense_is_named(monkeypatch, value):
+    monkeypatch.setenv("VIZKIT_MODEL_GIB", value)
+    with pytest.raises(ValueError, match="VIZKIT_MODEL_GIB"):
+        settings()

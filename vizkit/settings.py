@@ -1,0 +1,49 @@
+"""What the owner of a server decides, read from environment variables: budgets, folders, what visitors may do.
+
+Nothing here comes from a visitor or from an address. README, "Sharing it", lists every variable.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`model_bytes`: what one model may take, in memory, before it is built. `data_roots`: folders of this machine that
+    visitors may name, with all that lies in them; none by default. `allow_deleting`: None means only where the server
+    listens on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk."""
+
+    model_bytes: int
+    data_roots: tuple[Path, ...] = ()
+    allow_deleting: bool | None = None
+    uploads_kept_hours: float = 24.0
+
+
+def settings() -> Settings:
+    """The settings as the environment has them now. Raises ValueError that names the variable that makes no sense."""
+    deleting = os.environ.get("VIZKIT_ALLOW_DELETING", "").strip().lower()
+    if deleting not in ("", "yes", "no"):
+        raise ValueError("VIZKIT_ALLOW_DELETING is yes, no, or not set.")
+    roots = os.environ.get("VIZKIT_DATA_ROOTS", "").split(os.pathsep)
+    return Settings(
+        int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 4) * GIB),
+        tuple(Path(root).resolve() for root in roots if root.strip()),
+        None if not deleting else deleting == "yes",
+        _positive("VIZKIT_UPLOADS_KEPT_HOURS", 24.0),
+    )
+
+
+def _positive(name: str, default: float) -> float:
+    text = os.environ.get(name, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} is a number above 0.")
+    return value

@@ -1,0 +1,29 @@
+"""Files are written whole or not at all: a unique temporary name beside the target, fsync, rename."""
+
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], object]) -> None:
+    """Replace `path` by `content`: bytes, text (UTF-8), or a function that writes the file whose path it is given.
+
+    A reader sees the old file or the new one, two writers never share a temporary file, and nothing is left behind when
+    writing fails. The temporary name ends as `path` does. Raises OSError, as when the disk is full.
+    """
+    path = Path(path)
+    unfinished = path.with_name(f".{uuid.uuid4().hex}.part{path.suffix}")
+    try:
+        if callable(content):
+            content(unfinished)
+        else:
+            unfinished.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
