@@ -1,10 +1,11 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance] [evaluation]`, all of them by default."""
+[windows] [relevance] [evaluation] [sessions]`, all of them by default."""
 
 import platform
 import sys
 
 PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance", "evaluation")
+PARTS += ("sessions",)
 
 
 def machine() -> str:

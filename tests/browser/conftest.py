@@ -34,14 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, *options: str) -> Iterator[str]:
     """The app's address. Ends the server, and fails when it logged a traceback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = folder / "server.log"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none"]
+    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none", *options]
     with log.open("wb") as out:
         server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:

@@ -1,0 +1,176 @@
+"""Many visitors at once: are their pictures right, does memory stay flat, what does one change cost?
+
+Each session drives the real server through Streamlit's own interface for programs (`server.enableAgentApi`, on for this
+measurement only). What it gets is compared, number by number, with what the same view gave one session alone.
+"""
+
+import json
+import random
+import statistics
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.browser.conftest import serving
+
+SESSIONS, CHANGES = 20, 30  # of every session: 600 in all
+MODELS = ("bundled:insects_vit", "bundled:insects_deit", "bundled:insects_swin")
+IMAGES = ("mayfly nymph", "damselfly nymph", "diving beetle", "flower", "china")
+LAYERS = range(1, 7)
+GIANT = "random:vit_giant_patch14_224"
+WAIT_S = 120
+
+
+class Visitor:
+    """One session: a page of the app and its widgets."""
+
+    def __init__(self, address: str, model: str, image: str) -> None:
+        self.address = f"{address}/_stcore/agent/interact"
+        self.snapshot = self.send({"page": "explore", "query_params": {"models": [model], "image": [image]}})
+        self.session = self.snapshot["session_id"]
+
+    def change(self, **widgets: Any) -> dict:
+        self.snapshot = self.send({"session_id": self.session, "widget_state": widgets})
+        return self.snapshot
+
+    def send(self, request: dict) -> dict:
+        body = json.dumps(request).encode()
+        call = urllib.request.Request(self.address, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(call, timeout=WAIT_S) as answer:
+            return json.load(answer)
+
+
+def elements(node: dict) -> Iterator[dict]:
+    yield node
+    for child in node.get("children", ()):
+        yield from elements(child)
+
+
+def shown(snapshot: dict) -> tuple[str, ...]:
+    """Every card of a page as text: the numbers of its canvas and its words."""
+    found = []
+    for element in elements(snapshot["tree"]):
+        props = element.get("props", {})
+        if str(element.get("key", "")).startswith("card"):
+            found.append(json.dumps(props.get("data"), sort_keys=True))
+        elif element.get("type") in ("caption", "warning", "error", "exception"):
+            found.append(str(props.get("body")))
+    return tuple(text for text in found if "in use" not in text)  # how much memory the device has left
+
+
+def alone(address: str) -> dict[tuple[str, str, int], tuple[str, ...]]:
+    """What one session sees: (model, image, layer) → its cards."""
+    found = {}
+    for model in MODELS:
+        for image in IMAGES:
+            visitor = Visitor(address, model, image)
+            for layer in LAYERS:
+                found[model, image, layer] = shown(visitor.change(layer=layer))
+    return found
+
+
+def visit(address: str, number: int, expected: dict, changes: int, seconds: list[float], wrong: list[str]) -> None:
+    """One visitor among many: another layer at every change, another picture now and then."""
+    choice = random.Random(number)
+    model, image = choice.choice(MODELS), choice.choice(IMAGES)
+    visitor = Visitor(address, model, image)
+    layer = 0
+    for count in range(changes):
+        layer = choice.choice([other for other in LAYERS if other != layer])
+        if count % 5 == 4:
+            image = choice.choice(IMAGES)
+        start = time.perf_counter()
+        got = shown(visitor.change(layer=layer, image=image))
+        seconds.append(time.perf_counter() - start)
+        if got != expected[model, image, layer]:
+            wrong.append(f"{model}, {image}, layer {layer}: {[text[:200] for text in got]}")
+
+
+def at_once(address: str, expected: dict, sessions: int, changes: int) -> tuple[list[float], list[str]]:
+    """(seconds of every change, answers that differ from those of a session alone)."""
+    seconds: list[float] = []
+    wrong: list[str] = []
+
+    def guarded(number: int) -> None:
+        try:
+            visit(address, number, expected, changes, seconds, wrong)
+        except Exception as error:  # a thread's traceback would be lost
+            wrong.append(f"session {number}: {error!r}")
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(sessions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return seconds, wrong
+
+
+def resident_mib(address: str) -> float:
+    """Memory of the server that listens at this address, with its children."""
+    port = int(address.rpartition(":")[2])
+    for process in psutil.Process().children(recursive=True):
+        if any(c.laddr.port == port and c.status == psutil.CONN_LISTEN for c in process.net_connections("inet")):
+            return sum(each.memory_info().rss for each in (process, *process.children(recursive=True))) / 2**20
+    raise RuntimeError(f"No child of this process listens on {port}.")
+
+
+@contextmanager
+def hostile(address: str) -> Iterator[dict[str, int]]:
+    """While it is open, one session asks for a giant's link and one uploads scan bombs, again and again."""
+    from benchmarks.scan_bomb import scan_bomb, uploading
+
+    count, stop = {"giants refused": 0, "giants": 0, "bombs": 0, "bombs refused": 0}, threading.Event()
+
+    def giants() -> None:
+        while not stop.is_set():
+            text = " ".join(shown(Visitor(address, GIANT, IMAGES[0]).snapshot))
+            count["giants"] += 1
+            count["giants refused"] += "VIZKIT_MODEL_GIB" in text
+            stop.wait(1)
+
+    def bombs() -> None:
+        with uploading(address) as upload:
+            while not stop.is_set():
+                count["bombs"] += 1
+                count["bombs refused"] += upload(scan_bomb())
+
+    threads = [threading.Thread(target=work) for work in (giants, bombs)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield count
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def run() -> None:
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "--server.enableAgentApi=true") as address:
+        expected = alone(address)
+        print(f"\n{len(expected)} views by one session alone: {resident_mib(address):,.0f} MiB")
+        at_once(address, expected, SESSIONS, 5)
+        for what in ("twenty sessions", "again", "again", "with a giant's link and scan bombs"):
+            before, start = resident_mib(address), time.perf_counter()
+            if "bombs" in what:
+                with hostile(address) as count:
+                    seconds, wrong = at_once(address, expected, SESSIONS, CHANGES)
+                print(count)
+            else:
+                seconds, wrong = at_once(address, expected, SESSIONS, CHANGES)
+            took = time.perf_counter() - start
+            print(
+                f"{what:36} {len(seconds)} changes, {len(wrong)} wrong, median {statistics.median(seconds):.2f} s, "
+                f"slowest {max(seconds):.2f} s, {len(seconds) / took:.1f} changes/s, "
+                f"{before:,.0f} → {resident_mib(address):,.0f} MiB",
+                flush=True,
+            )
+            for each in wrong[:3]:
+                print("  ", each)
