@@ -12,6 +12,7 @@ from torchmetrics.functional.classification import multiclass_accuracy, multicla
 
 from vizkit.evaluation.measures import (
     BINS,
+    Judged,
     calibration_error,
     confusion,
     hardest,
@@ -101,6 +102,19 @@ def test_the_bins_add_up_to_the_calibration_error(random):
         assert sum(b.images for b in bins) == 300
         assert max(b.low for b in bins) < 14.5 / 15
         assert calibration_error(judged) == pytest.approx(added, abs=1e-6)
+
+
+def test_a_probability_on_an_edge_of_two_bins_belongs_to_the_upper_one():
+    """As torchmetrics counts, so that the bars of the figure add up to the calibration error beside it."""
+    edge, inside = (float(torch.linspace(0, 1, BINS + 1)[9]), 9.5 / 15)
+    sure = np.array([edge, inside, edge, 8.5 / 15], np.float32)
+    right = np.array([1, 0, 1, 0])
+    judged = Judged(np.ones(4, int), right, right, sure, np.zeros(4), np.zeros(4, int), 2)
+    found = reliability(judged)
+    assert [(round(15 * b.low), b.images) for b in found] == [(8, 1), (9, 3)]
+    added = sum(b.images / 4 * abs(b.accuracy - b.confidence) for b in found)
+    assert calibration_error(judged) == pytest.approx(added, abs=1e-6)
+    assert added == pytest.approx((8.5 / 15 + abs(2 - 2 * edge - inside)) / 4, abs=1e-6)
 
 
 def test_large_sets_are_read_in_pieces(random, monkeypatch):

@@ -21,6 +21,7 @@ from vizkit.geometry import (
     name_of,
     out_of_box,
     pixel_box,
+    steps_px,
     window_ids,
 )
 from vizkit.trace import PADDING, Tokens, dense
@@ -119,6 +120,14 @@ def test_distances_by_hand(tokens):
     assert far[0, 5] == 4
     assert far[0, 14] == pytest.approx(math.hypot(8, 16))
     assert torch.equal(far, far.T)
+
+
+def test_distances_where_a_token_stands_for_a_rectangle():
+    """Three rows of two cells, 4 pixels wide and 12 high."""
+    tokens = Tokens("patches", ("cls",), (3, 2), stride=4.0, aspect=3.0)
+    assert steps_px(tokens).tolist() == [12, 4]
+    far = distances_px(tokens)
+    assert far[0].tolist() == pytest.approx([0, 4, 12, math.hypot(4, 12), 24, math.hypot(4, 24)])
 
 
 def test_all_ids_is_one_group_in_order():

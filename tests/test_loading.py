@@ -18,16 +18,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import huggingface_hub
+import numpy as np
 import pytest
 import safetensors.torch
 import timm
 import torch
+import torchvision
 from huggingface_hub import constants
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from PIL import Image
 
 import vizkit
 from vizkit.datasets import insects
+from vizkit.image import prepare
 from vizkit.models import ModelError, OfflineError, hub
 from vizkit.models.checkpoint import read_checkpoint
 from vizkit.models.creating import known
@@ -605,6 +608,18 @@ def test_torchvision(monkeypatch, tmp_path):
     assert "not among torchvision's transformers" in refusal("torchvision:resnet50")
     assert "takes only 224×224 pixels" in refusal("torchvision:vit_b_16", pretrained=False, image_size=384)
     assert set(TORCHVISION) >= {"vit_b_16", "swin_t"}
+
+
+@pytest.mark.parametrize("name", ["swin_t", "swin_v2_t", "vit_b_32"])  # resized to 232, 260 and 256 pixels, then cut
+def test_a_model_of_torchvision_sees_the_picture_as_torchvision_prepares_it(name, monkeypatch):
+    picture = np.random.default_rng(5).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    picture = np.array(Image.fromarray(picture).resize((640, 480), Image.Resampling.BICUBIC))
+    monkeypatch.setattr(torchvision.models, "get_model", lambda *_, **__: torch.nn.Identity())
+    needs = vizkit.load(f"torchvision:{name}", pretrained=False, device="cpu").preprocessing
+    theirs = torchvision.models.get_model_weights(name).DEFAULT.transforms()(Image.fromarray(picture))
+    ours = torch.from_numpy(prepare(picture, needs)[0])
+    assert ours.shape == theirs.shape
+    assert float((ours - theirs).abs().max()) < 1e-5
 
 
 # ---- names, sizes, labels --------------------------------------------------------------------------------------------

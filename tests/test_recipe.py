@@ -119,6 +119,16 @@ def test_deit_loss_is_half_and_half():
     assert torch.allclose(hard_loss(teacher, teacher), F.cross_entropy(teacher, teacher.argmax(1)))
 
 
+@pytest.mark.parametrize(("kind", "taught"), [("soft", soft_loss), ("hard", hard_loss)])
+def test_the_class_head_learns_from_labels_and_the_distillation_head_from_the_teacher(kind, taught):
+    own, dist, teacher, labels = logits(1), logits(2), logits(3), torch.tensor([0, 1, 2, 3, 6])
+    recipe = Recipe(teacher="x", distillation=kind, teacher_share=0.3, temperature=4.0)
+    found = mixed_loss((own, dist), soft_targets(labels, 7, 0.0), teacher, recipe)
+    further = (4.0,) if kind == "soft" else ()
+    expected = 0.7 * F.cross_entropy(own, labels) + 0.3 * taught(dist, teacher, *further)
+    assert float(found) == pytest.approx(float(expected), rel=1e-6)
+
+
 def test_without_a_teacher_the_loss_is_cross_entropy():
     labels = torch.tensor([0, 1, 2, 3, 6])
     plain = mixed_loss(logits(1), soft_targets(labels, 7, 0.1), None, Recipe())

@@ -284,6 +284,14 @@ def test_discard_by_hand():
     close(rollout_masses(toy(layer), (0, 1), discard=2 / 9 + 0.01).grid, torch.tensor([[0, 0.89]]) / 0.99)
 
 
+def test_discard_never_takes_the_weight_of_a_token_to_itself():
+    layer = layer_of([0.6, 0.3, 0.1], [0.5, 0.05, 0.45], [0.2, 0.02, 0.78])
+    # The first patch pays itself .05, among the two smallest of nine: its row is .25, .525, .225.
+    found = rollout_masses(toy(layer), (0, 0), discard=2 / 9 + 0.01)
+    close(found.grid, torch.tensor([[0.525, 0.225]]))
+    assert found.special["cls"] == pytest.approx(0.25)
+
+
 def test_discard_keeps_even_attention():
     layer = layer_of(*[[0.25] * 4] * 4)
     close(rollout(toy(layer), discard=0.5), torch.full((1, 3), 1 / 3))

@@ -32,7 +32,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Bin:
-    """Pictures whose answer had a probability in (low, low + 1/15]: how many, the mean probability, the share right."""
+    """Pictures whose answer had a probability in [low, low + 1/15), in the last bin up to 1: how many, the mean
+    probability, the share right. Closed below as torchmetrics has it; Guo et al. close them above."""
 
     low: float
     images: int
