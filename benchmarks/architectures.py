@@ -86,7 +86,7 @@ def table(size: Size, rows: dict[str, Worth]) -> None:
     import torch
 
     from vizkit.models.cost import kept_learning
-    from vizkit.models.multiply_adds import multiply_adds_of
+    from vizkit.models.multiply_adds import work_of
     from vizkit.training.architectures import ours
 
     models = {each: ours(size.model(each), size.side_px, {"num_classes": size.classes}).train() for each in VARIANTS}
@@ -99,10 +99,11 @@ def table(size: Size, rows: dict[str, Worth]) -> None:
     )
     for variant, model in models.items():
         answers, learns = measured[variant]
+        work = work_of(model, (1, *pixels.shape[1:])).total[""]
         cells = (
             VARIANTS[variant],
             f"{sum(p.numel() for p in model.parameters()):,}",
-            f"{multiply_adds_of(model, pixels[:1]) / 1e6:.2f}",
+            f"{work / 1e6:.2f}",
             *accuracy(rows.get(variant)),
             f"{answers:.0f}",
             f"{answers / fine[0]:.2f}",

@@ -89,9 +89,9 @@ def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
         loaded = vizkit.load("gradual_reduction_tiny", pretrained=False, device="cpu", image_size=(64, 64))
     pixels = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
     plain = unreduced(loaded)
-    tokens = [step.tokens_in for step in flow(plain, pixels) if step.path.startswith("blocks.")]
+    tokens = [step.tokens_in for step in flow(plain) if step.path.startswith("blocks.")]
     assert tokens == [65] * 12
-    assert [step.tokens_in for step in flow(loaded, pixels) if step.path.startswith("blocks.")] == (
+    assert [step.tokens_in for step in flow(loaded) if step.path.startswith("blocks.")] == (
         [65] * 3 + [33] * 3 + [17] * 3 + [9] * 3
     )
     import timm

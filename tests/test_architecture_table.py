@@ -6,7 +6,7 @@ from torch import nn
 
 from benchmarks.architectures import BATCH, accuracy
 from vizkit.models.cost import kept_learning
-from vizkit.models.multiply_adds import multiply_adds_of
+from vizkit.models.multiply_adds import work_of
 from vizkit.training.architecture_runs import SIZES, VARIANTS, plan, worths
 from vizkit.training.architectures import OURS
 from vizkit.training.recipe import Recipe, RecipeError
@@ -60,4 +60,4 @@ def test_what_is_kept_and_what_it_costs():
     """A linear layer keeps its input; squaring keeps its own."""
     layer, x = nn.Linear(8, 16, bias=False), torch.randn(BATCH, 8)
     assert kept_learning(layer, x) == (8 + 16) * BATCH * 4
-    assert multiply_adds_of(layer, x[:1]) == 8 * 16  # of one image
+    assert work_of(layer, (1, 8)).total[""] == 8 * 16  # of one image

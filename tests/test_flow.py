@@ -16,9 +16,7 @@ def flow_of(name, size_hw=(224, 224), device="meta", **options):
     """On the meta device: everything but the numbers, in no time."""
     with torch.device(device):
         model = timm.create_model(name, **options).eval()
-    loaded = described(name, model, None, source="test")
-    loaded.device = torch.device(device)
-    return flow(loaded, torch.zeros(1, 3, *size_hw, device=device))
+    return flow(described(name, model, size_hw, source="test"))
 
 
 def blocks(steps):
@@ -120,6 +118,6 @@ def test_what_passes_through_a_module_is_what_it_was_given_and_gave():
 
 def test_a_real_pass_counts_the_same_and_leaves_the_model_alone():
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
-    steps = flow(loaded, torch.zeros(1, 3, 32, 32))
+    steps = flow(loaded)
     assert [step.multiply_adds for step in blocks(steps)] == [block_cost(65, 96)] * 6
     assert not any(part._forward_hooks for part in loaded.model.modules())

@@ -1,6 +1,6 @@
 """What a model takes: parameters, multiply–adds, memory of a pass, time on this device. One image unless said.
 
-`operations` in `multiply_adds` counts work, for every family; here are memory and time, which a device decides.
+`multiply_adds` counts work, for every family; here are memory and time, which a device decides.
 """
 
 import copy
@@ -49,9 +49,7 @@ def tokens_of(loaded: Loaded) -> tuple[int, ...]:
         return (len(known[0]),)
     if is_swin(loaded):
         return tuple(len(stage.tokens) for stage in hierarchy(loaded))
-    needs = loaded.preprocessing
-    steps = flow(loaded, torch.zeros(1, needs.channels, *needs.size_hw))
-    return tuple(dict.fromkeys(step.tokens_out for step in steps if step.tokens_out))
+    return tuple(dict.fromkeys(step.tokens_out for step in flow(loaded) if step.tokens_out))
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

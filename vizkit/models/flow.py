@@ -1,10 +1,5 @@
-"""A model as a flow of blocks: what goes in, what comes out, and what it costs, measured on one pass of one image.
+"""A model as a flow of blocks: what goes in, what comes out, and what it costs in multiply–adds, for one image."""
 
-Costs are multiply–adds, as papers write "FLOPs" (Dosovitskiy et al. 2020, Liu et al. 2021): half of what torch counts.
-Matrix products and convolutions are counted; sums, norms and softmax are not.
-"""
-
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +8,7 @@ from torch import Tensor, nn
 
 from vizkit.models import swin
 from vizkit.models.loaded import Loaded
+from vizkit.models.multiply_adds import copy_with, shape_of, work_of
 
 Shape = tuple[int, ...]
 CONTAINERS = ("blocks", "layers", "features")
@@ -38,29 +34,27 @@ class Step:
     calls: int
 
 
-def flow(loaded: Loaded, pixels: Tensor) -> tuple[Step, ...]:
-    """Every block of a model on one image, (1, channel, height, width).
+def flow(loaded: Loaded) -> tuple[Step, ...]:
+    """Every block of a model in the pass of one image of the model's own input size; no image is needed.
 
     `attention_multiply_adds`: the part of products of two activations, Q Kᵀ and weights · V, which grows with the
     square of the number of tokens.
     """
-    from torch.utils.flop_counter import FlopCounterMode
-
     found: dict[str, list[tuple[tuple[Shape, ...], tuple[Shape, ...]]]] = {}
 
     def see(path: str, given: tuple, out: object) -> None:
         found.setdefault(path, []).append((shapes(given), shapes(out)))
 
-    model = watched(loaded.model, [path for path, _ in blocks(loaded.model)], see)
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model(pixels.to(loaded.device))
-    image = tuple(pixels.shape[1:])
-    counts, root, last = counter.get_flop_counts(), type(model).__name__, swin.matches(model)
+    def before(model: nn.Module) -> None:
+        found.clear()
+        watch(model, [path for path, _ in blocks(model)], see)
+
+    shape = shape_of(loaded)
+    image, last = shape[1:], swin.matches(loaded.model)
+    work = work_of(loaded.model, shape, before)
     steps = []
     for path, calls in found.items():  # in the order of the first call
-        module, costs = model.get_submodule(path), counts.get(f"{root}.{path}", {})
-        between = sum(cost for operation, cost in costs.items() if str(operation) in BETWEEN_ACTIVATIONS)
-        into, out = calls[0]
+        module, (into, out) = loaded.model.get_submodule(path), calls[0]
         steps.append(
             Step(
                 path,
@@ -69,23 +63,13 @@ def flow(loaded: Loaded, pixels: Tensor) -> tuple[Step, ...]:
                 out,
                 tokens(into, image, last),
                 tokens(out, image, last),
-                sum(costs.values()) // 2,
-                between // 2,
+                work.total[path],
+                work.products[path],
                 sum(p.numel() for p in module.parameters()),
                 len(calls),
             )
         )
     return tuple(steps)
-
-
-BETWEEN_ACTIVATIONS = frozenset(
-    (
-        "aten.bmm",
-        "aten.baddbmm",
-        "aten._scaled_dot_product_flash_attention_for_cpu",
-        *(f"aten._scaled_dot_product_{kernel}_attention" for kernel in ("flash", "efficient", "cudnn")),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -118,11 +102,14 @@ def tensors(given: object) -> tuple[Tensor, ...]:
 def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> nn.Module:
     """A second model that shares all weights and tells what passes through some modules. The first stays without
     hooks: other sessions may be running it."""
-    weights = (*model.parameters(), *model.buffers())
-    clone = copy.deepcopy(model, {id(tensor): tensor for tensor in weights})
-    for path in paths:
-        clone.get_submodule(path).register_forward_hook(lambda _, given, out, path=path: see(path, given, out))
+    clone = copy_with(model, lambda tensor: tensor)
+    watch(clone, paths, see)
     return clone
+
+
+def watch(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> None:
+    for path in paths:
+        model.get_submodule(path).register_forward_hook(lambda _, given, out, path=path: see(path, given, out))
 
 
 def blocks(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:

@@ -1,4 +1,4 @@
-"""The chosen models as flows of blocks, measured on one pass of the chosen image."""
+"""The chosen models as flows of blocks, counted at their input size."""
 
 import logging
 from dataclasses import dataclass
@@ -78,13 +78,12 @@ def measured(source: str, picture: Picture) -> Measured | tuple[str, bool]:
 
 
 def steps_of(source: str, loaded: "Loaded", picture: Picture) -> "tuple[Step, ...]":
-    """The model runs once for each image; the blocks are kept."""
-    from vizkit.models import pixels_of
+    """Counted once and kept, at the model's input size for this picture."""
     from vizkit.models.flow import flow
 
     def make() -> "tuple[Step, ...]":
         with cached.device_lock():
-            return flow(loaded, pixels_of(loaded, picture.rgb))
+            return flow(loaded)
 
     return cached.made(source, picture, loaded, ("flow", loaded.name), make)
 

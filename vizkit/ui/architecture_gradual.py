@@ -33,7 +33,7 @@ def view(one: Shown, picture: Picture) -> None:
         summary = st.container()
     with right:
         seen_by(one, picture, stages, len(sets) - 1)
-    with st.spinner("Measuring the model with and without reduction …"):
+    with st.spinner("Counting the model with and without reduction …"):
         steps = architecture_flow.steps_of(one.source, one.loaded, picture)
         plain = architecture_flow.steps_of(one.source, unreduced(one.loaded), picture)
     with summary:

@@ -58,8 +58,7 @@ def view(picture: Picture, sources: list[str]) -> None:
         "accuracy, or what another device, another precision or a compiled model would take. Memory in answering is "
         "the most that all tensors of a pass take at one moment; memory in learning is what autograd saves for the way "
         "back, without dropout. Both leave out the weights, the input, and what kernels need for themselves.",
-        "PyTorch's FlopCounterMode, halved; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, "
-        "table 1a",
+        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a",
     )
 
 
