@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.test_relevance import SWIN, TARGET, image, made, traced
-from vizkit.analysis import explaining, input_attribution
+from vizkit.analysis import input_attribution
 from vizkit.analysis.explaining import METHODS, applicable, explain, why_not
 from vizkit.analysis.generic_relevance import generic_relevance
 from vizkit.analysis.grad_cam import cam_layer, grad_cam, hires_cam
@@ -38,16 +38,6 @@ def swin():
 
 def subject(loaded, pixels, against=None):
     return Subject(logits_of_batch(loaded), pixels, TARGET, against)
-
-
-def test_every_method_is_described():
-    for name, method in METHODS.items():
-        assert name == method.name
-        assert method.asks.endswith("?")
-        assert method.caveat.endswith(".")
-        assert method.source
-        assert method.slow == (method.needs == "model")
-    assert METHODS is explaining.METHODS
 
 
 def test_maps_from_a_trace_are_the_analyses(vit):

@@ -12,6 +12,7 @@ from PIL import Image
 import vizkit
 from vizkit.__main__ import main
 from vizkit.analysis.explaining import METHODS, explain
+from vizkit.analysis.trust_table import Row, Summary
 from vizkit.commands import score as command
 from vizkit.commands.explain import chosen
 from vizkit.commands.model_options import class_of
@@ -143,9 +144,14 @@ def test_score_writes_a_table(tmp_path, capsys):
     assert f"python -m vizkit score --model {SWIN} --model {CNN} --images 2" in text
     assert f"## {SWIN}\n\n2 pictures" in text
     row = next(line for line in text.splitlines() if line.startswith("| Rollout"))
-    assert len(row.split("|")) == 9
+    assert len(row.split("|")) == 10
     assert "**" in row
-    assert text.count("| Chance | – |") == 2
+    assert re.search(r"\| Rollout \| (\*\*)?1\.00(\*\*)? \(\+0\.\d\d\) \|", row)
+    chance = [line for line in text.splitlines() if line.startswith("| Chance")]
+    assert len(chance) == 2
+    assert re.fullmatch(r"\| Chance \| 0\.\d\d \| 0\.\d\d \|( 0\.\d{3} ± 0\.\d{3} \|){4}  \|", chance[0])
+    assert "pointing within 3% ↑ | pointing exactly ↑" in text
+    assert "in brackets its difference to chance" in text
     assert "Rollout: This model has no attention layers" in text
     assert "- **deletion**: " in text
     assert "- **Grad-CAM**: " in text
@@ -159,7 +165,12 @@ def test_score_writes_csv_and_json(tmp_path):
     with open(tmp_path / "t.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     (one,) = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
-    assert {line["figure"] for line in lines} == {"pointing", "on_thing", "on_deciding", "road"}
+    assert {line["figure"] for line in lines} == {"pointing", "pointing_strict", "on_thing", "on_deciding", "road"}
+    for line in lines:
+        if line["method"] == "chance":
+            assert line["chance"] == line["above_chance"] == ""
+        else:
+            assert float(line["above_chance"]) == pytest.approx(float(line["mean"]) - float(line["chance"]), abs=2e-6)
     figures = one["rows"][0]["figures"]
     assert float(lines[0]["mean"]) == pytest.approx(figures[lines[0]["figure"]]["mean"], abs=1e-6)
     assert (one["images"], one["asked"], one["rows"][0]["method"]) == (2, 2, "grad_cam")
@@ -217,4 +228,36 @@ def test_what_cannot_be_scored(options, expected, capsys):
 
 
 def test_the_best_of_a_column():
+    def row(method, mean, chance, rank=1.0):
+        summary = Summary(mean, 0.1, 2, chance)
+        return Row(method, method, {"pointing": summary, "deletion": summary, "randomisation": summary}, rank)
+
     assert command.best([], "pointing") is None
+    rows = [row("a", 0.4, 0.3), row("b", 0.6, 0.7), row("chance", 0.9, None, None)]
+    assert command.best(rows[:1], "pointing") == 0.4
+    assert command.best(rows, "pointing") is None  # the best is below chance
+    assert command.best(rows, "deletion") is None  # where less is better, .4 is above its chance
+    assert command.best([row("a", 0.2, 0.3), rows[1]], "deletion") == 0.2
+    assert command.best(rows, "randomisation") is None
+    assert command.best([row("a", 0.4, None)], "deletion") == 0.4
+    assert command.cell(rows[0], "pointing", 0.4) == "**0.40** (+0.10)"
+    assert command.cell(rows[0], "deletion", None) == "0.400 ± 0.100 (+0.100)"
+    assert command.cell(rows[1], "deletion", None) == "0.600 ± 0.100 (−0.100)"
+    assert command.cell(rows[2], "deletion", 0.9) == "0.900 ± 0.100"
+    assert command.cell(rows[2], "road", None) == "–"
+
+
+def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatch):
+    from vizkit.analysis import trust
+
+    reasons = iter(["the day is wet", ""])
+    monkeypatch.setattr(trust, "undecided", lambda subject, fill: next(reasons))
+    out = tmp_path / "t.md"
+    assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert "\n1 of 2 images are left out: the day is wet.\n" in text
+    monkeypatch.setattr(trust, "undecided", lambda subject, fill: "the day is wet")
+    assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert "2 of 2 images cannot rank maps: the day is wet." in text
+    assert "**" not in text.split("##")[1]  # nothing is crowned

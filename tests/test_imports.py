@@ -129,7 +129,9 @@ def heavy_after(statement):
     return run.stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["vizkit", "vizkit.__main__", "vizkit.ui.shell", "vizkit.ui.names"])
+@pytest.mark.parametrize(
+    "module", ["vizkit", "vizkit.__main__", "vizkit.ui.shell", "vizkit.ui.names", "vizkit.analysis.methods"]
+)
 def test_import_is_light(module):
     """The first page appears before torch is there."""
     assert heavy_after(f"import {module}") == "[]"

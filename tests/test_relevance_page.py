@@ -156,14 +156,34 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     assert not test.exception
     assert not test.warning
     shown = test.dataframe[0].value
-    assert set(shown.columns) == {"method", "rank", "pointing", "on_thing", "on_deciding", "road"}
+    assert set(shown.columns) == {"method", "rank", "pointing", "pointing_strict", "on_thing", "on_deciding", "road"}
     assert len(shown) == 8  # seven methods and chance
     assert shown["method"].iloc[-1] == "Chance"
     ranks = [float(rank) for rank in shown["rank"].iloc[:-1]]
     assert ranks == sorted(ranks)
-    assert set(shown["pointing"].iloc[:-1]) <= {"hit", "miss"}
+    for name in ("pointing", "pointing_strict"):
+        assert set(shown[name].iloc[:-1]) <= {"hit", "miss"}
+        assert 0 < float(shown[name].iloc[-1]) < 1  # what a point put anywhere would get
+    chance = float(shown["on_thing"].iloc[-1])
+    for words in shown["on_thing"].iloc[:-1]:
+        value, gain = words.replace("−", "-").rstrip(")").split(" (")
+        assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
+    assert shown["road"].iloc[-1] == ""
+    assert not test.warning
     assert "drawn: a mayfly nymph, decided by its tails and gills" in texts(test)
     assert names(sent(test, "trust_maps")) == list(shown["method"].iloc[:-1])
+
+
+def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", trust_scores="ROAD",
+                  class_a="backswimmer")  # fmt: skip
+    until_done(test, "trust")
+    assert not test.exception
+    assert "No map is ranked here: the class is not the model's answer" in test.warning[0].value
+    shown = test.dataframe[0].value
+    assert "rank" not in shown.columns
+    assert list(shown["method"][:3]) == ["Attention of the class token", "Rollout", "Gradient rollout"]
+    assert not any(tile["note"] for tile in sent(test, "trust_maps")["maps"])
 
 
 def test_trust_draws_the_curves_beside_a_random_order():

@@ -1,18 +1,21 @@
 """Pointing, mass, rank correlation and the table, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import vizkit
+from tests.test_relevance import image, made, traced
 from tests.toys import CELLS, linear, picture
 from vizkit.analysis.deletion import Curves
 from vizkit.analysis.explaining import Explanation, explain
 from vizkit.analysis.methods import METHODS
 from vizkit.analysis.randomisation import ranks, spearman, survives
 from vizkit.analysis.subject import Stopped
-from vizkit.analysis.trust import Score, score, score_case, score_many
-from vizkit.analysis.trust_table import FIGURES, table
+from vizkit.analysis.trust import Case, Score, score, score_case, score_many, undecided
+from vizkit.analysis.trust_table import FIGURES, Tally, table
 from vizkit.analysis.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
 from vizkit.models.asking import randomised
@@ -44,6 +47,40 @@ def test_pointing_has_a_tolerance():
     assert pointing(pixels, MASK, tolerance=0.03)  # 6 pixels of 200
     assert not pointing(pixels, MASK, tolerance=0.025)
     assert not pointing(pixels, MASK, tolerance=0.0)
+    found = placed(pixels, Truth(MASK))
+    assert (found.pointing, found.pointing_strict) == (True, False)
+    pixels[60, 10] = 2.0
+    found = placed(pixels, Truth(MASK))
+    assert (found.pointing, found.pointing_strict) == (True, True)
+
+
+def test_the_chance_of_pointing_is_that_of_a_point_put_anywhere():
+    mask = torch.zeros(20, 30, dtype=torch.bool)
+    mask[4:7, 26:] = mask[15, 3] = True
+    for tolerance in (0.0, 0.03, 0.1):
+        hits = []
+        for place in range(600):
+            heat = torch.zeros(600)
+            heat[place] = 1.0
+            hits.append(pointing(heat.view(20, 30), mask, tolerance))
+        found = placed(torch.ones(20, 30), Truth(mask), tolerance)
+        assert found.near_share == pytest.approx(sum(hits) / 600)
+        assert found.thing_share == pytest.approx(13 / 600)
+    assert found.near_share == pytest.approx((9 * 7 + 7 * 7) / 600)  # 3 pixels on each side, the edge cuts one off
+
+
+def test_every_figure_of_a_mask_has_its_chance():
+    """An even map gets its share of the mass, and a hottest point put anywhere that of pointing."""
+    thing, deciding = torch.zeros(100, 100, dtype=torch.bool), torch.zeros(100, 100, dtype=torch.bool)
+    thing[20:60, 10:40] = True
+    deciding[20:30, 10:40] = True
+    one = Score("rollout", placed(torch.ones(5, 5), Truth(thing, deciding)))
+    assert one.figures()["on_thing"] == pytest.approx(one.by_chance()["on_thing"]) == pytest.approx(0.12)
+    assert one.figures()["on_deciding"] == pytest.approx(one.by_chance()["on_deciding"]) == pytest.approx(0.03)
+    assert one.by_chance()["pointing_strict"] == pytest.approx(0.12)
+    assert one.by_chance()["pointing"] == pytest.approx(0.46 * 0.36)
+    assert one.by_chance().keys() == one.figures().keys()
+    assert Score("rollout").by_chance() == {}
 
 
 def test_mass_by_hand():
@@ -141,7 +178,11 @@ def test_score_has_what_was_asked():
     )
     assert set(found.figures()) == set(FIGURES) - {"on_deciding"}
     assert len(found.chance.share) == len(found.curves.share) == 5
-    assert score(explanation(heat), toy, truth, measures=("truth",)).figures().keys() == {"pointing", "on_thing"}
+    assert score(explanation(heat), toy, truth, measures=("truth",)).figures().keys() == {
+        "pointing", "pointing_strict", "on_thing",
+    }  # fmt: skip
+    assert found.by_chance().keys() == {"pointing", "pointing_strict", "on_thing", "deletion", "insertion", "road"}
+    assert (found.by_chance()["road"], found.undecided) == (0.0, "")
     given = Curves(torch.tensor([0.0, 0.5, 1.0]), torch.ones(3), torch.ones(3))
     assert len(score(explanation(heat), toy, chance=given).curves.share) == 3
     nothing = score(explanation(-heat - 1), toy, truth, measures=("truth",))
@@ -163,7 +204,7 @@ def test_maps_finer_than_patches_are_averaged_over_them():
 def scored(method, pointing, deletion, share=0.1):
     falling = Curves(torch.tensor([0.0, 1.0]), torch.tensor([deletion, deletion]), torch.ones(2))
     chance = Curves(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 0.5]), torch.zeros(2))
-    return Score(method, Placed(pointing, 0.4, 2.0, share), falling, chance)
+    return Score(method, Placed(pointing, False, 2 * share, 0.4, 2.0, share), falling, chance)
 
 
 def test_table_by_hand():
@@ -182,11 +223,93 @@ def test_table_by_hand():
     assert rows["grad_cam"].rank == pytest.approx((1.5 + 2 + 3 + 2) / 4)
     assert rows["legrad"].rank == pytest.approx((1.5 + 2 + 1 + 2) / 4)
     assert [row.method for row in table(several)] == ["legrad", "grad_cam", "rollout", "chance"]
-    assert rows["chance"].figures.keys() == {"on_thing", "deletion", "insertion"}
+    assert rows["chance"].figures.keys() == {"pointing", "pointing_strict", "on_thing", "deletion", "insertion"}
+    assert rows["chance"].figures["pointing"].mean == pytest.approx(0.2)
     assert rows["chance"].figures["on_thing"].mean == pytest.approx(0.1)
     assert rows["chance"].rank is None
     assert table([]) == []
     assert set(METHODS) >= set(rows) - {"chance"}
+
+
+def test_difference_to_chance_is_over_the_same_images():
+    several = [
+        [scored("rollout", True, 0.2, 0.1), scored("legrad", True, 0.2, 0.1)],
+        [scored("rollout", False, 0.3, 0.4), Score("legrad", notes=("No.",))],
+    ]
+    rows = {row.method: row for row in table(several)}
+    both, one = rows["rollout"].figures["on_thing"], rows["legrad"].figures["on_thing"]
+    assert (both.chance, both.above_chance) == (pytest.approx(0.25), pytest.approx(0.15))
+    assert (one.chance, one.above_chance) == (pytest.approx(0.1), pytest.approx(0.3))
+    assert rows["rollout"].figures["deletion"].above_chance == pytest.approx(0.25 - 0.5)
+    assert rows["rollout"].figures["pointing"].above_chance == pytest.approx(0.5 - 0.5)
+    assert rows["chance"].figures["on_thing"].above_chance is None
+
+
+def test_strict_pointing_is_not_counted_twice():
+    better = replace(scored("legrad", True, 0.2), placed=Placed(True, True, 0.2, 0.4, 2.0, 0.1))
+    rows = table([[scored("rollout", True, 0.2), better]])
+    assert [row.rank for row in rows] == [1.5, 1.5, None]
+    assert rows[1].figures["pointing_strict"].mean == 1
+
+
+# Where nothing can be ranked ------------------------------------------------------------------------------------------
+
+
+def test_a_class_that_is_not_the_answer_is_not_ranked():
+    pixels = torch.ones(1, 3, 4, 8)
+    pixels[..., 4:] = 0
+    toy = linear(pixels[0] - 0.6, pixels)  # an even picture gets less than 0
+    assert undecided(toy, "mean") == ""
+    assert "the class is not the model's answer" in undecided(replace(toy, target=1))
+    assert undecided(replace(toy, against=1), "mean") == ""
+    assert "of the two that the model prefers" in undecided(replace(toy, target=1, against=0))
+
+
+def test_a_class_that_the_empty_picture_gets_is_not_ranked():
+    biased = linear(torch.ones(3, 4, 8), picture(1) + 5)
+    assert "when the whole picture is blurred" in undecided(biased)
+    assert "when the whole picture has one colour" in undecided(biased, "mean")
+    assert "what is in it did not decide" in undecided(replace(biased, against=1))
+
+
+def test_pictures_that_decide_nothing_are_left_out_and_said():
+    good = [scored("rollout", True, 0.2), scored("legrad", False, 0.4)]
+    bad = [
+        replace(one, undecided="the day is wet") for one in (scored("rollout", False, 0.9), scored("legrad", True, 0.1))
+    ]
+    tally = Tally()
+    for several in (good, bad, good):
+        tally.add(several)
+    rows = {row.method: row for row in tally.rows()}
+    assert tally.said() == "1 of 3 images are left out: the day is wet."
+    assert (rows["rollout"].figures["pointing"].mean, rows["rollout"].figures["pointing"].images) == (1, 2)
+    assert rows["rollout"].rank < rows["legrad"].rank
+    tally = Tally()
+    tally.add(good)
+    assert tally.said() == ""
+
+
+def test_where_no_picture_decides_nothing_is_crowned():
+    bad = [
+        replace(scored(name, True, fall), undecided="the day is wet")
+        for name, fall in (("legrad", 0.9), ("rollout", 0.1))
+    ]
+    tally = Tally()
+    tally.add(bad)
+    assert tally.said() == "No map is ranked here: the day is wet."
+    assert [(row.method, row.rank) for row in tally.rows()] == [("legrad", None), ("rollout", None), ("chance", None)]
+    tally.add(bad)
+    assert tally.said() == "2 of 2 images cannot rank maps: the day is wet."
+
+
+def test_a_case_says_that_nothing_can_be_ranked():
+    biased = linear(torch.ones(3, 4, 8), picture(1) + 5)
+    trace = traced(made("test_vit", depth=2), image(1))
+    found = score_case(Case(trace, biased), ["patch_ablation", "attention"], steps=2)
+    assert [("is blurred" in one.undecided) for one in found] == [True, True]
+    blind = score_case(Case(traced(made("test_resnet"), image(1, (96, 160))), biased), ["attention"], steps=2)
+    assert blind[0].notes
+    assert "is blurred" in blind[0].undecided
 
 
 @pytest.fixture(scope="module")

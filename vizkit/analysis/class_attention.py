@@ -1,7 +1,7 @@
 """Attention that speaks for a class, and the mass that it brings to the places of the image.
 
-Ā = mean_h relu(A ⊙ ∂y_c/∂A): Chefer et al. 2021 (arXiv 2103.15679), eq. 5. Weights and gradient are of the same layer,
-both after the softmax. In float64, because gradients are small beside the identity they are added to.
+Ā = mean_h relu(A ⊙ ∂y_c/∂A), relu before the mean: Chefer et al. 2021 (arXiv 2103.15679), eq. 5. Weights and gradient
+are of the same layer, both after the softmax. In float64, as gradients are small beside the identity that is added.
 """
 
 from collections.abc import Callable

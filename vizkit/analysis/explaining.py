@@ -7,24 +7,16 @@ No map proves that the model used what it marks: they answer different questions
 how well. A map that is zero, constant or not a number is never returned: NotApplicable says so in a sentence.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attention_map import layers
-from vizkit.analysis.generic_relevance import generic_relevance
-from vizkit.analysis.grad_cam import cam_layer, grad_cam, hires_cam, signed_grad_cam, signed_hires_cam
-from vizkit.analysis.gradient_rollout import gradient_rollout
-from vizkit.analysis.layer_product import Query, start, stream
-from vizkit.analysis.legrad import legrad, legrad_by_layer
-from vizkit.analysis.methods import METHODS, Method
-from vizkit.analysis.rollout import rollout
+from vizkit.analysis.layer_product import Query, read_by_head
+from vizkit.analysis.methods import METHODS, Given, Method
 from vizkit.analysis.subject import Fill, Progress, Subject, cells_of, on_cells
-from vizkit.geometry import id_of
-from vizkit.trace import NotApplicable, Tokens, Trace, row_times
+from vizkit.trace import NotApplicable, Trace
 
 __all__ = ["METHODS", "Explanation", "Method", "applicable", "explain", "on_patches", "why_not"]
 
@@ -69,7 +61,8 @@ def explain(
 ) -> Explanation:
     """The map of one method, by its name in `METHODS`.
 
-    Methods that need a target read it from the trace; methods that need the model read target and rival from `subject`.
+    The record's own function makes it. Methods that need a target read it from the trace; methods that need the model
+    read target and rival from `subject`.
 
     One class against another: give `against`, a trace of the same input whose target is the rival, or
     `Subject.against`. Class activation maps and all methods that run the model then explain logit A − logit B exactly:
@@ -88,11 +81,8 @@ def explain(
     if one.needs == "model" and subject is None:
         raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
     known = target_of(one, trace, against, subject)
-    if one.needs != "model":
-        heat, notes = from_trace(one, trace, against, read_by_head(trace) if query is None else query), ()
-    else:
-        assert subject is not None
-        heat, notes = from_model(one, trace, subject, fill, progress)
+    query = read_by_head(trace) if query is None else query
+    heat, notes = run(one, Given(trace, query, fill, subject, progress), against)
     signed = one.signed or (one.needs == "target" and known[1] is not None)
     return Explanation(method, checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
 
@@ -111,42 +101,15 @@ def target_of(
     return (trace.target if one.needs == "target" else None), (against.target if against else None)
 
 
-def from_trace(one: Method, trace: Trace, against: Trace | None, query: Query) -> Float[Tensor, "row column"]:
-    def of(which: Trace) -> Float[Tensor, "row column"]:
-        return BY_QUERY[one.name](which, query) if one.name in BY_QUERY else WITHOUT_QUERY[one.name](which)
-
-    if against is None:
-        return of(trace)
-    if one.name in SIGNED_CAM:
-        return SIGNED_CAM[one.name](trace, against)
-    return of(trace) - of(against)
-
-
-def read_by_head(trace: Trace) -> str:
-    """The query whose vector becomes the logits, as `layer_product.start` understands it."""
-    last = next((layer for layer in reversed(trace.attention) if layer.learned), None)
-    return "cls+dist" if last and {"cls", "dist"} <= set(last.query.special) else "cls"
-
-
-def from_model(
-    one: Method, trace: Trace, subject: Subject, fill: Fill, progress: Progress | None
-) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
-    from vizkit.analysis import input_attribution as again
-
-    cells = cells_of(trace)
-    if one.name == "integrated_gradients":
-        found = again.integrated_gradients(subject, fill, progress=progress)
-        said = f"The sum misses the difference of the scores by {found.error:.1%}, with {found.steps} steps."
-        if found.error > again.COMPLETE:
-            said += " That is more than 2 %: the scores jump on the way, so read the map with care."
-        return found.heat, (said,)
-    if one.name == "smooth_grad":
-        return again.smooth_grad(subject, progress=progress), ()
-    if one.name == "gradient_shap":
-        return again.gradient_shap(subject, progress=progress), ()
-    if one.name == "occlusion":
-        return again.occlusion(subject, cells, fill=fill, progress=progress), ()
-    return again.patch_ablation(subject, cells, fill, progress), ()
+def run(one: Method, given: Given, against: Trace | None) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
+    """The map of a record and the sentences about it; against a rival's trace the difference."""
+    if one.needs == "model" or against is None:
+        found = one.run(given)
+        return (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
+    if one.signed_run is not None:
+        return one.signed_run(given, against), ()
+    here, there = (run(one, each, None)[0] for each in (given, replace(given, trace=against)))
+    return here - there, ()
 
 
 def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
@@ -157,42 +120,6 @@ def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row
     if high - low <= FLAT * max(abs(high), abs(low)):
         raise NotApplicable(f"{title} gives the same value at every place here, so no map is drawn.")
     return heat.detach().float().cpu()
-
-
-def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
-    """The mean over heads of what the query pays to each place in the last layer.
-
-    "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. Another than the
-    asked query is never taken in its place.
-    """
-    found = layers(trace)
-    if not found:
-        raise NotApplicable("This model has no attention layers.")
-    last = found[-1]
-    if last.key.grid is None:
-        raise NotApplicable("The last layer's keys have no known places, so no map is drawn.")
-    ids = asked_ids(last.query, query)
-    if not set(ids) <= set(last.query_ids.flatten().tolist()):
-        raise NotApplicable("The row of this token was not recorded.")
-    row = torch.zeros(len(last.query))
-    row[ids] = 1 / len(ids)
-    first = len(last.key.special)
-    paid = row_times(row, last)
-    return paid[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
-
-
-def asked_ids(tokens: Tokens, query: Query) -> list[int]:
-    """The tokens whose mean a query is."""
-    if isinstance(query, int):
-        return [query]
-    if isinstance(query, tuple):
-        return [id_of(tokens, query)]
-    if query == "mean" and tokens.grid:
-        return list(range(len(tokens.special), len(tokens.special) + tokens.grid[0] * tokens.grid[1]))
-    names = ["pool"] if query == "cls" and tokens.special[:1] == ("pool",) else query.split("+")
-    if not set(names) <= set(tokens.special):
-        raise NotApplicable("This model has no class token; its head reads the mean of all places.")
-    return [tokens.special.index(name) for name in names]
 
 
 def why_not(trace: Trace, *, model: bool = True) -> dict[str, str]:
@@ -207,8 +134,8 @@ def why_not(trace: Trace, *, model: bool = True) -> dict[str, str]:
                 raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
             if one.needs == "target" and trace.target is None:
                 raise NotApplicable(f"{one.title} needs the gradient of a class: choose a target class first.")
-            if one.needs != "model":
-                STRUCTURE[name](trace)
+            if one.applies is not None:
+                one.applies(trace)
         except NotApplicable as error:
             found[name] = str(error)
     return found
@@ -218,31 +145,3 @@ def applicable(trace: Trace, *, model: bool = True) -> list[str]:
     """Names of the methods that apply to this trace, in the order of `METHODS`; `why_not` has the others."""
     without = why_not(trace, model=model)
     return [name for name in METHODS if name not in without]
-
-
-def followed(trace: Trace) -> None:
-    start(stream(trace), read_by_head(trace))
-
-
-def seen_last(trace: Trace) -> None:
-    last_layer(trace, read_by_head(trace))
-
-
-BY_QUERY: dict[str, Callable[[Trace, Query], Tensor]] = {
-    "attention": last_layer,
-    "rollout": rollout,
-    "gradient_rollout": gradient_rollout,
-    "generic_relevance": generic_relevance,
-}
-WITHOUT_QUERY: dict[str, Callable[[Trace], Tensor]] = {"legrad": legrad, "grad_cam": grad_cam, "hires_cam": hires_cam}
-SIGNED_CAM: dict[str, Callable[[Trace, Trace], Tensor]] = {"grad_cam": signed_grad_cam, "hires_cam": signed_hires_cam}
-STRUCTURE: dict[str, Callable[[Trace], object]] = {
-    "attention": seen_last,
-    "rollout": followed,
-    "gradient_rollout": followed,
-    "generic_relevance": followed,
-    "legrad": legrad_by_layer,
-    "grad_cam": cam_layer,
-    "hires_cam": cam_layer,
-}
-"""What of a method raises NotApplicable by the model's kind alone, quickly."""

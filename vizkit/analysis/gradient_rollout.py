@@ -1,7 +1,10 @@
 """Rollout for one class: attention counts where it raises the class's logit.
 
-Abnar & Zuidema 2020 (arXiv 2005.00928), eq. 1, with Ā = mean_h relu(A ⊙ ∂y_c/∂A) in place of the fused heads, after
-github.com/jacobgil/vit-explain.
+Abnar & Zuidema 2020 (arXiv 2005.00928), eq. 1, with Ā = mean_h relu(A ⊙ ∂y_c/∂A) in place of the fused heads.
+
+The order matters: relu of each head's product, then the mean over heads, as in eq. 5 of Chefer et al. 2021 and in
+their code. github.com/jacobgil/vit-explain takes relu(mean_h A ⊙ ∂y_c/∂A), where a head against the class
+cancels one that speaks for it, and by default sets the smallest 90 % of it to zero.
 """
 
 from jaxtyping import Float

@@ -88,6 +88,12 @@ def stream(trace: Trace) -> list[Attention]:
     return found[::-1]
 
 
+def read_by_head(trace: Trace) -> Query:
+    """The query whose vector becomes the logits, as `start` understands it."""
+    last = next((layer for layer in reversed(trace.attention) if layer.learned), None)
+    return "cls+dist" if last and {"cls", "dist"} <= set(last.query.special) else "cls"
+
+
 def start(layers: Sequence[Attention], query: Query) -> tuple[int, Float[Tensor, "1 token"], str]:
     """(position of the last layer that has the query, its row before that layer, what was really taken)."""
     last = next((i for i in reversed(range(len(layers))) if layers[i].query.grid), len(layers) - 1)

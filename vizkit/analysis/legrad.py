@@ -1,7 +1,13 @@
 """LeGrad: at which keys would more attention raise the class, asked of every layer on its own.
 
 Bousselham et al. 2024 (arXiv 2404.03214), § 3: for every layer l, relu(∂s_l/∂A_l) averaged over heads and queries, s_l
-being the class's logit read off the tokens that leave block l; then the mean over layers.
+being the class's score read off the tokens that leave block l; then the mean over layers.
+
+Here s_l is the logit that the model's own last normalisation and head give those tokens: of the class token in most
+ViTs, of their mean in a mean-pooled one. All layers count. The authors' code (github.com/WalBouss/LeGrad, a9edb03) does
+otherwise: for CLIP it normalises and projects the mean of all tokens, the class token among them, and takes the cosine
+with a text; it reads the last two blocks by default (`layer_index=-2`) and adds up their maps; for models with
+attention pooling it takes the gradient at the pool's attention. `start_layer` gives the last layers here too.
 """
 
 import torch

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from vizkit.analysis.deletion import Curves, curves, random_curves
 from vizkit.analysis.explaining import METHODS, Explanation, explain, on_patches
 from vizkit.analysis.randomisation import survives
 from vizkit.analysis.road import Road, road
-from vizkit.analysis.subject import Fill, Progress, Subject
+from vizkit.analysis.subject import Fill, Progress, Subject, filled
 from vizkit.analysis.truth_score import Placed, Truth, placed
 from vizkit.trace import NotApplicable, Trace
 
@@ -31,7 +32,8 @@ Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "s
 class Score:
     """What was measured of one map; None for what was not asked or has no meaning (`notes` says why).
 
-    `chance`: the curves of random orders on the same picture. `figures()` names them as `trust_table.FIGURES` does.
+    `chance`: the curves of random orders on the same picture. `undecided`: why nothing is ranked on this picture.
+    `figures()` names them as `trust_table.FIGURES` does.
     """
 
     method: str
@@ -43,11 +45,13 @@ class Score:
     infidelity: float | None = None
     sensitivity: float | None = None
     notes: tuple[str, ...] = ()
+    undecided: str = ""
 
     def figures(self) -> dict[str, float]:
         """Name in `trust_table.FIGURES` → number, for what was measured."""
         found = {
             "pointing": None if self.placed is None else float(self.placed.pointing),
+            "pointing_strict": None if self.placed is None else float(self.placed.pointing_strict),
             "on_thing": self.placed and self.placed.on_thing,
             "on_deciding": self.placed and self.placed.on_deciding,
             "deletion": self.curves and self.curves.deletion_area,
@@ -58,6 +62,43 @@ class Score:
             "sensitivity": self.sensitivity,
         }
         return {name: value for name, value in found.items() if value is not None}
+
+    def by_chance(self) -> dict[str, float]:
+        """What a map that knows nothing would get, for the figures of which that is known: see `trust_table`."""
+        found = {
+            "pointing": self.placed and self.placed.near_share,
+            "pointing_strict": self.placed and self.placed.thing_share,
+            "on_thing": self.placed and self.placed.thing_share,
+            "on_deciding": self.placed and self.placed.deciding_share,
+            "deletion": self.chance and self.chance.deletion_area,
+            "insertion": self.chance and self.chance.insertion_area,
+            "road": self.road and 0.0,  # an order and its reverse are equally likely
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def undecided(subject: Subject, fill: Fill = "blur") -> str:
+    """Why no map can be called better than another for this class of this picture, as a clause; "" if nothing is
+    against it.
+
+    Where the class is not the model's answer there is no decision to take back; where the picture replaced by `fill`
+    gets the same answer, what is in the picture did not decide.
+    """
+    with torch.no_grad():
+        given, empty = (subject.logits(each)[0] for each in (subject.pixels, filled(subject.pixels, fill)))
+
+    def answers(logits: Float[Tensor, " label"]) -> bool:
+        if subject.against is not None:
+            return bool(logits[subject.target] > logits[subject.against])
+        return int(logits.argmax()) == subject.target
+
+    if not answers(given):
+        preferred = "the model's answer" if subject.against is None else "the one of the two that the model prefers"
+        return f"the class is not {preferred}, so there is no decision to take back"
+    if answers(empty):
+        changed = "is blurred" if fill == "blur" else "has one colour"
+        return f"the model answers the same when the whole picture {changed}, so what is in it did not decide"
+    return ""
 
 
 def score(
@@ -148,12 +189,12 @@ def score_case(
         if progress:
             progress(len(found), len(methods))
 
-    shared = None
+    shared, reason = None, undecided(case.subject, fill)
     for name in methods:
         try:
             explanation = explain(name, case.trace, subject=case.subject, progress=tell)
         except NotApplicable as error:
-            found.append(Score(name, notes=(str(error),)))
+            found.append(Score(name, notes=(str(error),), undecided=reason))
             continue
         randomised, notes = None, ()
         if "randomisation" in measures and case.random_trace is not None:
@@ -165,7 +206,7 @@ def score_case(
             shared = random_curves(case.subject, explanation.cells, 1, steps, fill, progress=tell)
         options = {"measures": measures, "chance": shared, "randomised": randomised, "steps": steps, "fill": fill}
         scored = score(explanation, case.subject, case.truth, again=again_of(name, case), progress=tell, **options)
-        found.append(replace(scored, notes=scored.notes + notes))
+        found.append(replace(scored, notes=scored.notes + notes, undecided=reason))
         tell(0, 0)
     return found
 

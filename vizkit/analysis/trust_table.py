@@ -1,5 +1,6 @@
 """Methods ranked by what was measured on many images, with what each figure cannot tell."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,24 +8,38 @@ import torch
 
 from vizkit.analysis.methods import METHODS
 from vizkit.analysis.trust import Score
+from vizkit.analysis.truth_score import TOLERANCE
 
 CHANCE = "chance"
+Found = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
+"""Method → for each image its figures and those of chance."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a score: its title, whether larger is better (None: neither), and a sentence on its limits."""
+    """One number of a score: its title, whether larger is better (None: neither), and a sentence on its limits.
+
+    `ranked`: whether it counts for the places of the methods.
+    """
 
     title: str
     larger_is_better: bool | None
     caveat: str
+    ranked: bool = True
 
 
 FIGURES: dict[str, Figure] = {
     "pointing": Figure(
-        "pointing",
+        f"pointing within {TOLERANCE:.0%}",
         True,
-        "Whether the hottest point is on the insect; one point of a whole map, and a model may decide elsewhere.",
+        f"Whether the hottest point is on the insect or, in a square, within {TOLERANCE:.0%} of the longer side of it; "
+        "one point of a whole map, and a model may decide elsewhere.",
+    ),
+    "pointing_strict": Figure(
+        "pointing exactly",
+        True,
+        "The same without tolerance; not counted again for the places of the methods.",
+        ranked=False,
     ),
     "on_thing": Figure(
         "mass on the insect",
@@ -71,19 +86,28 @@ FIGURES: dict[str, Figure] = {
 
 @dataclass(frozen=True)
 class Summary:
-    """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it."""
+    """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it.
+
+    `chance`: the mean, over the same images, of what a map that knows nothing gets; None where that is not known.
+    """
 
     mean: float
     spread: float
     images: int
+    chance: float | None = None
+
+    @property
+    def above_chance(self) -> float | None:
+        """The mean less that of chance; below zero is better where smaller is better."""
+        return None if self.chance is None else self.mean - self.chance
 
 
 @dataclass(frozen=True)
 class Row:
     """One method over many images, its figures by their names in `FIGURES`.
 
-    `rank`: the mean of its places among the methods, 1 is best, over the figures that have a better side; None for the
-    row of chance. `nothing`: images on which the method found nothing.
+    `rank`: the mean of its places among the methods, 1 is best, over the figures that count for it; None for the row of
+    chance, and where nothing is ranked. `nothing`: images on which the method found nothing.
     """
 
     method: str
@@ -102,56 +126,67 @@ def table(scores: Iterable[Sequence[Score]]) -> list[Row]:
 
 
 class Tally:
-    """The figures of many images, without their curves: many small tensors would keep the heap from shrinking."""
+    """The figures of many images, without their curves: many small tensors would keep the heap from shrinking.
+
+    Images where nothing can be ranked (`trust.undecided`) are left out, unless there are no others: then their figures
+    are shown and no method is ranked.
+    """
 
     def __init__(self) -> None:
         self.images = 0
-        self._found: dict[str, list[dict[str, float]]] = {}
-        self._chance: dict[str, list[dict[str, float]]] = {}
+        self.left_out: Counter[str] = Counter()
+        self._ranked: Found = {}
+        self._unranked: Found = {}
 
-    def add(self, scores: Iterable[Score]) -> None:
+    def add(self, scores: Sequence[Score]) -> None:
         """All methods on one image."""
         self.images += 1
+        reason = next((one.undecided for one in scores if one.undecided), "")
+        if reason:
+            self.left_out[reason] += 1
+        into = self._unranked if reason else self._ranked
         for one in scores:
-            self._found.setdefault(one.method, []).append(one.figures())
-            self._chance.setdefault(one.method, []).append(by_chance(one))
+            into.setdefault(one.method, []).append((one.figures(), one.by_chance()))
+
+    def said(self) -> str:
+        """What was left out and why, in sentences; "" if nothing was."""
+        if not self._ranked and self.images == 1:
+            return "".join(f"No map is ranked here: {reason}." for reason in self.left_out)
+        what = "are left out" if self._ranked else "cannot rank maps"
+        return " ".join(f"{count} of {self.images} images {what}: {why}." for why, count in self.left_out.items())
 
     def rows(self) -> list[Row]:
         """One row for each method, best mean rank first, and a last one for chance.
 
-        Chance: random orders for deletion and insertion; for the masses their share of the pixels, which an even map
-        gets; nothing for the other figures. The rank weighs all figures alike, which is a choice: look at the figures.
+        Chance: a random order for deletion and insertion; for pointing, a point put anywhere; for the masses, an even
+        map; for ROAD nothing, its two orders being one. The rank weighs all figures alike, which is a choice: look at
+        the figures.
         """
-        summed = {name: summaries(found) for name, found in self._found.items()}
-        places = ranks(summed)
+        found = self._ranked or self._unranked
+        summed = {name: summaries(each) for name, each in found.items()}
+        places = ranks(summed) if self._ranked else {}
         rows = [
-            Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one in found))
-            for name, found in self._found.items()
+            Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one, _ in each))
+            for name, each in found.items()
         ]
-        rows.sort(key=lambda row: (row.rank is None, row.rank))
+        rows.sort(key=lambda row: (row.rank is None, row.rank or 0))
         # Chance is a matter of the image: the method that was scored on most of them has most of it.
-        fullest = max(self._chance.values(), key=lambda found: sum(map(bool, found)), default=[])
-        chance = summaries(fullest)
+        fullest = max(found.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
+        chance = summaries([(by_chance, {}) for _, by_chance in fullest])
         return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
 
 
-def by_chance(one: Score) -> dict[str, float]:
-    found = {
-        "on_thing": one.placed and one.placed.thing_share,
-        "on_deciding": one.placed and one.placed.deciding_share,
-        "deletion": one.chance and one.chance.deletion_area,
-        "insertion": one.chance and one.chance.insertion_area,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def summaries(found: Sequence[Mapping[str, float]]) -> dict[str, Summary]:
+def summaries(found: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
+    """Over images, from each image's figures and those of chance."""
     result = {}
     for name in FIGURES:
-        values = torch.tensor([one[name] for one in found if name in one], dtype=torch.float64)
-        if len(values):
+        there = [(one[name], by_chance.get(name)) for one, by_chance in found if name in one]
+        values = torch.tensor([value for value, _ in there], dtype=torch.float64)
+        expected = [value for _, value in there if value is not None]
+        if there:
             spread = float(values.std()) if len(values) > 1 else 0.0
-            result[name] = Summary(float(values.mean()), spread, len(values))
+            chance = sum(expected) / len(expected) if len(expected) == len(there) else None
+            result[name] = Summary(float(values.mean()), spread, len(values), chance)
     return result
 
 
@@ -159,7 +194,7 @@ def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
     """The mean place of each method; methods with equal means share a place, one without a figure is left out there."""
     places: dict[str, list[float]] = {}
     for name, figure in FIGURES.items():
-        if figure.larger_is_better is None:
+        if figure.larger_is_better is None or not figure.ranked:
             continue
         sign = -1 if figure.larger_is_better else 1
         values = {method: sign * found[name].mean for method, found in rows.items() if name in found}

@@ -31,13 +31,18 @@ class Truth:
 
 @dataclass(frozen=True)
 class Placed:
-    """`pointing`: the hottest pixel is on the thing. `on_thing`, `on_deciding`: share of the map's positive mass.
+    """`pointing`: the hottest pixel is on the thing or within the tolerance of it; `pointing_strict`: it is on it.
 
-    `per_pixel`: mass per pixel on the thing over that beside it, 1 for a map that knows nothing; likewise
-    `deciding_per_pixel`. `thing_share`, `deciding_share`: of the input's pixels, which is what an even map would get.
+    `on_thing`, `on_deciding`: share of the map's positive mass. `per_pixel`: mass per pixel on the thing over that
+    beside it, 1 for a map that knows nothing; likewise `deciding_per_pixel`.
+
+    What knows nothing would get: `near_share`, of the pixels at which `pointing` is true, for a point put anywhere;
+    `thing_share` for a point that has to be on the thing, and for the mass of an even map; `deciding_share` likewise.
     """
 
     pointing: bool
+    pointing_strict: bool
+    near_share: float
     on_thing: float
     per_pixel: float
     thing_share: float
@@ -55,23 +60,28 @@ def seen_mask(mask: Bool[np.ndarray, "height width"], preprocessing: Preprocessi
 
 def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = TOLERANCE) -> Placed:
     """All scores of one map; NotApplicable where it has no positive value or the mask is empty or everything."""
-    on_thing, per_pixel, thing_share = mass(heat, truth.thing)
-    deciding = (None, None, None) if truth.deciding is None else mass(heat, truth.deciding)
-    return Placed(pointing(heat, truth.thing, tolerance), on_thing, per_pixel, thing_share, *deciding)
+    on_thing = mass(heat, truth.thing)
+    on_deciding = (None, None, None) if truth.deciding is None else mass(heat, truth.deciding)
+    allowed = near(truth.thing, tolerance)
+    hit, strict = (pointing(heat, mask, 0.0) for mask in (allowed, truth.thing))
+    return Placed(hit, strict, float(allowed.double().mean()), *on_thing, *on_deciding)
 
 
 def pointing(
     heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"], tolerance: float = TOLERANCE
 ) -> bool:
-    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or within `tolerance` of the longer
-    side of it: within a square around it. Of equal pixels the first counts.
+    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `near` it. Of equal pixels the
+    first counts.
     """
     size = (mask.shape[0], mask.shape[1])
     large = F.interpolate(heat[None, None].float(), size, mode="bilinear", align_corners=False)[0, 0]
-    row, column = divmod(int(large.argmax()), size[1])
-    reach = round(tolerance * max(size))
-    near = mask[max(0, row - reach) : row + reach + 1, max(0, column - reach) : column + reach + 1]
-    return bool(near.any())
+    return bool(near(mask, tolerance).flatten()[large.argmax()])
+
+
+def near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, "height width"]:
+    """The mask and what is within `tolerance` of the longer side of it, in a square around each pixel."""
+    reach = round(tolerance * max(mask.shape))
+    return F.max_pool2d(mask[None].float(), 2 * reach + 1, stride=1, padding=reach)[0] > 0
 
 
 def mass(heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"]) -> tuple[float, float, float]:

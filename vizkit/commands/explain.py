@@ -83,7 +83,7 @@ def explain(arguments: argparse.Namespace) -> None:
     if not found:
         raise ValueError(f"No map can be drawn. {next(iter(reasons.values()))}")
     for one in found:
-        print(f"{METHODS[one.method].title}: {METHODS[one.method].asks} {METHODS[one.method].caveat}")
+        print(f"{METHODS[one.method].title}: {METHODS[one.method].words()}")
         print("".join(f"  {note}\n" for note in one.notes), end="")
     box = prepare(image, loaded.preprocessing)[1]
     for output in arguments.output:

@@ -31,7 +31,9 @@ MEASURES = ("truth", "deletion", "road", "randomisation", "infidelity", "sensiti
 
 @dataclass(frozen=True)
 class Scored:
-    """One model: its rows, how many of `asked` pictures were scored, and why some methods do not apply."""
+    """One model: its rows, how many of `asked` pictures were scored, why some are left out of the rows and why some
+    methods do not apply.
+    """
 
     model: str
     rows: "list[Row]"
@@ -39,6 +41,7 @@ class Scored:
     asked: int
     seconds: float
     not_applicable: dict[str, str]
+    left_out: str = ""
 
 
 def add(commands: Any) -> None:  # noqa: ANN401
@@ -117,7 +120,7 @@ def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]
     except KeyboardInterrupt:
         stopped = True
     seconds = time.perf_counter() - begin
-    return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons), stopped
+    return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons, tally.said()), stopped
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
@@ -145,14 +148,14 @@ def as_csv(found: list[Scored]) -> str:
     """One line for each figure of each method of each model."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(("model", "method", "figure", "mean", "spread", "images", "mean_rank"))
+    lines.writerow(("model", "method", "figure", "mean", "spread", "images", "chance", "above_chance", "mean_rank"))
     for one in found:
         for row in one.rows:
             for name, value in row.figures.items():
                 rank = "" if row.rank is None else f"{row.rank:.3f}"
-                lines.writerow(
-                    (one.model, row.method, name, f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, rank)
-                )
+                chance = ("" if number is None else f"{number:.6f}" for number in (value.chance, value.above_chance))
+                numbers = (f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, *chance, rank)
+                lines.writerow((one.model, row.method, name, *numbers))
     return out.getvalue()
 
 
@@ -172,8 +175,9 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
         + (": no model that ships with vizkit has seen them." if arguments.seed is None else "."),
         "" if not stopped else "\nIt was stopped before the end.\n",
         "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
-        "the pictures ± their standard deviation; methods are ordered by the mean of their places over all figures.",
-        "The best figure of each column is bold. Chance is a random order of the patches, and an even map.",
+        "the pictures ± their standard deviation, in brackets its difference to chance: a random order of the patches,",
+        "a point put anywhere (the share of the picture at which it would count), an even map. Methods are ordered by",
+        "the mean of their places over the figures; the best of each column is bold where it is better than chance.",
         "",
         *("\n".join((markdown(one), "")) for one in found),
         "## What the figures say, and what not",
@@ -182,7 +186,7 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
         "",
         "## What the methods ask, and what they miss",
         "",
-        *(f"- **{m.title}**: {m.asks} {m.caveat} {m.source}." for name, m in METHODS.items() if name in methods),
+        *(f"- **{m.title}**: {m.words()} {m.source}." for name, m in METHODS.items() if name in methods),
         "",
     ]
     return "\n".join(lines)
@@ -204,17 +208,22 @@ def markdown(one: Scored) -> str:
         missing = f" (nothing on {row.nothing})" if row.nothing else ""
         rank = "" if row.rank is None else f"{row.rank:.1f}"
         lines.append(f"| {row.title}{missing} | {' | '.join(cells)} | {rank} |")
-    lines += ["", *(f"{METHODS[name].title}: {reason}" for name, reason in one.not_applicable.items())]
+    lines += ["", *filter(None, [one.left_out])]
+    lines += [*(f"{METHODS[name].title}: {reason}" for name, reason in one.not_applicable.items())]
     return "\n".join(lines).rstrip()
 
 
 def best(rows: "list[Row]", name: str) -> float | None:
-    """The best mean of a figure over the methods; None for a figure without a better side."""
+    """The best mean of a figure over the ranked methods; None where it has no better side or none beats chance."""
     from vizkit.analysis.trust_table import FIGURES
 
     larger = FIGURES[name].larger_is_better
-    means = [row.figures[name].mean for row in rows if name in row.figures and row.rank is not None]
-    return None if larger is None or not means else (max if larger else min)(means)
+    there = [row.figures[name] for row in rows if name in row.figures and row.rank is not None]
+    if larger is None or not there:
+        return None
+    first = (max if larger else min)(there, key=lambda one: one.mean)
+    gain = first.above_chance
+    return first.mean if gain is None or (gain > 0 if larger else gain < 0) else None
 
 
 def cell(row: "Row", name: str, best: float | None) -> str:
@@ -222,5 +231,9 @@ def cell(row: "Row", name: str, best: float | None) -> str:
     if name not in row.figures:
         return "–"
     value = row.figures[name]
-    text = f"{value.mean:.2f}" if name == "pointing" else f"{value.mean:.3f} ± {value.spread:.3f}"
-    return f"**{text}**" if row.rank is not None and value.mean == best else text
+    share = name.startswith("pointing")
+    text = f"{value.mean:.2f}" if share else f"{value.mean:.3f} ± {value.spread:.3f}"
+    text = f"**{text}**" if row.rank is not None and value.mean == best else text
+    if value.above_chance is None:
+        return text
+    return f"{text} ({value.above_chance:+.{2 if share else 3}f})".replace("-", "−")

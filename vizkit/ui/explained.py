@@ -130,18 +130,18 @@ def traced_for(asked: Asked, target: int) -> "Trace":
 
 
 def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
-    """By name every method that needs no more than a trace: its map, or the sentence why there is none."""
+    """By name every method that is not slow: its map, or the sentence why there is none."""
     traces = target_trace(asked, asked.target), None if asked.against is None else target_trace(asked, asked.against)
-    return _fast_maps(asked.key, traces)
+    return _fast_maps(asked.key, traces, asked)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]") -> "dict[str, Explanation | str]":
+def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked) -> "dict[str, Explanation | str]":
     from vizkit.analysis.explaining import METHODS, explain
 
-    trace, against = _traces
+    (trace, against), subject = _traces, _asked.subject
     return {
-        name: or_sentence(lambda name=name: explain(name, trace, against=against))
+        name: or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
         for name, method in METHODS.items()
         if not method.slow
     }

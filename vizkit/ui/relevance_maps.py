@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.explaining import Explanation
 
 SCALES = ("from 0", "from lowest", "one per method")
-SHARES = ("attention", "rollout", "gradient_rollout")  # their numbers are shares of a whole
 TASK = "maps"
 
 
@@ -174,8 +173,8 @@ def tile(name: str, value: "Explanation | str | None") -> Tile:
         return Tile(method.title, None, "Not computed yet.", method.asks)
     if isinstance(value, str):
         return Tile(method.title, None, value, method.asks)
-    more = " ".join([method.caveat, *value.notes, f"({method.source})"])
-    return Tile(method.title, value.heat.numpy(), method.asks, more, value.signed, "%" if name in SHARES else "")
+    more = " ".join(filter(None, [method.caveat, method.differs, *value.notes, f"({method.source})"]))
+    return Tile(method.title, value.heat.numpy(), method.asks, more, value.signed, "%" if method.shares else "")
 
 
 def save(index: int, maps: Maps, drawn: list[Tile]) -> None:
@@ -204,7 +203,7 @@ def how() -> None:
 
     with st.expander("What each map asks, and what it cannot tell", icon=":material/quiz:"):
         for method in METHODS.values():
-            st.markdown(f"**{method.title}.** {method.asks} *{method.caveat}* {method.source}.")
+            st.markdown(f"**{method.title}.** {method.asks} *{method.caveat}* {method.differs} {method.source}.")
     reading.how(
         "Every map answers another question about the same decision, written under it; bright places, or red ones, "
         "speak for the class, blue ones against it. Where maps that ask different things agree, believe them more; "

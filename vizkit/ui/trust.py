@@ -17,8 +17,9 @@ def view(picture: Picture, sources: list[str]) -> None:
     reading.guarded(scored, one, picture)
     reading.how(
         "Each line is a map, the best first: the model itself was asked again with the places removed that the map "
-        "calls important. Believe a map that beats the random order clearly, changes when the weights are shuffled, "
-        "and does so over many images; one good score on one image proves little.",
+        "calls important. In brackets is the difference to chance. Believe a map that is clearly better than chance, "
+        "changes when the weights are shuffled, and does so over many images; one good score on one image proves "
+        "little. Where the class is not the answer, or a blurred picture gets it too, nothing is ranked.",
         r"\mathrm{AUC} = \tfrac1n \Big( \sum_k s_k - \tfrac{s_0 + s_n}{2} \Big), \quad \mathrm{ROAD} = "
         r"\overline{s}_{\text{least first}} - \overline{s}_{\text{most first}}, \quad \rho = "
         r"\text{rank correlation with shuffled weights}",

@@ -1,5 +1,6 @@
 """One measure of one map at a time, so that the page shows scores as they come and computes none twice."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,13 @@ class Again:
     def __init__(self, asked: Asked, trace: "Trace") -> None:
         self.asked, self.trace, self.subject = asked, trace, asked.subject
 
+    @cached_property
+    def undecided(self) -> str:
+        """Why no map is ranked here; "" where nothing is against it."""
+        from vizkit.analysis.trust import undecided
+
+        return undecided(self.subject)
+
     def score(self, explanation: "Explanation", measure: str, truth: "Truth | None", progress: "Progress") -> "Score":
         """One measure of one map."""
         from vizkit.analysis.trust import Case, Score, again_of, score
@@ -41,8 +49,9 @@ class Again:
                 options["again"] = again_of(explanation.method, case)
         except NotApplicable as sentence:
             where = "With shuffled weights: " if measure == "randomisation" else ""
-            return Score(explanation.method, notes=(f"{where}{sentence}",))
-        return score(explanation, self.subject, truth, measures=[measure], progress=progress, **options)  # pyright: ignore
+            return Score(explanation.method, notes=(f"{where}{sentence}",), undecided=self.undecided)
+        found = score(explanation, self.subject, truth, measures=[measure], progress=progress, **options)  # pyright: ignore
+        return replace(found, undecided=self.undecided)
 
     def traced(self, pixels: "Tensor") -> "Trace":
         from vizkit.models import FAMILIES, family_of

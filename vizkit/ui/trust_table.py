@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust import Score
     from vizkit.analysis.trust_table import Row, Summary
 
+POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
 SHORT = {  # what fits above a column; the whole title is in its help
     "on_thing": "on insect",
     "on_deciding": "on parts",
@@ -20,14 +21,19 @@ ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
-    """One list of scores for each image."""
-    from vizkit.analysis.trust_table import FIGURES, table
+    """One list of scores for each image. The rows, best first; as the methods come where nothing can be ranked."""
+    from vizkit.analysis.trust_table import FIGURES, Tally
 
-    rows = table(scores)
+    tally = Tally()
+    for several in scores:
+        tally.add(several)
+    rows, said = tally.rows(), tally.said()
     there = [name for name in FIGURES if any(name in row.figures for row in rows)]
+    ranked = any(row.rank is not None for row in rows)
     lines = [
-        {"method": row.title, "rank": "" if row.rank is None else f"{row.rank:.1f}"}
-        | {name: said(row.figures.get(name), name) for name in there}
+        {"method": row.title}
+        | ({"rank": "" if row.rank is None else f"{row.rank:.1f}"} if ranked else {})
+        | {name: in_words(row.figures.get(name), name) for name in there}
         | ({"nothing": row.nothing or None} if any(row.nothing for row in rows) else {})
         for row in rows
     ]
@@ -41,31 +47,37 @@ def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
         figure = FIGURES[name]
         label = SHORT.get(name, figure.title) + ARROWS[figure.larger_is_better]
         config[name] = st.column_config.TextColumn(label, help=f"{figure.title.capitalize()}. {figure.caveat}")
+    if said:
+        st.warning(said, icon=":material/balance:")
     st.dataframe(lines, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
-    st.caption("↑ larger is better · ↓ smaller is better · point at a column's name for what it cannot tell")
+    st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · point "
+               "at a column's name for what it cannot tell")  # fmt: skip
     return rows
 
 
-def said(found: "Summary | None", name: str) -> str:
+def in_words(found: "Summary | None", name: str) -> str:
+    """The figure, and in brackets its difference to chance; of one image whether it points right."""
     if found is None:
         return ""
-    if found.images == 1:
-        return ("hit" if found.mean else "miss") if name == "pointing" else f"{found.mean:.2f}".replace("-0.00", "0.00")
-    return f"{found.mean:.2f} ± {found.spread:.2f}"
+    gain = "" if found.above_chance is None else f" ({found.above_chance:+.2f})".replace("-", "−")
+    if found.images > 1:
+        return f"{found.mean:.2f} ± {found.spread:.2f}{gain}"
+    if name in POINTING and found.chance is not None:
+        return "hit" if found.mean else "miss"
+    return f"{found.mean:.2f}{gain}".replace("-0.00", "0.00")
 
 
 def as_csv(rows: "list[Row]") -> str:
     from vizkit.analysis.trust_table import FIGURES
 
+    parts = ("mean", "spread", "images", "chance", "above_chance")
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(
-        ["method", "rank", *(f"{name} {part}" for name in FIGURES for part in ("mean", "spread", "images"))]
-    )
+    writer.writerow(["method", "rank", *(f"{name} {part}" for name in FIGURES for part in parts)])
     for row in rows:
         summaries = [row.figures.get(name) for name in FIGURES]
-        numbers = [n for s in summaries for n in (("", "", "") if s is None else (s.mean, s.spread, s.images))]
-        writer.writerow([row.method, "" if row.rank is None else row.rank, *numbers])
+        numbers = [None if one is None else getattr(one, part) for one in summaries for part in parts]
+        writer.writerow([row.method, row.rank, *numbers])  # None is an empty cell
     return out.getvalue()
 
 

@@ -1,0 +1,196 @@
+"""The records of the methods: whole, quick to list, with their own code; and that a new one is a file and a line."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.test_relevance import image, made, traced
+from tests.toys import linear, picture
+from vizkit.analysis import explaining, methods
+from vizkit.analysis.explaining import METHODS, applicable, explain, why_not
+from vizkit.analysis.methods import Method, record_of
+from vizkit.analysis.subject import Stopped, Subject
+from vizkit.analysis.trust import Case, score_case
+from vizkit.commands.explain import chosen
+from vizkit.scoring import Question
+from vizkit.trace import NotApplicable
+from vizkit.ui import explained, inputs
+from vizkit.ui.shown import attempt
+
+FOLDER = Path(methods.__file__).parent
+ROOT = FOLDER.parents[1]
+
+
+def whole(**changed):
+    parts = {
+        "name": "brightness", "title": "Brightness", "needs": "model", "asks": "How bright is each pixel?",
+        "caveat": "It knows no model.", "source": "nobody", "run": lambda given: given.subject.pixels[0].mean(0),
+    }  # fmt: skip
+    return Method(**(parts | changed))
+
+
+@pytest.fixture
+def brightness(monkeypatch):
+    monkeypatch.setitem(METHODS, "brightness", whole())
+    return METHODS["brightness"]
+
+
+# Records --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_file_of_methods_is_listed():
+    there = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "record"}
+    assert there == set(METHODS)
+    assert METHODS is explaining.METHODS
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"run": None}, "give `run`, a function from `Given` to its map"),
+        ({"title": ""}, "give `title`"),
+        ({"needs": "trace"}, "give `applies`, a function of a trace"),
+        ({"needs": "target"}, "give `applies`, a function of a trace"),
+        ({"needs": "trace", "applies": print, "signed_run": print}, "`signed_run` is for methods that need a target"),
+        ({"needs": "target", "applies": print, "slow": True}, "`slow` is for methods that need the model"),
+        ({"asks": "How bright."}, "ends in a question mark"),
+        ({"asks": ""}, "ends in a question mark"),
+        ({"caveat": ""}, "`caveat` is a sentence on what its map cannot tell"),
+        ({"differs": "much"}, "`differs` is a sentence"),
+        ({"source": ""}, "give `source`, the paper"),
+    ],
+)
+def test_a_record_with_a_part_missing_says_what_to_add_where(changed, words):
+    with pytest.raises(ValueError, match=r"METHOD in vizkit/analysis/methods/brightness\.py is not whole") as caught:
+        whole(**changed)
+    assert words in str(caught.value)
+
+
+def test_a_record_without_code_cannot_be_made():
+    with pytest.raises(ValueError, match="give `run`"):
+        Method(name="x", needs="model", title="X", asks="?", caveat=".", source="x")
+
+
+def test_a_file_without_its_record_says_what_to_add():
+    with pytest.raises(ValueError, match=r"methods/record.py needs METHOD = Method\(name='record', …\), its record"):
+        record_of("record")
+
+
+def test_a_record_under_another_files_name_is_refused(monkeypatch):
+    from vizkit.analysis.methods import rollout
+
+    monkeypatch.setattr(rollout, "METHOD", whole())
+    with pytest.raises(ValueError, match=r"methods/rollout\.py needs METHOD"):
+        record_of("rollout")
+
+
+def test_nothing_else_goes_by_the_name_of_a_method():
+    """Names that are also pages, settings or words of other things are left aside."""
+    names = set(METHODS) - {"attention", "rollout", "occlusion"}
+    found = []
+    for path in (*ROOT.glob("**/*.py"), *ROOT.parent.glob("pages/*.py")):
+        if path.parent == FOLDER:
+            continue
+        constants = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant))
+        found += [f"{path.name}: {node.value}" for node in constants if node.value in names]
+    assert found == []
+
+
+# A method that was not there before -----------------------------------------------------------------------------------
+
+
+def test_a_new_method_is_its_own_map_everywhere(brightness):
+    loaded, pixels = made("test_vit", depth=2), image(1)
+    trace, subject = traced(loaded, pixels), Subject(lambda x: x.mean((2, 3)), pixels, 0)
+    found = explain("brightness", trace, subject=subject)
+    torch.testing.assert_close(found.heat, pixels[0].mean(0))
+    assert (found.method, found.signed, found.notes, found.target) == ("brightness", False, (), 0)
+    assert applicable(trace)[-1] == "brightness"
+    assert "brightness" not in applicable(trace, model=False)
+    assert chosen(["fast"])[-1] == "brightness"  # one pass, though it needs the model
+    with pytest.raises(NotApplicable, match="Brightness runs the model again"):
+        explain("brightness", trace)
+
+
+def test_a_new_method_is_scored_as_itself(brightness):
+    toy = linear(picture(1)[0], picture(2))
+    trace = traced(made("test_vit", depth=2), image(1))
+    (found,) = score_case(Case(trace, toy), ["brightness"], steps=2)
+    assert found.method == "brightness"
+    assert found.figures().keys() == {"deletion", "insertion"}
+
+
+def test_the_page_shows_a_new_method_among_those_that_are_quick(brightness):
+    shot = inputs.sample("digit 3")
+    one = attempt("bundled:digits_vit", shot, "cls", (0.5, 0.5))
+    assert not isinstance(one, tuple)
+    asked = explained.Asked(one, shot, ("new method",), 3)
+    torch.testing.assert_close(explained.fast_maps(asked)["brightness"].heat, asked.subject.pixels[0].mean(0).cpu())
+
+
+def test_a_question_explains_by_a_new_method(brightness, digits, photo):
+    question = Question.of(digits, photo, 3)
+    found = question.explain("brightness")
+    torch.testing.assert_close(found.heat, question.subject.pixels[0].mean(0).cpu())
+
+
+def test_a_record_says_something_about_its_map(monkeypatch):
+    monkeypatch.setitem(METHODS, "brightness", whole(run=lambda given: (given.subject.pixels[0, 0], "Only red.")))
+    subject = Subject(lambda x: x.mean((2, 3)), image(1), 0)
+    assert explain("brightness", traced(made("test_vit", depth=2), image(1)), subject=subject).notes == ("Only red.",)
+
+
+def test_a_difference_is_the_records_own_or_that_of_two_maps(monkeypatch):
+    loaded, pixels = made("test_vit", depth=2), image(1)
+    one, two = traced(loaded, pixels, 3), traced(loaded, pixels, 1)
+    parts = {
+        "needs": "target",
+        "applies": lambda trace: None,
+        "run": lambda given: given.trace.logits.view(1, 5) * given.trace.target,
+    }
+    monkeypatch.setitem(METHODS, "brightness", whole(**parts))
+    found = explain("brightness", one, against=two)
+    torch.testing.assert_close(found.heat, one.logits.view(1, 5) * (3 - 1))
+    assert found.signed
+    own = {"signed_run": lambda given, against: torch.tensor([[float(given.trace.target), -float(against.target)]])}
+    monkeypatch.setitem(METHODS, "brightness", whole(**parts, **own))
+    assert explain("brightness", one, against=two).heat.tolist() == [[3.0, -1.0]]
+
+
+def test_what_a_record_refuses_is_foretold(monkeypatch):
+    def refuses(trace):
+        raise NotApplicable("Not on a Sunday.")
+
+    monkeypatch.setitem(METHODS, "brightness", whole(applies=refuses))
+    assert why_not(traced(made("test_vit", depth=2), image(1)))["brightness"] == "Not on a Sunday."
+
+
+def test_progress_and_fill_reach_the_record(monkeypatch):
+    seen = []
+
+    def run(given):
+        seen.append((given.fill, given.query))
+        given.progress(1, 2)
+        return given.subject.pixels[0, 0]
+
+    def stop(done, total):
+        raise Stopped
+
+    monkeypatch.setitem(METHODS, "brightness", whole(run=run))
+    trace, subject = traced(made("test_vit", depth=2), image(1)), Subject(lambda x: x.mean((2, 3)), image(1), 0)
+    with pytest.raises(Stopped):
+        explain("brightness", trace, subject=subject, query="mean", fill="blur", progress=stop)
+    assert seen == [("blur", "mean")]
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+
+
+def test_words_name_what_departs_from_the_authors_code():
+    assert "below zero, then comes the mean over heads" in METHODS["gradient_rollout"].words()
+    assert "vit-explain takes the mean first" in METHODS["gradient_rollout"].words()
+    assert "the last two layers by default, each by the mean of all its tokens" in METHODS["legrad"].words()
+    assert replace(METHODS["rollout"], differs="").words() == f"{METHODS['rollout'].asks} {METHODS['rollout'].caveat}"
