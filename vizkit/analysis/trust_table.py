@@ -148,6 +148,14 @@ class Tally:
         for one in scores:
             into.setdefault(one.method, []).append((one.figures(), one.by_chance()))
 
+    def add_all(self, later: "Tally") -> None:
+        """The images of another tally, after those of this one."""
+        self.images += later.images
+        self.left_out.update(later.left_out)
+        for mine, others in ((self._ranked, later._ranked), (self._unranked, later._unranked)):
+            for method, found in others.items():
+                mine.setdefault(method, []).extend(found)
+
     def said(self) -> str:
         """What was left out and why, in sentences; "" if nothing was."""
         if not self._ranked and self.images == 1:

@@ -15,13 +15,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import add_model_options, load, refuse_output
+from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes
 from vizkit.commands.train import end_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from accelerate import Accelerator
 
     from vizkit.datasets.image_set import ImageSet
     from vizkit.evaluation.outcome import Outcome
@@ -88,7 +86,7 @@ def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    models = [loaded(arguments, name, accelerator) for name in dict.fromkeys(arguments.model)]
+    models = [load(arguments, name) for name in dict.fromkeys(arguments.model)]
     images, opened = pictures(arguments, models)
     workers = workers_for(models, len(images)) if arguments.workers is None else arguments.workers
     with interruptible() as asked_to_stop:
@@ -107,21 +105,6 @@ def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
         finish(arguments, outcome, images, job)
     if accelerator is not None:
         accelerator.end_training()
-
-
-def several_processes(arguments: argparse.Namespace) -> "Accelerator | None":
-    """Accelerate's own object where its launcher has started this process as one of several."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
-    from accelerate import Accelerator
-
-    return Accelerator(cpu=arguments.device == "cpu")
-
-
-def loaded(arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None") -> "Loaded":
-    if accelerator is not None:
-        arguments.device = str(accelerator.device)
-    return load(arguments, name)
 
 
 def pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":

@@ -1,11 +1,14 @@
 """The options by which commands name a model, a class and files, and what is said when they are wrong."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
+
     from vizkit.models import Loaded
 
 MOST_NAMED = 5
@@ -40,6 +43,18 @@ def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
         image_size=tuple(arguments.image_size) if arguments.image_size else None,
         architecture=arguments.architecture,
     )
+
+
+def several_processes(arguments: argparse.Namespace) -> "Accelerator | None":
+    """Accelerate's own object where its launcher, or torchrun, has started this process as one of several, on one
+    machine or on many; the device of the options becomes that of this process."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=arguments.device == "cpu")
+    arguments.device = str(accelerator.device)
+    return accelerator
 
 
 def class_of(loaded: "Loaded", asked: str) -> int:

@@ -2,6 +2,7 @@
 
 python -m vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
 python -m vizkit score --model runs/mine --data photos/ --method fast --measure deletion --measure road -o scores.csv
+accelerate launch --num_processes 2 -m vizkit score --model runs/mine -o trust.md
 
 Ctrl-C or `kill` ends it; what was scored until then is written.
 """
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.explain import add_methods, chosen
-from vizkit.commands.model_options import add_model_options, load, refuse_output, unwritable
+from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes, unwritable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from accelerate import Accelerator
+
     from vizkit.analysis.trust_table import Row
     from vizkit.datasets.image_set import ImageSet
 
@@ -75,31 +79,39 @@ def score(arguments: argparse.Namespace) -> None:
         torch.set_num_threads(arguments.threads)
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
+    accelerator = several_processes(arguments)
+    main = accelerator is None or accelerator.is_main_process  # of several processes the first alone writes and speaks
     found: list[Scored] = []
     stopped = False
     for name in arguments.model:
-        scored, stopped = score_model(arguments, name)
-        if scored.images:
+        scored, stopped = score_model(arguments, name, accelerator)
+        if scored.images and main:
             found.append(scored)
             if arguments.output:
                 write(arguments, found, stopped)
         if stopped:
             break
-    if not arguments.output or not found:
+    if accelerator is not None:
+        accelerator.end_training()
+    if main and not (arguments.output and found):
         print("\n\n".join(map(markdown, found)) or "Nothing was scored.")
-    else:
+    elif main:
         print(f"{arguments.output}: {', '.join(f'{one.model} on {one.images} pictures' for one in found)}")
     if stopped:
         raise KeyboardInterrupt
 
 
-def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]:
-    """What was scored, and whether the user stopped it."""
+def score_model(
+    arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None" = None
+) -> tuple[Scored, bool]:
+    """What was scored, and whether the user stopped it. Each of several processes scores one block of the pictures, in
+    the order of the set, so that together they have the figures of one."""
     from tqdm import tqdm
 
     from vizkit.analysis.explaining import applicable, why_not
     from vizkit.analysis.trust import Measure, score_case
     from vizkit.analysis.trust_table import Tally
+    from vizkit.evaluation.answers import gathered
     from vizkit.scoring import cases, pictures
 
     loaded = load(arguments, name)
@@ -107,9 +119,10 @@ def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]
     measures: list[Measure] = arguments.measure or ["truth", "deletion"]
     asked = chosen(arguments.method or ["all"])
     begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
-    several = cases(loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
+    mine = images if accelerator is None else images.take(block(len(images), accelerator))
+    several = cases(loaded, mine, randomised="randomisation" in measures, again="sensitivity" in measures)
     try:
-        for case in tqdm(several, desc=loaded.name, total=len(images), unit="image", disable=None, dynamic_ncols=True):
+        for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
             if not tally.images:
                 reasons = {method: said for method, said in why_not(case.trace).items() if method in asked}
             methods = [method for method in applicable(case.trace) if method in asked]
@@ -119,8 +132,20 @@ def score_model(arguments: argparse.Namespace, name: str) -> tuple[Scored, bool]
             tally.add(score_case(case, methods, measures=measures, steps=arguments.steps, fill=arguments.fill))
     except KeyboardInterrupt:
         stopped = True
+    every = gathered((tally, reasons, stopped), accelerator)
+    tally = every[0][0]
+    for later, _, _ in every[1:]:
+        tally.add_all(later)
+    reasons, stopped = every[0][1], any(one for *_, one in every)
     seconds = time.perf_counter() - begin
     return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons, tally.said()), stopped
+
+
+def block(images: int, accelerator: "Accelerator") -> "np.ndarray":
+    """The rows of this process: one of as many blocks as there are processes, equal but for one picture."""
+    import numpy as np
+
+    return np.array_split(np.arange(images), accelerator.num_processes)[accelerator.process_index]
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
