@@ -15,6 +15,8 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.writing": 0,
     "vizkit.trace": 0,
     "vizkit.geometry": 1,
+    "vizkit.decoding": 0,
+    "vizkit.decoding_apart": 1,
     "vizkit.image": 2,
     "vizkit.models": 3,
     "vizkit.analysis": 3,

@@ -1,40 +1,25 @@
 """Bytes ↔ model input, safely; the only home of mean, std, crop, EXIF and RGB order."""
 
-import contextlib
 import hashlib
-import io
 import math
 import os
-import re
 import threading
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, UInt8
-from PIL import Image, UnidentifiedImageError
-from PIL.Image import Resampling, Transpose
+from PIL import Image
+from PIL.Image import Resampling
 
-MAX_BYTES = 20 * 2**20  # of the file
-MAX_PIXELS = 50_000_000  # width × height, checked before a pixel is decoded; a 48-megapixel telephone passes
-MAX_SIDE, MIN_SIDE, MAX_RATIO = 16_384, 8, 20  # of the picture: pixels, pixels, longer side / shorter side
+from vizkit.decoding import MAX_BYTES, ImageError, decode, light
+from vizkit.decoding_apart import PLACES, BusyError, decode_apart, place
+
+__all__ = ["BusyError", "ImageError", "Picture", "Preprocessing", "open_image", "prepare", "read_picture", "unprepare"]
+
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
-
-_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")  # few decoders, few holes: no EPS, PSD, ICNS …
-_SIZE_LIMIT = f"the limits are {MAX_PIXELS // 10**6} megapixels and {MAX_SIDE} pixels a side; make it smaller."
-_TILE_WIDTH, _TILE_LENGTH, _ORIENTATION = 322, 323, 274  # TIFF 6.0 tags, the last one in EXIF too
-_CORNERS = (Transpose.TRANSPOSE, Transpose.ROTATE_270, Transpose.TRANSVERSE, Transpose.ROTATE_90)  # EXIF 2.32: 5 … 8
-_UPRIGHT = dict(enumerate((Transpose.FLIP_LEFT_RIGHT, Transpose.ROTATE_180, Transpose.FLIP_TOP_BOTTOM, *_CORNERS), 2))
-_HUSH = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
-_PLACES = threading.BoundedSemaphore(4)  # for all sessions together: decoding at the limits takes up to 0.7 GB
+_PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
 RGB = UInt8[np.ndarray, "height width 3"]
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in pixels of the picture; 0 is its edge, ½ the first centre
-
-
-class ImageError(ValueError):
-    """A picture was refused. The message is one plain sentence for the user that says what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +41,11 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
         raise ImageError("The file is empty; choose another picture.")
     if len(data) > MAX_BYTES:
         raise ImageError(f"The file is larger than {MAX_BYTES >> 20} MiB; save a smaller copy.")
-    # Not `catch_warnings`, which swaps a list that all threads share: this filter names Pillow alone, and stays.
-    if list(warnings.filters[:1]) != [_HUSH]:
-        warnings.filterwarnings("ignore", module=r"PIL\.")
-    try:
-        with _PLACES:
-            image, note = _decode(data, max_side)
-            rgb = np.asarray(image)  # a copy in immutable bytes, hence read-only for good
-    except ImageError:
-        raise
-    except Image.DecompressionBombError:  # Pillow's own, far higher limit, checked on opening
-        raise ImageError(f"The picture is too large: {_SIZE_LIMIT}") from None
-    except UnidentifiedImageError:
-        if data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif", b"msf"):
-            raise ImageError("HEIC pictures cannot be read here; save it as JPEG.") from None
-        raise ImageError(f"This is not a picture that can be read here; choose one of {', '.join(_FORMATS)}.") from None
-    except Exception:  # hostile bytes make decoders raise anything, from SyntaxError to MemoryError
-        raise ImageError("The picture is damaged or cut off; save it again as PNG or JPEG.") from None
+    if light(data):
+        with place(_PLACES):
+            rgb, note = decode(data, max_side)
+    else:
+        rgb, note = decode_apart(data, max_side)
     return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest()[:16], note)
 
 
@@ -87,81 +60,6 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
             return read_picture(file.read(MAX_BYTES + 1)).rgb
     except OSError:
         raise ImageError("The file cannot be read; check that you may open it.") from None
-
-
-def _decode(data: bytes, max_side: int) -> tuple[Image.Image, str]:
-    image = Image.open(io.BytesIO(data), formats=_FORMATS)  # reads the header only
-    _refuse_size(image)
-    width, height = image.size
-    shrink = min(1.0, max_side / max(width, height))
-    # libjpeg decodes at 1/2, 1/4 or 1/8, never below the size asked for: a large photograph then costs little.
-    image.draft(None, (math.ceil(width * shrink), math.ceil(height * shrink)))
-    image.load()
-    flat, converted = _eight_bits(image)
-    flat.thumbnail((max_side, max_side), Resampling.LANCZOS, reducing_gap=3.0)
-    turn = _if_told(lambda: _UPRIGHT[image.getexif()[_ORIENTATION]])  # no longer in a TIFF: loading it has turned it
-    if turn is not None:
-        flat = flat.transpose(turn)
-        width, height = (height, width) if turn in _CORNERS else (width, height)
-    # Counting the pages of a TIFF takes time quadratic in their number, and a hostile file has a million.
-    count = "several" if image.format == "TIFF" else _if_told(lambda: getattr(image, "n_frames", 1))
-    first = f"first frame of {count}" if _if_told(lambda: getattr(image, "is_animated", False)) else ""
-    turned = "" if turn is None else "turned upright by EXIF"
-    shrunk = f"shrunk from {width}×{height}" if shrink < 1 else ""
-    return flat, ", ".join(filter(None, (first, turned, converted, shrunk)))
-
-
-def _if_told(question: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """The answer, or None: missing or corrupt metadata are no reason to refuse a picture."""
-    with contextlib.suppress(Exception):
-        return question()
-
-
-def _refuse_size(image: Image.Image) -> None:
-    width, height = image.size
-    short, long = sorted(image.size)
-    # libtiff makes room for a whole tile, however small the picture: 260 kB of file would become 256 MB and more.
-    tags = getattr(image, "tag_v2", {})  # `int`, because a tag may hold text, and text × 2³¹ fills the memory
-    pixels = max(width * height, int(tags.get(_TILE_WIDTH, 0)) * int(tags.get(_TILE_LENGTH, 0)))
-    if pixels > MAX_PIXELS or long > MAX_SIDE:
-        raise ImageError(f"The picture is too large ({width}×{height}): {_SIZE_LIMIT}")
-    if short < MIN_SIDE:
-        raise ImageError(f"The picture is too small ({width}×{height}); it needs at least {MIN_SIDE} pixels a side.")
-    if long > MAX_RATIO * short:
-        raise ImageError(f"The picture is too narrow ({width}×{height}); crop it to at most {MAX_RATIO}:1.")
-
-
-def _eight_bits(image: Image.Image) -> tuple[Image.Image, str]:
-    """The image as RGB, and in words what that took."""
-    if image.mode[0] in "IF":
-        return _scaled(image)
-    if image.has_transparency_data:  # an alpha channel, a transparent palette entry or a transparent colour
-        image = image.convert("RGBA")
-        alpha, white = image.getchannel("A"), Image.new("RGB", image.size, "white")
-        white.paste(image, mask=alpha)
-        return white, "" if alpha.getextrema() == (255, 255) else "transparency laid on white"
-    return image.convert("RGB"), f"{image.mode} converted" if image.mode in ("CMYK", "LAB") else ""
-
-
-def _scaled(image: Image.Image) -> tuple[Image.Image, str]:
-    """16- and 32-bit greys as 8-bit ones (Pillow's `convert` would cut everything above 255 to white).
-
-    16 bits mean 0–65535. 32-bit integers and floats have no agreed range: the first of 0–1, 0–255 and 0–65535 that
-    holds all values, else from the lowest to the highest. NaN and infinities are shown as the lowest.
-    """
-    values = np.asarray(image)
-    known = np.isfinite(values)
-    low, high = float(values[known].min()), float(values[known].max())
-    bits, tops = ("16-bit", (65535,)) if image.mode.startswith("I;16") else ("32-bit", (1, 255, 65535))
-    if low >= 0 and high <= tops[-1]:
-        low, high = 0.0, next(top for top in tops if high <= top)
-    scale = 255 / max(high - low, 1e-30)
-    rows = [  # a few at a time, for float64 takes eight times the memory of the result
-        np.rint((np.where(np.isfinite(part), part.astype(np.float64), low) - low) * scale).astype(np.uint8)
-        for part in np.array_split(values, math.ceil(len(values) / 64))
-    ]
-    lost = "" if known.all() else ", missing values shown as the lowest"
-    return Image.fromarray(np.vstack(rows)).convert("RGB"), f"{bits} scaled to 8-bit{lost}"
 
 
 @dataclass(frozen=True)

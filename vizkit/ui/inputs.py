@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vizkit.image import ImageError, Picture, read_picture
+from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui import device, names
 
 if TYPE_CHECKING:
@@ -72,14 +72,18 @@ def image_picker() -> None:
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
     files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
+    taken: UploadedFile | None = st.session_state.get("_taken")
     pictures, refused = {}, []
-    for file in files:
+    for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
-            pictures[unique(file.name, pictures)] = decoded(file.file_id, file)
-        except ImageError as error:
-            refused.append((file.name, str(error)))
-    photo = st.session_state.get("_photo")
-    return ({"camera": photo} if photo else {}) | pictures, refused
+            found = decoded(file.file_id, file)
+        except BusyError as error:
+            found = str(error)
+        if isinstance(found, str):
+            refused.append((name, found))
+        else:
+            pictures[unique(name, pictures)] = found
+    return pictures, refused
 
 
 def choose_newest() -> None:
@@ -89,10 +93,12 @@ def choose_newest() -> None:
 
 
 def keep_photo() -> None:
+    """The camera's widget, and what it holds, goes when its window closes; the picture stays."""
     taken = st.session_state.get("camera")
     if taken is not None:
-        st.session_state["_photo"] = read_picture(taken.getvalue())
-        st.session_state["image"] = "camera"
+        st.session_state["_taken"] = taken
+        if "camera" in read_uploads()[0]:
+            st.session_state["image"] = "camera"
 
 
 def unique(name: str, taken: dict[str, Picture]) -> str:
@@ -104,8 +110,14 @@ def unique(name: str, taken: dict[str, Picture]) -> str:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def decoded(file_id: str, _file: UploadedFile) -> Picture:
-    return read_picture(_file.getvalue())
+def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
+    """The picture, or why it is refused, so that a refused one is not decoded again at each change of the page."""
+    try:
+        return read_picture(_file.getvalue())
+    except BusyError:
+        raise
+    except ImageError as error:
+        return str(error)
 
 
 def samples() -> list[str]:

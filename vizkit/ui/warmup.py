@@ -10,6 +10,9 @@ def warm_up() -> threading.Thread:
     """Once per process, in a thread; whoever needs torch sooner waits for the same import."""
 
     def load() -> None:
+        from vizkit.decoding_apart import warm_up as start_decoder
+
+        start_decoder()
         import vizkit.models  # noqa: F401
 
     thread = threading.Thread(target=load, daemon=True, name="warm-up")
