@@ -19,12 +19,13 @@ from vizkit.geometry import (
     into_box,
     merging,
     name_of,
+    on_grid,
     out_of_box,
     pixel_box,
     steps_px,
     window_ids,
 )
-from vizkit.trace import PADDING, Tokens, dense
+from vizkit.trace import PADDING, Tokens, TraceError, dense
 
 SPECIALS = {0: (), 1: ("cls",), 2: ("cls", "dist"), 5: ("cls", "reg1", "reg2", "reg3", "reg4")}
 
@@ -94,6 +95,7 @@ def test_fractions_of_a_box_and_of_its_picture():
 
 def test_names(tokens):
     first = len(tokens.special)
+    assert name_of(tokens, first) == "row 1, column 1"
     assert name_of(tokens, first + 5 + 3) == "row 2, column 4"
     assert name_of(tokens, first + 15) == f"token {first + 16}"
     if first:
@@ -130,6 +132,10 @@ def test_distances_where_a_token_stands_for_a_rectangle():
     assert far[0].tolist() == pytest.approx([0, 4, 12, math.hypot(4, 12), 24, math.hypot(4, 24)])
 
 
+def test_tokens_without_places_have_no_distances():
+    assert distances_px(Tokens("free", ("cls",), free=4)).shape == (0, 0)
+
+
 def test_all_ids_is_one_group_in_order():
     assert all_ids(4).tolist() == [[0, 1, 2, 3]]
 
@@ -145,6 +151,16 @@ def test_window_ids_of_the_teaching_example():
     assert shifted[0, -1] == 45
     # The last window joins the four corners of the picture.
     assert shifted[3].tolist() == [54, 55, 48, 49, 62, 63, 56, 57, 6, 7, 0, 1, 14, 15, 8, 9]
+
+
+def test_windows_and_shifts_that_differ_down_and_right():
+    """4 × 6 tokens in windows of 2 × 3, which begin at row 1, column 2."""
+    assert window_ids((4, 6), (2, 3), (1, 2)).tolist() == [
+        [8, 9, 10, 14, 15, 16],
+        [11, 6, 7, 17, 12, 13],
+        [20, 21, 22, 2, 3, 4],
+        [23, 18, 19, 5, 0, 1],
+    ]
 
 
 def test_window_ids_padded_by_hand():
@@ -221,3 +237,23 @@ def test_merging_by_hand():
 def test_merging_of_an_odd_grid_gives_the_edge_to_padding():
     merge = merging("merging 1", Tokens("before", grid=(3, 5)), Tokens("after", grid=(2, 3)))
     assert dense(merge)[0].sum(-1).tolist() == [1.0, 1.0, 0.5, 0.5, 0.5, 0.25]
+
+
+def test_merging_of_strips():
+    merge = merging("merging 1", Tokens("before", grid=(3, 4)), Tokens("after", grid=(3, 2)), window=(1, 2))
+    assert merge.weights.shape == (6, 1, 1, 2)
+    assert dense(merge)[0, 3].tolist() == [0] * 6 + [0.5, 0.5] + [0] * 4
+
+
+def test_tokens_without_places_are_not_merged():
+    with pytest.raises(TraceError, match="there is no query"):
+        merging("merging 1", Tokens("before", free=4), Tokens("after", free=1))
+
+
+def test_numbers_by_id_lie_where_their_tokens_do():
+    tokens = Tokens("patches", ("cls",), (2, 3), free=1)
+    ids = torch.tensor([0, 1, 4, 6, 7, PADDING])  # the class token, three cells, a slot without a place, padding
+    found = on_grid(torch.tensor([9, 1, 4, 6, 8, 8], dtype=torch.float16), ids, tokens)
+    assert found.dtype == torch.float32
+    assert found.nan_to_num(-1).tolist() == [[1, -1, -1], [4, -1, 6]]
+    assert on_grid(torch.ones(1), torch.tensor([0]), Tokens("free", free=4)).shape == (0, 0)
