@@ -161,7 +161,7 @@ def top(loaded: "Loaded", found: "Trace", count: int = 5) -> list[tuple[str, flo
 
 def proof(check: "Check") -> str:
     logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
-    return f"rows {check.row_sum_error:.0e} · {logits} · {check.layers_found} of {check.layers_expected} layers"
+    return f"rows {check.row_sum_error:.0e} · {logits} · {check.layers}"
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -32,4 +32,4 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         tokens = Tokens(f"stage {i + 1}", (), grid, stride=pixels.shape[-1] / grid[1])
         features.append(features_of(f"stage {i + 1}", values, None, tokens))
     cam = cam_features(result, *(f.tokens for f in reversed(features)))
-    return finish(loaded, pixels, target, result, [], features, 0, cam=cam)
+    return finish(loaded, pixels, target, result, [], features, cam=cam)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vizkit.models.counting import Counting
 from vizkit.models.layer_scores import take_score_gradients
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep, Recorder
@@ -21,6 +22,8 @@ class Pass:
     """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
     `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
     the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
+    `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
+    see `counting`.
     """
 
     logits: Tensor
@@ -29,6 +32,8 @@ class Pass:
     specials: tuple[Tensor | None, ...]
     logit_error: float
     deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
+    layers: int | None = None
+    linear: int = 0
 
 
 def forward(
@@ -43,9 +48,8 @@ def forward(
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     kind = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None)
     if kind in loaded.compared:
-        return recorded(loaded, pixels, keep, target, tokens, *loaded.compared[kind])
-    with torch.no_grad():
-        plain = logits_of(loaded.model(pixels))
+        return counted(loaded, pixels, recorded(loaded, pixels, keep, target, tokens, *loaded.compared[kind]))
+    plain = logits_of(plain_pass(loaded, pixels))
     refuse_unknown(target, plain, loaded)
     result = None
     for with_features in (True, False):
@@ -60,7 +64,32 @@ def forward(
         if error <= LOGIT_TOLERANCE:
             break
     assert result is not None
-    return result
+    return counted(loaded, pixels, result)
+
+
+def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
+    """What the model gives without any recording. Its attention layers are counted meanwhile."""
+    counting = Counting(pixels)
+    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    with torch.no_grad():
+        try:
+            with counting:
+                out = loaded.model(pixels)
+        except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
+            loaded.counted[size_hw] = (None, 0)
+            return loaded.model(pixels)
+    loaded.counted[size_hw] = (counting.layers, counting.linear)
+    return out
+
+
+def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
+    """The pass with what was counted at this input size; again for this image where the two differ, because a model may
+    decide by the image which layers run."""
+    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    if loaded.counted[size_hw][0] not in (None, len(result.calls)):
+        plain_pass(loaded, pixels)
+    layers, linear = loaded.counted[size_hw]
+    return replace(result, layers=layers, linear=linear)
 
 
 def recorded(

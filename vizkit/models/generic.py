@@ -61,16 +61,7 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
     notes = (f"{unplaced} of {len(attention)} layers have no known places in the image.",) if unplaced else ()
     own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
     cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
-    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model, result), notes, cam)
-
-
-def expected(model: nn.Module, result: Pass) -> int:
-    """How many calls there should be: every instance of each class that was seen to attend, and repeated calls of one
-    module (a softmax for content, one for position)."""
-    classes = {type(call.module) for call in result.calls if call.module is not None}
-    unnamed = sum(call.module is None for call in result.calls)
-    extra = len(result.calls) - len({call.path for call in result.calls})
-    return sum(type(module) in classes for module in model.modules()) + unnamed + extra
+    return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)
 
 
 def candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set[Grid], set[Grid]]:

@@ -21,7 +21,7 @@ class Loaded:
     """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
-    size, what `forward.compare` measured.
+    size, what `forward` measured, and `counted` how many attention layers a plain pass has; None: nobody knows.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Loaded:
     licence: str = "not stated"
     trained: bool = True
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
+    counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> int:

@@ -73,11 +73,13 @@ def finish(
     result: Pass,
     attention: Sequence[Attention],
     features: Sequence[Features],
-    expected: int,
+    planned: int | None = None,
     notes: tuple[str, ...] = (),
     cam: Sequence[Features] = (),
 ) -> Trace:
-    """The Trace with its proof. Attention moves to the CPU: there the analyses and pages read it."""
+    """The Trace with its proof. `planned`: how many layers the family knows the model to have, besides those that were
+    counted. Attention moves to the CPU: there the analyses and pages read it."""
+    expected = max((count for count in (planned, result.layers) if count is not None), default=None)
     if expected and not result.calls:
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
     errors = [call.row_sum_error for call in result.calls if call.row_sum_error is not None]

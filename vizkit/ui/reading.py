@@ -34,16 +34,17 @@ def proof(trace: "Trace") -> None:
         st.caption(f":material/info: {note}")
     check = trace.check
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
-    if not check.layers_expected:
+    if check.layers_expected == 0:
         st.caption(
             f":green[:material/verified: {logits}]", help="The prediction is the same with and without recording."
         )
         return
-    text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers_found} of {check.layers_expected} layers"
+    text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers}"
     st.caption(
         f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]",
         help="The proof that this picture is what the model computed: every row of attention sums to one, the "
-        "prediction is the same with and without recording, and every attention layer of the model was recorded. "
+        "prediction is the same with and without recording, and every attention layer of the model was recorded, where "
+        "their number is known without the recording. "
         "The numbers are the largest differences found.",
     )
 
