@@ -89,7 +89,11 @@ def explain(
         raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
     known = target_of(one, trace, against, subject)
     if one.needs != "model":
-        heat, notes = from_trace(one, trace, against, read_by_head(trace) if query is None else query), ()
+        checks = {trace.check, (against or trace).check}
+        if refused := " ".join(check.refused for check in checks if check.refused):
+            raise NotApplicable(refused)
+        notes = tuple({check.failure for check in checks if check.failure})
+        heat = from_trace(one, trace, against, read_by_head(trace) if query is None else query)
     else:
         assert subject is not None
         heat, notes = from_model(one, trace, subject, fill, progress)

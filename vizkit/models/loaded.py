@@ -21,7 +21,7 @@ class Loaded:
     """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
-    size, what `forward.compare` measured.
+    size and kind of recording, whether `forward` believed the features, and how far the logits were apart.
     """
 
     name: str

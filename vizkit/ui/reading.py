@@ -28,23 +28,28 @@ def why_no_map(attention: "Attention | None") -> str:
     return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
 
 
+PROOF = """The proof that this picture is what the model computed; the numbers are the largest differences found.
+
+**For this very picture:** every row of attention sums to one; every attention layer was recorded; and in each of them,
+for a few queries, the weights times the values are what the layer itself gave.
+
+**Once for this model at this input size:** the prediction is the same with and without recording."""
+
+
 def proof(trace: "Trace") -> None:
-    """The badge: what was checked for this very picture."""
-    for note in trace.notes:
-        st.caption(f":material/info: {note}")
+    """The badge: what was checked for this very picture, and what once at its size; red where it does not agree."""
     check = trace.check
+    for note in trace.notes:
+        st.caption(f":red[:material/error: {note}]" if note == check.failure else f":material/info: {note}")
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
-    if not check.layers_expected:
-        st.caption(
-            f":green[:material/verified: {logits}]", help="The prediction is the same with and without recording."
-        )
-        return
-    text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers_found} of {check.layers_expected} layers"
+    outputs = "outputs not compared" if check.output_error is None else within("outputs", check.output_error)
+    layers = f"{check.layers_found} of {check.layers_expected} layers"
+    text = (
+        f"{within('rows', check.row_sum_error)} · {outputs} · {logits} · {layers}" if check.layers_expected else logits
+    )
     st.caption(
         f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]",
-        help="The proof that this picture is what the model computed: every row of attention sums to one, the "
-        "prediction is the same with and without recording, and every attention layer of the model was recorded. "
-        "The numbers are the largest differences found.",
+        help=PROOF if check.layers_expected else "Compared once for this model at this input size.",
     )
 
 
