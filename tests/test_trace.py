@@ -20,10 +20,11 @@ from vizkit.trace import (
     query_row,
     row_sum_error,
     row_times,
+    tolerance,
 )
 
 THREE = Tokens("patches", grid=(1, 3), stride=16.0)
-GOOD = Check(row_sum_error=1e-7, layers_found=1, layers_expected=1)
+GOOD = Check(row_sum_error=1e-7, layers_found=1, layers_expected=1, output_error=1e-6)
 
 
 def toy() -> Attention:
@@ -205,6 +206,38 @@ def test_check_passes_only_when_everything_holds():
     assert not replace(GOOD, logit_error=float("nan")).passed
     assert not replace(GOOD, row_sum_error=1e-3).passed
     assert not replace(GOOD, layers_found=0).passed
+    assert not replace(GOOD, output_error=2e-4).passed
+    assert replace(GOOD, output_error=2e-4, output_tolerance=2e-3).passed
+    assert not replace(GOOD, output_error=float("nan")).passed
+
+
+def test_a_check_without_any_comparison_does_not_pass():
+    nothing = replace(GOOD, output_error=None)
+    assert nothing.proofs == ()
+    assert not nothing.passed
+    assert "no proof" in str(nothing.failure)
+    assert replace(nothing, logit_error=0.0).passed
+
+
+def test_a_check_names_its_proofs_and_why_it_failed():
+    both = replace(GOOD, logit_error=0.0)
+    assert (GOOD.proofs, both.proofs) == (("output of every layer",), ("output of every layer", "logits"))
+    assert replace(both, output_error=None).proofs == ("logits",)
+    assert both.failure is both.refused is None
+    wrong = replace(both, output_error=2e-2, logit_error=3e-3)
+    assert "what a layer itself gave (they differ by 2.0e-02, allowed are 1e-04)" in str(wrong.refused)
+    assert wrong.failure == wrong.refused
+    moved = replace(both, logit_error=3e-3)
+    assert moved.refused is None
+    assert "prediction is another than without (logits differ by 3.0e-03" in str(moved.failure)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "allowed"),
+    [(torch.float64, 1e-4), (torch.float32, 1e-4), (torch.float16, 2**-9), (torch.bfloat16, 2**-6)],
+)
+def test_half_precision_is_allowed_twice_its_spacing(dtype, allowed):
+    assert tolerance(dtype) == allowed
 
 
 def test_trace_accepts_what_holds_together():

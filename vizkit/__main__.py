@@ -120,6 +120,8 @@ def trace(arguments: argparse.Namespace) -> None:
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
     found = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
     refuse_beyond("layer", arguments.layers, found.check.layers_found)
+    if found.check.refused:
+        raise ValueError(f"Nothing was saved. {found.check.refused}")
     refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in found.attention), default=0))
     try:
         save_npz(found, output, facts(loaded, found, image.shape[:2], prepare(image, loaded.preprocessing)[1]))
@@ -161,7 +163,10 @@ def top(loaded: "Loaded", found: "Trace", count: int = 5) -> list[tuple[str, flo
 
 def proof(check: "Check") -> str:
     logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
-    return f"rows {check.row_sum_error:.0e} · {logits} · {check.layers}"
+    outputs = "outputs not compared" if check.output_error is None else f"outputs {check.output_error:.0e}"
+    found = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
+    found = logits if check.layers_expected == 0 else found
+    return found if check.failure is None else f"{found}\n{check.failure}"
 
 
 def main(given: Sequence[str] | None = None) -> int:

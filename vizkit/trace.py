@@ -6,6 +6,7 @@ inner and outer attention, cross-attention and attention pooling need one struct
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -16,6 +17,19 @@ PADDING = -1
 
 ROW_SUM_TOLERANCE = 1e-4
 LOGIT_TOLERANCE = 1e-4
+OUTPUT_TOLERANCE = 1e-4
+
+Proof = Literal["output of every layer", "logits"]
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """How far a number may be from the same in float32, relative to the largest of its kind: 1e-4, and where it was
+    rounded to half precision twice the spacing ε of that type at 1: 2e-3 in float16, 1.6e-2 in bfloat16.
+
+    Such a kernel rounds weights and output by ε/2 each, so Σ w v is wrong by ε/2 · (Σ w |v| + |Σ w v|) at most; 2 ε
+    covers it as long as the values cancel to no less than a third.
+    """
+    return max(OUTPUT_TOLERANCE, 2 * torch.finfo(dtype).eps)
 
 
 class NotApplicable(ValueError):  # noqa: N818  (not an error of the program: a sentence for the page)
@@ -114,14 +128,49 @@ class Check:
 
     `row_sum_error`: largest |sum of a row − 1|. `layers_expected`: counted without the recording, None where nobody
     knows how many attention layers the model has.
+
+    `output_error`: measured for this very image, in a few query rows of every recorded layer: the largest difference
+    of weights · values, in float32, from what the layer's own kernel gave (of a softmax that the layer writes out, of
+    the weights from its own), and of the weights from what is stored, relative to the largest number compared.
+    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be asked.
+
     `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
-    to 1), or None when this model has not been compared at this input size.
+    to 1), measured once for a model, an input size and a kind of recording; None when it was not.
     """
 
     row_sum_error: float
     layers_found: int
     layers_expected: int | None
     logit_error: float | None = None
+    output_error: float | None = None
+    output_tolerance: float = OUTPUT_TOLERANCE
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """What was compared, whether it agreed or not; empty: nothing was."""
+        made: dict[Proof, float | None] = {"output of every layer": self.output_error, "logits": self.logit_error}
+        return tuple(proof for proof, error in made.items() if error is not None)
+
+    @property
+    def refused(self) -> str | None:
+        """Why no picture may be drawn: the weights are not what the layers used. One sentence; NaN is never within."""
+        if not self.row_sum_error <= ROW_SUM_TOLERANCE:
+            return f"The check failed: a row of attention misses one by {self.row_sum_error:.1e}."
+        if self.layers_expected not in (None, self.layers_found):
+            return f"The check failed: {self.layers_found} of {self.layers_expected} attention layers were recorded."
+        if self.output_error is not None and not self.output_error <= self.output_tolerance:
+            off = f"they differ by {self.output_error:.1e}, allowed are {self.output_tolerance:.0e}"
+            return f"The check failed: the recorded weights do not give what a layer itself gave ({off})."
+        return None
+
+    @property
+    def failure(self) -> str | None:
+        """What is wrong, or that nothing was compared, one sentence to stand beside every picture; None: nothing."""
+        if self.refused or self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE:
+            nothing = "This trace carries no proof: nothing was compared with the model."
+            return self.refused or (None if self.proofs else nothing)
+        off = f"logits differ by {self.logit_error:.1e}, allowed are {LOGIT_TOLERANCE:.0e}"
+        return f"The check failed: with recording the prediction is another than without ({off})."
 
     @property
     def layers(self) -> str:
@@ -133,11 +182,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        return (
-            self.row_sum_error <= ROW_SUM_TOLERANCE
-            and self.layers_expected in (None, self.layers_found)
-            and (self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE)
-        )
+        return self.failure is None
 
 
 @dataclass(frozen=True)

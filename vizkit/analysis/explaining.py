@@ -81,8 +81,15 @@ def explain(
     if one.needs == "model" and subject is None:
         raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
     known = target_of(one, trace, against, subject)
+    notes = ()
+    if one.needs != "model":
+        checks = {trace.check, (against or trace).check}
+        if refused := " ".join(check.refused for check in checks if check.refused):
+            raise NotApplicable(refused)
+        notes = tuple({check.failure for check in checks if check.failure})
     query = read_by_head(trace) if query is None else query
-    heat, notes = run(one, Given(trace, query, fill, subject, progress), against)
+    heat, said = run(one, Given(trace, query, fill, subject, progress), against)
+    notes = (*notes, *said)
     signed = one.signed or (one.needs == "target" and known[1] is not None)
     return Explanation(method, checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
 

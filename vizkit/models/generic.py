@@ -58,7 +58,8 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
         if m.dim() == 3 and (grid := (m.shape[-2], m.shape[-1]))
     ]
     unplaced = sum(a.query.grid is None and a.key.grid is None for a in attention)
-    notes = (f"{unplaced} of {len(attention)} layers have no known places in the image.",) if unplaced else ()
+    why = "" if result.maps else ": the model gives no feature maps that end in its own prediction"
+    notes = (f"{unplaced} of {len(attention)} layers have no known places in the image{why}.",) if unplaced else ()
     own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
     cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
     return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)

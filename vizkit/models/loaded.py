@@ -21,7 +21,8 @@ class Loaded:
     """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
-    size, what `forward` measured, and `counted` how many attention layers a plain pass has; None: nobody knows.
+    size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
+    for each input size, how many attention layers a plain pass has. None: nobody knows.
     """
 
     name: str

@@ -8,8 +8,8 @@ this: fused attention never calls the dropout that they listen to.
 
 import inspect
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from vizkit.models.layer_output import Difference, difference, of_kernel, of_multi_head, sampled
 from vizkit.models.weights import (
     attention_weights,
+    following,
     grouped,
     mean_over_heads,
     multi_head_output,
@@ -56,8 +58,9 @@ class Call:
     `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost module
     that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel` says how
     the layer computes: "fused", "mha" or "softmax" (written out). `row_sum_error` is measured before the weights are
-    rounded to the dtype in which they are kept. `raw` is the tensor in the autograd graph; `score_gradient`: see
-    `layer_scores`.
+    rounded to the dtype in which they are kept. `differences`: what was compared with the layer's own output, see
+    `layer_output`; `sample` is what was compared, until the weights are kept: positions among the rows, and the weights
+    of every head there. `raw` is the tensor in the autograd graph; `score_gradient`: see `layer_scores`.
     """
 
     path: str
@@ -67,6 +70,8 @@ class Call:
     heads: int = 1
     rows: tuple[int, ...] | None = None
     row_sum_error: Tensor | None = None
+    differences: list[Difference] = field(default_factory=list)
+    sample: tuple[list[int], Tensor] | None = None
     gradient: Tensor | None = None
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
@@ -105,12 +110,20 @@ class Recorder(TorchFunctionMode):
             return None
         return tuple(row for row in dict.fromkeys(self.keep.rows) if 0 <= row < like.shape[-2]) or None
 
-    def _add(self, kernel: Kernel, weights: Tensor | None, rows: tuple[int, ...] | None = None, heads: int = 0) -> None:
+    def _add(
+        self,
+        kernel: Kernel,
+        weights: Tensor | None = None,
+        rows: tuple[int, ...] | None = None,
+        heads: int = 0,
+        sample: tuple[list[int], Tensor] | None = None,
+        differences: Sequence[Difference] = (),
+    ) -> None:
         """`heads`: given when `weights` are their mean already."""
         path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
         # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
         self.entering = self._projected
-        call = Call(path, module, kernel, rows=rows)
+        call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample)
         if weights is not None and self.gradient:
             call.raw = weights  # stays in the graph until the gradient has been taken
         elif weights is not None:
@@ -124,6 +137,13 @@ class Recorder(TorchFunctionMode):
             weights = weights.mean(1, keepdim=True)
         call.row_sum_error = (weights.sum(-1) - 1).abs().amax()
         call.weights = weights.to(self.keep.dtype or weights.dtype)
+        if call.differences and call.sample is not None:
+            places, each = call.sample
+            each = grouped(each, call.module)
+            expected = each.mean(1, keepdim=True) if self.keep.heads == "mean" else each
+            kept = call.weights[..., places, :]
+            call.differences.append(difference(kept.to(expected.dtype), expected, kept.dtype))
+        call.sample = None
 
     def take_gradients(self, logit: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
         """Fill in the weights and ∂logit/∂weights of every kept layer, after softmax and of the same layer.
@@ -142,61 +162,77 @@ class Recorder(TorchFunctionMode):
         return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
-        out = func(*args, **kwargs)
+        own = out = func(*args, **kwargs)
         axis = softmax_axis(out, args, kwargs)
         if axis is None:
             return out
         if not self._wanted():
-            self._add("softmax", None)
+            self._add("softmax")
             return out
         exact = precise(args[0]).softmax(axis) if out.element_size() < 4 else out
-        weights = exact if axis == -1 else exact.transpose(-1, -2)
+        weights, own = (exact, own) if axis == -1 else (exact.transpose(-1, -2), own.transpose(-1, -2))
         if self.gradient:  # the model goes on with the very tensor whose gradient is taken
-            out = (weights if axis == -1 else weights.transpose(-1, -2)).to(out.dtype)
+            weights = weights if weights.requires_grad else weights.detach().requires_grad_()  # a map of places alone
+            out = following(out, weights if axis == -1 else weights.transpose(-1, -2))
         rows = self._rows(weights)
-        self._add("softmax", weights if rows is None else weights[..., list(rows), :], rows)
+        kept = weights if rows is None else weights[..., list(rows), :]
+        places, queries = sampled(kept, rows)
+        # Written out, the weights are what the layer itself goes on with: they are their own proof, up to rounding.
+        sample = kept.detach()[..., places, :]
+        self._add("softmax", kept, rows, 0, (places, sample), [difference(sample, own.detach()[..., queries, :])])
         return out
 
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
         if not self._wanted():
-            self._add("fused", None)
+            self._add("fused")
             return func(query, key, value, *args, **kwargs)
-        rows, heads = self._rows(query), 0
         # Rows are computed beside the kernel; so are all weights in half precision, where the logits have to stay what
-        # the kernel makes of them. With a gradient the weights must be in the graph.
-        beside = not self.gradient and (rows is not None or query.element_size() < 4)
+        # the kernel makes of them.
+        rows, heads, own = self._rows(query), 0, None
+        if rows is not None or query.element_size() < 4:
+            own = func(query, key, value, *args, **kwargs)
+        places, queries = sampled(query, rows)
         if self.keep.heads == "mean" and query.dim() == 4 and rows is None:
             heads = query.shape[1]
-            weights, out = mean_over_heads(query, key, value, options)
+            weights, out, sample = mean_over_heads(query, key, value, options, places)
         else:
             weights = attention_weights(query, key, rows=rows, **options)
-            out = None if beside else weights.to(value.dtype) @ repeated(value, query, options.get("enable_gqa", False))
-        self._add("fused", weights, rows, heads)
-        return func(query, key, value, *args, **kwargs) if beside or out is None else out
+            sample = weights.detach()[..., places, :]
+            # With a gradient the weights must be in the graph.
+            many = repeated(value, query, options.get("enable_gqa", False))
+            out = weights.to(value.dtype) @ many if own is None or self.gradient else own
+        differences = of_kernel(func, (query, key, value), options, queries, sample, own)
+        self._add("fused", weights, rows, heads, (places, sample), differences)
+        return out if own is None else following(own, out)
 
     def _multi_head(self, func: Callable, given: dict) -> tuple[Tensor, Tensor | None]:
         """`nn.MultiheadAttention`: its inner calls are not seen, so it is asked for its weights."""
         query = given["query"]
         if not self._wanted():
-            self._add("mha", None)
+            self._add("mha")
             return func(**given)
         batched = query.dim() == 3
         rows = self._rows(query.transpose(0, 1) if batched else query)  # sequence first
         self._projected = given["value"] if batched and self.gradient else None
         asked = {**given, "need_weights": True, "average_attn_weights": False}
-        beside = not self.gradient and (rows is not None or query.element_size() < 4)
+        beside = rows is not None or query.element_size() < 4
         if beside:
             asked = {name: precise(value) for name, value in asked.items()}
         if rows is not None:
             picked, mask = list(rows), asked.get("attn_mask")
             asked |= {"query": asked["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
         out, weights = func(**asked)
-        self._add("mha", weights if batched else weights[None], rows)
-        if beside:
-            return func(**given)
+        own = func(**given) if beside else None
+        images = weights if batched else weights[None]
+        places, queries = sampled(images, rows)
+        sample = images.detach()[..., places, :]
+        outputs = [out[places]] if own is None else [out[places], own[0][queries]]
+        self._add("mha", images, rows, 0, (places, sample), of_multi_head(given, sample, outputs))
         if self.gradient:
             out = multi_head_output(weights, given)  # torch hands out a view that its own output does not depend on
+        if own is not None:
+            return following(own[0], out), own[1]
         if not given.get("need_weights", True):
             return out, None
         return out, weights.mean(-3) if given.get("average_attn_weights", True) else weights

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from vizkit.models.forward import Pass
+from vizkit.models.layer_output import worst
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call
-from vizkit.trace import Attention, Check, Features, Tokens, Trace, TraceError
+from vizkit.trace import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
 
 CHANGED = {
     "TalkingHeadAttn": "mixes its heads after the softmax",
@@ -77,14 +78,18 @@ def finish(
     notes: tuple[str, ...] = (),
     cam: Sequence[Features] = (),
 ) -> Trace:
-    """The Trace with its proof. `planned`: how many layers the family knows the model to have, besides those that were
-    counted. Attention moves to the CPU: there the analyses and pages read it."""
+    """The Trace with its proof; a check that failed says so first among the notes.
+
+    `planned`: how many layers the family knows the model to have, besides those that were counted.
+
+    Attention moves to the CPU: there the analyses and pages read it.
+    """
     expected = max((count for count in (planned, result.layers) if count is not None), default=None)
     if expected and not result.calls:
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
     errors = [call.row_sum_error for call in result.calls if call.row_sum_error is not None]
     row_sum_error = float(torch.stack(errors).max()) if errors else 0.0  # NaN stays NaN
-    check = Check(row_sum_error, len(result.calls), expected, result.logit_error)
+    check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls))
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
@@ -93,9 +98,17 @@ def finish(
         tuple(on_cpu(f) for f in features),
         check,
         target,
-        (*notes, *changes(result.calls)),
+        (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
         tuple(on_cpu(f) for f in cam),
     )
+
+
+def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
+    """`Check.output_error` and its tolerance, over all recorded layers; none where one of them could not be asked."""
+    kept = [call for call in calls if call.weights is not None]
+    if not kept or not all(call.differences for call in kept):
+        return None, OUTPUT_TOLERANCE
+    return worst([difference for call in kept for difference in call.differences])
 
 
 def changes(calls: Sequence[Call]) -> list[str]:

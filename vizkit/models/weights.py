@@ -62,19 +62,25 @@ def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
     return (query * factor) @ key.transpose(-2, -1)
 
 
-def mean_over_heads(query: Tensor, key: Tensor, value: Tensor, options: dict) -> tuple[Tensor, Tensor]:
-    """Mean weights (…, 1, query, key) and the layer's output, one head at a time: one head's matrix is held at most."""
+def mean_over_heads(
+    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: list[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean weights (…, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights.
+
+    One head at a time: one head's matrix is held at most.
+    """
     options = dict(options)
     gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
     key, value = repeated(key, query, gqa), repeated(value, query, gqa)
-    total, outs = torch.zeros((), device=query.device), []
+    total, outs, rows = torch.zeros((), device=query.device), [], []
     for head in range(heads):
         one = slice(head, head + 1)
         part = mask[..., one, :, :] if mask is not None and mask.dim() >= 3 and mask.shape[-3] > 1 else mask
         weights = attention_weights(query[:, one], key[:, one], attn_mask=part, **options)
         outs.append(weights.to(value.dtype) @ value[:, one])
+        rows.append(weights[..., sampled, :])
         total = weights.add_(total)
-    return total / heads, torch.cat(outs, 1)
+    return total / heads, torch.cat(outs, 1), torch.cat(rows, 1)
 
 
 def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
@@ -101,6 +107,11 @@ def multi_head_output(weights: Tensor, given: dict) -> Tensor:
     value = value.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
     mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
     return F.linear(mixed, given["out_proj_weight"], given["out_proj_bias"])
+
+
+def following(own: Tensor, mine: Tensor) -> Tensor:
+    """The values of `own`; the gradient, where there is one, goes to `mine`."""
+    return own.detach() + (mine - mine.detach()).to(own.dtype) if mine.requires_grad else own
 
 
 def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:

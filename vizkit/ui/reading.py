@@ -28,24 +28,27 @@ def why_no_map(attention: "Attention | None") -> str:
     return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
 
 
+PROOF = """The proof that this picture is what the model computed; the numbers are the largest differences found.
+
+**For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
+known without the recording; and in each of them, for a few queries, the weights times the values are what the layer
+itself gave.
+
+**Once for this model at this input size:** the prediction is the same with and without recording."""
+
+
 def proof(trace: "Trace") -> None:
-    """The badge: what was checked for this very picture."""
-    for note in trace.notes:
-        st.caption(f":material/info: {note}")
+    """The badge: what was checked for this very picture, and what once at its size; red where it does not agree."""
     check = trace.check
+    for note in trace.notes:
+        st.caption(f":red[:material/error: {note}]" if note == check.failure else f":material/info: {note}")
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
-    if check.layers_expected == 0:
-        st.caption(
-            f":green[:material/verified: {logits}]", help="The prediction is the same with and without recording."
-        )
-        return
-    text = f"{within('rows', check.row_sum_error)} · {logits} · {check.layers}"
+    outputs = "outputs not compared" if check.output_error is None else within("outputs", check.output_error)
+    text = f"{within('rows', check.row_sum_error)} · {outputs} · {logits} · {check.layers}"
+    text = logits if check.layers_expected == 0 else text
     st.caption(
         f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]",
-        help="The proof that this picture is what the model computed: every row of attention sums to one, the "
-        "prediction is the same with and without recording, and every attention layer of the model was recorded, where "
-        "their number is known without the recording. "
-        "The numbers are the largest differences found.",
+        help="Compared once for this model at this input size." if check.layers_expected == 0 else PROOF,
     )
 
 

@@ -73,7 +73,8 @@ def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float
         loaded = cached.model(source, picture if inputs.whole_image() else None)
         box = cached.seen_box(picture, loaded)
         query = asked if asked != "patch" else in_box(point, box, picture)
-        return Shown(source, loaded, cached.trace(source, loaded, picture, query), box, query)
+        trace = cached.trace(source, loaded, picture, query)
+        return (trace.check.refused, False) if trace.check.refused else Shown(source, loaded, trace, box, query)
     except (ModelError, TraceError, NotApplicable, ImageError) as error:
         return str(error), isinstance(error, OfflineError)
     except Exception as error:
