@@ -1,7 +1,8 @@
 """Do the bundled models look at the insect? Attention, rollout and Grad-CAM against the drawn truth.
 
 Mass per pixel on the insect over mass per pixel beside it, and the pointing game (Zhang et al. 2016): how often the
-hottest pixel of the map, enlarged bilinearly, lies on the insect or within 3 % of the side of it (15 pixels there).
+hottest pixel of the map, enlarged bilinearly, lies on the insect or within 3 % of the side of it (15 pixels there), how
+often exactly on it, and how often a point put anywhere would.
 """
 
 import math
@@ -12,14 +13,13 @@ IMAGES = 500
 MODELS = ("insects_cnn", "insects_vit", "insects_deit", "insects_swin")
 
 
-def scores(heat: np.ndarray, insect: np.ndarray) -> tuple[float, bool]:
-    """Mass-per-pixel ratio and whether the hottest pixel is on the insect. `heat`: rows × columns, ≥ 0."""
+def scores(heat: np.ndarray, insect: np.ndarray):
+    """Everything of one map (`truth_score.Placed`). `heat`: rows × columns, ≥ 0."""
     import torch
 
     from vizkit.analysis.truth_score import Truth, placed
 
-    found = placed(torch.from_numpy(heat), Truth(torch.from_numpy(insect)))
-    return found.per_pixel, found.pointing
+    return placed(torch.from_numpy(heat), Truth(torch.from_numpy(insect)))
 
 
 def class_token(trace):
@@ -65,13 +65,19 @@ def run() -> None:
     for name in MODELS:
         loaded = vizkit.load(f"bundled:{name}")
         side = loaded.preprocessing.size_hw[0]
-        found: dict[str, list[tuple[float, bool]]] = {}
+        found: dict[str, list] = {}
         for index in range(IMAGES):
             sample = draw(index, split="test", size_px=side)
             for method, heat in maps(loaded, sample.picture).items():
                 found.setdefault(method, []).append(scores(heat, sample.insect))
         for method, each in found.items():
-            ratio = math.exp(float(np.mean([math.log(max(r, 1e-6)) for r, _ in each])))
-            mean = float(np.mean([r for r, _ in each]))
-            pointing = float(np.mean([hit for _, hit in each]))
-            print(f"{name:14} {method:26} {mean:6.2f} × (geometric {ratio:.2f} ×)   pointing game {pointing:.3f}")
+            ratio = math.exp(float(np.mean([math.log(max(one.per_pixel, 1e-6)) for one in each])))
+            mean = float(np.mean([one.per_pixel for one in each]))
+            hits, near, strict, share = (
+                float(np.mean([getattr(one, part) for one in each]))
+                for part in ("pointing", "near_share", "pointing_strict", "thing_share")
+            )
+            print(
+                f"{name:14} {method:26} {mean:6.2f} × (geometric {ratio:.2f} ×)   pointing within 3 % {hits:.3f} "
+                f"(chance {near:.3f}), exactly {strict:.3f} (chance {share:.3f})"
+            )

@@ -168,7 +168,7 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     for words in shown["on_thing"].iloc[:-1]:
         value, gain = words.replace("−", "-").rstrip(")").split(" (")
         assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
-    assert shown["road"].iloc[-1] == ""
+    assert shown["road"].iloc[-1] == "0.00"  # an order and its reverse are equally likely
     assert not test.warning
     assert "drawn: a mayfly nymph, decided by its tails and gills" in texts(test)
     assert names(sent(test, "trust_maps")) == list(shown["method"].iloc[:-1])
@@ -206,10 +206,13 @@ def test_many_images_keep_what_was_scored():
     scores = kept().get(("test",))
     assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
     assert task.results == 2
-    values = [each[0].road.gap for each in scores]
+    assert [bool(each[0].undecided) for each in scores] == [True, False]  # to it a blurred 3 is a 3 still
+    values = [scores[1][0].road.gap]
     written = {line["method"]: line for line in csv.DictReader(io.StringIO(trust_table.as_csv(table(scores))))}
     assert float(written["rollout"]["road mean"]) == pytest.approx(float(np.mean(values)))
-    assert written["rollout"]["road images"] == "2"
+    assert written["rollout"]["road images"] == "1"
+    assert (written["rollout"]["road chance"], written["chance"]["road chance"]) == ("0.0", "")
+    assert float(written["rollout"]["road above_chance"]) == float(written["rollout"]["road mean"])
 
 
 # ---- work beside the page --------------------------------------------------------------------------------------------

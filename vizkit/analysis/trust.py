@@ -82,7 +82,7 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
     against it.
 
     Where the class is not the model's answer there is no decision to take back; where the picture replaced by `fill`
-    gets the same answer, what is in the picture did not decide.
+    gets the same answer, no order of its places can take it back.
     """
     with torch.no_grad():
         given, empty = (subject.logits(each)[0] for each in (subject.pixels, filled(subject.pixels, fill)))
@@ -97,7 +97,7 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
         return f"the class is not {preferred}, so there is no decision to take back"
     if answers(empty):
         changed = "is blurred" if fill == "blur" else "has one colour"
-        return f"the model answers the same when the whole picture {changed}, so what is in it did not decide"
+        return f"the model answers the same when the whole picture {changed}, so hiding places cannot take that back"
     return ""
 
 
