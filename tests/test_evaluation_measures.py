@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import bootstrap
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -12,6 +13,7 @@ from torchmetrics.functional.classification import multiclass_accuracy, multicla
 
 from vizkit.evaluation.measures import (
     BINS,
+    Interval,
     Judged,
     calibration_error,
     confusion,
@@ -78,6 +80,23 @@ def test_a_label_without_pictures_or_answers_has_no_figures():
     assert math.isnan(rows[2].precision)
 
 
+def test_the_five_likeliest_of_five_are_no_measure():
+    logits = np.zeros((2, 6), np.float32)
+    assert measure(judge(logits, np.array([0, 1]), np.arange(6)), tuple("abcdef")).top5 == 1.0
+    assert measure(judge(logits[:, :5], np.array([0, 1]), np.arange(5)), tuple("abcde")).top5 is None
+
+
+def test_losses_are_taken_in_double_precision(random):
+    logits, target = random
+    expected = -torch.from_numpy(logits).double().log_softmax(1).numpy()[np.arange(300), target]
+    np.testing.assert_allclose(judge(logits, target, np.arange(7)).loss, expected, rtol=1e-13)
+
+
+def test_the_hardest_pictures_are_two_dozen_at_most_the_first_among_equals_first():
+    judged = judge(np.zeros((30, 2), np.float32), np.zeros(30, int), np.arange(2))
+    assert hardest(judged).tolist() == list(range(24))
+
+
 # ---- against libraries -----------------------------------------------------------------------------------------------
 def test_all_measures_equal_the_libraries(random):
     logits, target = random
@@ -137,11 +156,31 @@ def test_an_interval_is_as_wide_as_theory_says():
     assert share_interval(right) == found  # seeded
 
 
-def test_all_right_is_not_certain():
+def test_all_right_is_not_certain_and_all_wrong_neither():
     """Three of three: the lower end is 0.025^(1/3), not 1."""
+    end = pytest.approx(0.025 ** (1 / 3))
     found = share_interval(np.ones(3, bool))
-    assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / 3)), 1.0)
-    assert measure(judge(np.eye(2, dtype=np.float32), np.arange(2), np.arange(2)), ("a", "b")).exact
+    assert (found.value, found.low, found.high) == (1.0, end, 1.0)
+    found = share_interval(np.zeros(3, bool))
+    assert (found.value, found.low, 1 - found.high) == (0.0, 0.0, end)
+    for answers, exact in (([0, 1], True), ([1, 0], True), ([0, 0], False)):
+        judged = judge(np.eye(2, dtype=np.float32)[answers], np.arange(2), np.arange(2))
+        assert measure(judged, ("a", "b")).exact == exact
+
+
+def test_the_interval_is_scipys_percentile_bootstrap_of_two_thousand_resamples(random):
+    judged = judge(*random, np.arange(7))
+    for seed in (0, 3):
+        found = bootstrap(
+            (judged.right.astype(np.float32),), np.mean, n_resamples=2000, confidence_level=0.95, method="percentile",
+            rng=np.random.default_rng(seed),
+        ).confidence_interval  # fmt: skip
+        expected = Interval(float(judged.right.mean()), float(found.low), float(found.high))
+        given = (seed,) if seed else ()  # 0 unless told
+        same = [share_interval(judged.right, *given), mean_interval(judged.right.astype(np.float32), *given)]
+        for each in [*same, measure(judged, tuple("abcdefg"), *given).accuracy]:
+            assert (each.low, each.high) == (expected.low, expected.high)
+            assert each.value == pytest.approx(expected.value)
 
 
 def test_an_interval_of_differences_is_paired():

@@ -1,5 +1,7 @@
 """The shift on paper against the masks and partitions that timm and torchvision really use."""
 
+import math
+
 import pytest
 import timm
 import torch
@@ -104,6 +106,40 @@ def test_the_teaching_grid_by_hand():
     assert pieces[0, 0] != pieces[0, 2]
 
 
+def test_an_oblong_and_padded_grid_by_hand():
+    """3 × 5 tokens in windows of 2 × 3, shifted by 1: rolled, then padded to 4 × 6."""
+    found = paper.layout((3, 5), (2, 3), (1, 1))
+    assert found.ids.tolist() == [[6, 7, 8, 9, 5, -1], [11, 12, 13, 14, 10, -1], [1, 2, 3, 4, 0, -1], [-1] * 6]
+    assert found.round_the_edge.int().tolist() == [[0, 0, 0, 0, 1, 0]] * 2 + [[1, 1, 1, 1, 1, 0], [0] * 6]
+    assert found.windows.tolist() == [[0, 0, 0, 1, 1, 1]] * 2 + [[2, 2, 2, 3, 3, 3]] * 2
+    assert found.count == 4
+    assert found.regions.tolist() == [[0, 0, 0, 1, 1, 2]] * 2 + [[3, 3, 3, 4, 4, 5], [6, 6, 6, 7, 7, 8]]
+    # (region, places, padding): the pieces of each window.
+    assert [paper.members(found, window) for window in range(4)] == [
+        [(0, 6, 0)],
+        [(1, 4, 0), (2, 2, 2)],
+        [(3, 3, 0), (6, 3, 3)],
+        [(4, 2, 0), (5, 1, 1), (7, 2, 2), (8, 1, 1)],
+    ]
+    assert [paper.window_of(found, token) for token in (6, 13, 5, 4)] == [(0, 0), (0, 5), (1, 1), (3, 0)]
+    assert paper.pieces(found).tolist() == [[31, 21, 21, 21, 31], [10, 0, 0, 0, 10], [10, 0, 0, 0, 10]]
+    assert [paper.strangers(found, window) for window in range(4)] == [0, 8, 0, 2]
+
+
+def test_without_a_shift_nothing_moves():
+    found = paper.layout((3, 5), (2, 3))
+    assert (found.shift, found.pad_first) == ((0, 0), False)
+    assert found.ids.tolist() == [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, 9, -1], [10, 11, 12, 13, 14, -1], [-1] * 6]
+    assert not found.regions.any()
+    assert not found.round_the_edge.any()
+
+
+def test_a_forbidden_pair_keeps_what_minus_one_hundred_leaves():
+    found = paper.evenly(torch.tensor([[True, False], [True, True]]))
+    assert found[0].tolist() == pytest.approx([1, math.exp(-100)], rel=0.1, abs=0)
+    assert found[1].tolist() == [0.5, 0.5]
+
+
 @pytest.mark.parametrize("pad_first", [False, True])
 @pytest.mark.parametrize(("grid", "window", "shift"), CASES)
 def test_pieces_are_connected_but_where_timm_pads_after_the_roll(grid, window, shift, pad_first):
@@ -131,7 +167,14 @@ def test_strangers_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("grid", "window", "shift"), [((0, 8), (4, 4), (2, 2)), ((8, 8), (4, 4), (4, 0)), ((8, 8), (0, 4), (0, 0))]
+    ("grid", "window", "shift"),
+    [
+        ((0, 8), (4, 4), (2, 2)),
+        ((8, 8), (4, 4), (4, 0)),
+        ((8, 8), (0, 4), (0, 0)),
+        ((8, 8), (4, 4), (0, 5)),
+        ((8, 8), (4, 4), (-1, 0)),
+    ],
 )
 def test_impossible_cuts_are_refused(grid, window, shift):
     with pytest.raises(ValueError, match="do not cut"):
