@@ -89,7 +89,7 @@ def tested(python: Path, column: str, options: list[str]) -> Result:
 
 
 def versions(python: Path) -> dict[str, str]:
-    code = "import json, sys; from importlib.metadata import version; print(json.dumps({n: version(n) for n in sys.argv[1:]}))"
+    code = "import sys, json, importlib.metadata as of; print(json.dumps({n: of.version(n) for n in sys.argv[1:]}))"
     run = subprocess.run([python, "-c", code, *SHOWN], capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
