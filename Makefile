@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/pip install --quiet
+PIP := $(BIN)/pip install --quiet -c requirements.lock
 
 run: .venv/run          ## install what is needed and open the app on the bundled models
 	$(BIN)/streamlit run app.py
@@ -17,14 +17,25 @@ check: .venv/dev        ## style and types
 bench: .venv/dev        ## the figures of README, measured here
 	$(BIN)/python -m benchmarks
 
-.venv/run: requirements.txt
+lock:                   ## requirements.lock anew, with today's versions: test them before you commit it
+	$(PYTHON) -m venv --clear .venv-lock
+	.venv-lock/bin/pip install --quiet -r requirements-dev.txt
+	.venv-lock/bin/pip freeze --all --exclude pip > .venv-lock/installed
+	sed '/^[^#]/d' requirements.lock > .venv-lock/lock
+	sed -E '/^(nvidia-|cuda-|triton==)/d; s/\+[a-z0-9.]+$$//' .venv-lock/installed >> .venv-lock/lock
+	mv .venv-lock/lock requirements.lock
+
+matrix:                 ## the tests with the oldest and the newest versions that the ranges admit, into docs/matrix.md
+	$(PYTHON) -m benchmarks.matrix $(MATRIX)
+
+.venv/run: requirements.txt requirements.lock
 	$(PYTHON) -m venv .venv
 	$(PIP) -r requirements.txt
 	@touch $@
 
-.venv/dev: requirements.txt requirements-dev.txt
+.venv/dev: requirements.txt requirements-dev.txt requirements.lock
 	$(PYTHON) -m venv .venv
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/run
 
-.PHONY: run test check bench
+.PHONY: run test check bench lock matrix
