@@ -17,8 +17,8 @@ from vizkit.models.loaded import Loaded
 from vizkit.models.residual import branches
 from vizkit.trace import NotApplicable
 from vizkit.training import augmentation_preview as preview
-from vizkit.training.augmentation import erasing, picture_changes
-from vizkit.training.batches import fitted, normalised, seed_everything
+from vizkit.training.augmentation import augmented, picture_changes
+from vizkit.training.batches import drawn_from, fitted, normalised
 from vizkit.training.recipe import Recipe
 
 DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))
@@ -36,8 +36,8 @@ def test_randaugment_is_what_the_loop_does(magnitude, operations):
     change = picture_changes(Recipe(randaugment=f"rand-m{magnitude}-n{operations}-mstd0.5-inc1"), NEEDS)
     plain = fitted(OTHER, NEEDS)
     for seed, each in zip(seeds, found, strict=True):
-        seed_everything(seed)
-        assert (each.picture == np.array(change(Image.fromarray(OTHER)))).all()
+        with drawn_from(seed):
+            assert (each.picture == np.array(change(Image.fromarray(OTHER)))).all()
         if each.words == "nothing this time":
             assert (each.picture == plain).all()
     words = [each.words for each in found]
@@ -48,13 +48,13 @@ def test_randaugment_is_what_the_loop_does(magnitude, operations):
 
 
 def test_erasing_is_what_the_loop_does():
-    seeds = list(range(20))
-    found = preview.erased(OTHER, NEEDS, 0.5, seeds)
-    erase = erasing(Recipe(erasing=0.5), torch.device("cpu"))
-    for seed, each in zip(seeds, found, strict=True):
-        pixels = torch.from_numpy(prepare(OTHER, NEEDS)[0])[None].clone()
-        seed_everything(seed)
-        assert (each.picture == unprepare(erase(pixels)[0].numpy(), NEEDS)).all()
+    recipe, place, rows = Recipe(erasing=0.5, flip=0.0, seed=3), (4, 5), np.arange(20)
+    seeds = [[recipe.seed, *place, 3, row] for row in rows.tolist()]
+    found = preview.erased(OTHER, NEEDS, recipe.erasing, seeds)
+    pixels = torch.from_numpy(prepare(OTHER, NEEDS)[0]).repeat(20, 1, 1, 1)
+    shown, _ = augmented(pixels, torch.zeros(20, dtype=torch.int64), 2, recipe, place, rows, 20)
+    for picture, each in zip(shown, found, strict=True):
+        assert (each.picture == unprepare(picture.numpy(), NEEDS)).all()
     kept = sum(each.words == "kept" for each in found)
     assert 3 <= kept <= 17
     shares = [int(each.words.split("%")[0]) for each in found if each.words != "kept"]
@@ -71,7 +71,7 @@ def test_the_generators_of_the_process_are_left_as_they_were():
     assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
     assert (one[1].picture == preview.rand_augmented(PICTURE, NEEDS, 9, 2, [2])[0].picture).all()
     state = random.getstate()  # alone, because the type checks of the tests draw from this one too
-    with preview.drawn_from(4):
+    with drawn_from(4):
         random.random()
     assert random.getstate() == state
 

@@ -51,7 +51,7 @@ def test_an_epoch_shows_every_image_once_in_an_order_of_its_own():
 def test_two_processes_share_the_batches_of_one():
     alone = list(Batches(96, QUICK))
     left, right = (list(Batches(96, QUICK, rank, 2)) for rank in (0, 1))
-    assert [a + b for a, b in zip(left, right, strict=True)] == alone
+    assert [sorted(a + b) for a, b in zip(left, right, strict=True)] == [sorted(keys) for keys in alone]
 
 
 def test_repeated_images_are_augmented_differently():

@@ -1,30 +1,24 @@
 """Augmentation as one picture meets it: the loop's own code on a batch of one or two, drawn again from seeds.
 
-RandAugment (Cubuk et al. 2020), Mixup (Zhang et al. 2018), CutMix (Yun et al. 2019), random erasing (Zhong et al. 2020)
-and stochastic depth (Huang et al. 2016) are timm's.
+RandAugment (Cubuk et al. 2020) and stochastic depth (Huang et al. 2016) are timm's.
 """
 
-import random
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import timm.data
 import torch
 from jaxtyping import Bool, Float
 from PIL import Image
-from timm.data.auto_augment import rand_augment_transform
 from timm.layers import DropPath, calculate_drop_path_rates
 
 from vizkit.image import RGB, Preprocessing, prepare, unprepare
-from vizkit.training.augmentation import erasing, picture_changes
-from vizkit.training.batches import seed_everything
+from vizkit.training import augmentation
+from vizkit.training.augmentation import picture_changes, rand_augment
+from vizkit.training.batches import drawn_from
+from vizkit.training.distillation import soft_targets
 from vizkit.training.recipe import Recipe
-
-_GENERATORS = threading.Lock()  # timm draws from generators that the whole process shares
 
 
 @dataclass(frozen=True)
@@ -42,19 +36,6 @@ class Mixed:
     picture: RGB
     share: float
     label: Float[np.ndarray, " label"]
-
-
-@contextmanager
-def drawn_from(seed: int) -> Iterator[None]:
-    """All generators that timm draws from, set to a seed, and left as they were found."""
-    with _GENERATORS, torch.random.fork_rng(devices=[]):
-        before = random.getstate(), np.random.get_state()
-        seed_everything(seed)
-        try:
-            yield
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
 
 
 def rand_augment_name(magnitude: int, operations: int) -> str:
@@ -79,8 +60,7 @@ def rand_augmented(
 
 def operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
     """Which operations this seed applies. timm does not tell, so each is watched while it runs once more."""
-    grey = tuple(round(255 * value) for value in needs.mean)
-    augment: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
+    augment = rand_augment(recipe, needs)
     applied: list[str] = []
     for operation in augment.ops:
         operation.aug_fn = watched(operation.aug_fn, operation.name, applied)
@@ -99,17 +79,15 @@ def watched(function: Any, name: str, applied: list[str]) -> Any:  # noqa: ANN40
     return call
 
 
-def erased(rgb: RGB, needs: Preprocessing, chance: float, seeds: Sequence[int]) -> list[Changed]:
+def erased(rgb: RGB, needs: Preprocessing, chance: float, seeds: Sequence[int] | Sequence[list[int]]) -> list[Changed]:
     """Random erasing of one rectangle of 2 to 33 % of the area, filled with noise, with a chance of 0 to 1."""
     found = []
-    before = torch.from_numpy(prepare(rgb, needs)[0])[None]
-    erase = erasing(Recipe(erasing=chance), torch.device("cpu"))
+    before = torch.from_numpy(prepare(rgb, needs)[0])
     for seed in seeds:
         pixels = before.clone()
-        with drawn_from(seed):
-            pixels = erase(pixels) if erase else pixels
-        share = float((pixels != before).any(1).float().mean())
-        found.append(Changed(unprepare(pixels[0].numpy(), needs), f"{share:.0%} erased" if share else "kept"))
+        augmentation.erase(pixels, chance, np.random.default_rng(seed))
+        share = float((pixels != before).any(0).float().mean())
+        found.append(Changed(unprepare(pixels.numpy(), needs), f"{share:.0%} erased" if share else "kept"))
     return found
 
 
@@ -126,14 +104,9 @@ def mixed(
     `labels`: class indices of both; the recipe's smoothing is spread over all `classes`.
     """
     pixels = torch.stack([torch.from_numpy(prepare(rgb, needs)[0]) for rgb in pictures])
-    mix = timm.data.Mixup(recipe.mixup, recipe.cutmix, label_smoothing=recipe.smoothing, num_classes=classes)
-    # Labels of their own tell λ apart from smoothing, and from a partner of the same class.
-    told = timm.data.Mixup(recipe.mixup, recipe.cutmix, label_smoothing=0.0, num_classes=2)
-    with drawn_from(seed):
-        out, targets = mix(pixels.clone(), torch.tensor(labels))
-    with drawn_from(seed):
-        share = float(told(pixels.clone(), torch.tensor([0, 1]))[1][0, 0])
-    return Mixed(unprepare(out[0].numpy(), needs), share, targets[0].float().numpy())
+    out, share = augmentation.mixed(pixels, recipe, np.random.default_rng(seed))
+    targets = soft_targets(torch.tensor(labels), classes, recipe.smoothing)
+    return Mixed(unprepare(out[0].numpy(), needs), share, (share * targets[0] + (1 - share) * targets[1]).numpy())
 
 
 def chances(rate: float, blocks: int) -> list[float]:

@@ -1,11 +1,14 @@
 """Pictures to batches: fitted as the app fits them, ordered and augmented from seeds alone.
 
-What an epoch shows follows from (seed, epoch) and an image's index, never from how many workers or processes there
-are or how often the run was killed; so a resumed run and a run of two processes see what one uninterrupted run sees.
+What an epoch shows follows from (seed, epoch) and an image's place in it, never from how many workers or processes
+there are or how often the run was killed; so a resumed run and a run of two processes see what one uninterrupted run
+sees. No number is drawn from the generators that the whole process shares.
 """
 
 import random
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,10 +20,11 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.image import Preprocessing, prepare, unprepare
-from vizkit.training.recipe import Recipe
+from vizkit.training.recipe import Recipe, RecipeError
 
 Pixels = Float[Tensor, "image 3 height width"]
 Key = tuple[int, int]  # index in the set, seed of its augmentation
+_GENERATORS = threading.RLock()
 
 
 class Fitted(Dataset):
@@ -39,8 +43,7 @@ class Fitted(Dataset):
         rgb, label = self.images[index]
         if self.change is None:
             return torch.from_numpy(fitted(rgb, self.needs)), label
-        with torch.random.fork_rng(devices=[]):
-            seed_everything(seed)
+        with drawn_from(seed):
             return torch.from_numpy(np.array(self.change(Image.fromarray(rgb)))), label
 
 
@@ -49,11 +52,19 @@ def fitted(rgb: UInt8[np.ndarray, "_ _ 3"], needs: Preprocessing) -> UInt8[np.nd
     return unprepare(prepare(rgb, needs)[0], needs)
 
 
-def seed_everything(seed: int) -> None:
-    """timm's augmentation draws from all three."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+@contextmanager
+def drawn_from(seed: int) -> Iterator[None]:
+    """The generators of the process, from which timm's transforms draw, set to a seed and left as they were found."""
+    with _GENERATORS, torch.random.fork_rng(devices=[]):
+        before = random.getstate(), np.random.get_state()
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.default_generator.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])
 
 
 def seed_of(*numbers: int) -> int:
@@ -62,19 +73,32 @@ def seed_of(*numbers: int) -> int:
 
 
 class Batches(Sampler):
-    """The keys of each step: this process's share of the global batch, the same split for every number of processes."""
+    """The keys of an epoch, part by part: this process's share of each global batch, in `accumulate` parts.
+
+    The batches are the same for every number of processes and parts. A part is closed under turning the batch over:
+    with a picture it has the one that Mixup mixes it with. `steps`: changes of the weights in an epoch; `own`: the rows
+    of each part in the global batch. Raises RecipeError where the batch does not divide.
+    """
 
     def __init__(self, images: int, recipe: Recipe, rank: int = 0, processes: int = 1) -> None:
         self.images, self.recipe, self.epoch = images, recipe, 0
         self.shown = images * recipe.passes * recipe.repeats
-        self.batch = min(recipe.batch, self.shown)
-        if self.batch % processes:
-            raise ValueError(f"A batch of {self.batch} images does not divide among {processes} processes.")
-        share = self.batch // processes
-        self.own = slice(rank * share, (rank + 1) * share)
+        parts = processes * recipe.accumulate
+        few = parts * 2 if recipe.mixes else parts
+        self.batch = min(recipe.batch, self.shown // few * few)
+        if self.batch % few or not self.batch:
+            pairs = " in pairs, as Mixup and CutMix need them," if recipe.mixes else ""
+            raise RecipeError(
+                f"A batch of {self.batch or self.shown} images does not divide{pairs} among {processes} processes with "
+                f"{recipe.accumulate} parts each: change batch or accumulate."
+            )
+        self.steps = self.shown // self.batch
+        outside_in = np.stack([np.arange(self.batch), np.arange(self.batch)[::-1]], 1).ravel()[: self.batch]
+        mine = slice(rank * recipe.accumulate, (rank + 1) * recipe.accumulate)
+        self.own = np.sort(outside_in.reshape(parts, -1))[mine]
 
     def __len__(self) -> int:
-        return self.shown // self.batch
+        return self.steps * len(self.own)
 
     def __iter__(self) -> Iterator[list[Key]]:
         draw = np.random.default_rng([self.recipe.seed, self.epoch])
@@ -82,16 +106,18 @@ class Batches(Sampler):
         order = np.concatenate([draw.permutation(self.images) for _ in range(self.recipe.passes)])
         order = order.repeat(self.recipe.repeats)
         seeds = draw.integers(2**32, size=len(order))
-        for start in range(0, len(self) * self.batch, self.batch):
-            keys = zip(order[start : start + self.batch], seeds[start : start + self.batch], strict=True)
-            yield [(int(index), int(seed)) for index, seed in keys][self.own]
+        for start in range(0, self.steps * self.batch, self.batch):
+            for rows in self.own + start:
+                yield list(zip(order[rows].tolist(), seeds[rows].tolist(), strict=True))
 
 
 def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> DataLoader:  # noqa: ANN401
-    keep = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
+    given = {"batch_sampler": batches, "pin_memory": pin}
+    given["generator"] = torch.Generator()  # without one of its own it would draw from the generator of the process
     if hasattr(data, "__getitems__"):  # whole batches from memory, and nothing to do for another process
-        return DataLoader(data, batch_sampler=batches, pin_memory=pin, collate_fn=as_it_is)
-    return DataLoader(data, batch_sampler=batches, num_workers=workers, pin_memory=pin, **keep)
+        return DataLoader(data, collate_fn=as_it_is, **given)
+    keep = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
+    return DataLoader(data, num_workers=workers, **given, **keep)
 
 
 def as_it_is(batch: Any) -> Any:  # noqa: ANN401

@@ -4,24 +4,23 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
-import timm.data
 import torch
 from accelerate import Accelerator
-from timm.utils import ModelEmaV3
 from torch import Tensor, nn
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.training import augmentation, card, saving
-from vizkit.training.batches import Batches, loader, normalised, seed_everything, seed_of
-from vizkit.training.distillation import mixed_loss, soft_targets
+from vizkit.training.batches import Batches, loader
 from vizkit.training.evaluating import evaluate
 from vizkit.training.ingredients import gather, in_memory
 from vizkit.training.interrupting import interruptible
-from vizkit.training.optimizing import epochs_since_best, optimizer_of, rate, set_training
+from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_folder import RunFolder
+from vizkit.training.updates import Updates
 
 SAY_EVERY_S = 0.5
 
@@ -77,16 +76,8 @@ class Loop:
         self.model, self.needs, self.sets = self.given.model, self.given.needs, self.given.sets
         if not any(isinstance(part, nn.LayerNorm) for part in self.model.modules()):
             self.model.to(memory_format=torch.channels_last)  # a quarter faster for plain convolutional networks
-        optimizer = optimizer_of(self.model, recipe)
-        self.live, self.optimizer = accelerator.prepare(self.model, optimizer)  # live: wrapped where processes share
-        self.ema = ModelEmaV3(self.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
-        mixes, classes = recipe.mixup or recipe.cutmix, len(self.given.labels)
-        self.mix = (
-            timm.data.Mixup(recipe.mixup, recipe.cutmix, label_smoothing=recipe.smoothing, num_classes=classes)
-            if mixes
-            else None
-        )
-        self.erase = augmentation.erasing(recipe, self.device)
+        self.updates = Updates(self.given, recipe, accelerator)
+        self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.history = self.resumed()
 
@@ -108,16 +99,15 @@ class Loop:
             self.end_epoch(line, begin)
 
     def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
-        begin, steps = time.monotonic(), len(batches)
-        seed_everything(seed_of(self.recipe.seed, self.epoch, self.accelerator.process_index))
+        begin, steps, shown = time.monotonic(), batches.steps, iter(loaded)
         sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, images
         current = self.recipe.lr
-        set_training(self.live)
-        for step, (pictures, labels) in enumerate(loaded):
+        set_training(self.updates.live)
+        for step in range(steps):
             self.step = step
             current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
-            loss, right = self.one_step(pictures, labels, current, batches)
-            sums += torch.stack([loss.double(), right.double(), right.new_tensor(len(labels)).double()])
+            parts = islice(shown, len(batches.own))
+            sums += self.updates.one_step(parts, current, (self.epoch, step), batches)
             if self.asked_to_stop.is_set():
                 raise StoppedError
             if time.monotonic() - self.told > SAY_EVERY_S:
@@ -140,34 +130,6 @@ class Loop:
             "rate": current,
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
         }
-
-    def one_step(self, pictures: Tensor, labels: Tensor, current: float, batches: Batches) -> tuple[Tensor, Tensor]:
-        """Change the weights once; gives the loss and the number of right first choices."""
-        recipe, teacher = self.recipe, self.given.teacher
-        draw = torch.Generator().manual_seed(seed_of(recipe.seed, self.epoch, self.step, 1))
-        pixels, labels = normalised(pictures, self.needs, self.device), labels.to(self.device)
-        pixels = augmentation.batch_changes(pixels, recipe, draw, batches.own, batches.batch)
-        if self.mix:
-            pixels, targets = self.mix(pixels, labels)
-        else:
-            targets = soft_targets(labels, len(self.given.labels), recipe.smoothing)
-        if self.erase:
-            pixels = self.erase(pixels)
-        for group in self.optimizer.param_groups:
-            group["lr"] = current * group.get("lr_scale", 1.0)
-        with self.accelerator.autocast():
-            outputs = self.live(pixels)
-            taught = teacher(pixels) if teacher else None
-        heads = tuple(each.float() for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
-        loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, recipe)
-        self.accelerator.backward(loss)
-        if recipe.clip_norm:
-            self.accelerator.clip_grad_norm_(self.live.parameters(), recipe.clip_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        if self.ema:
-            self.ema.update(self.model, step=self.epoch * len(batches) + self.step)
-        return loss.detach(), (heads[0].argmax(-1) == labels).sum()
 
     # ---- between epochs ----------------------------------------------------------------------------------------------
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:

@@ -44,7 +44,10 @@ class Recipe:
     # how long, in what steps
     epochs: int = said(20, "epochs; the model is validated after each")
     passes: int = said(1, "times an epoch goes through the training images; more where they are few")
-    batch: int = said(64, "images a step, over all processes together")
+    batch: int = said(64, "images a step (one change of the weights), over all processes together")
+    accumulate: int = said(
+        1, "parts of a batch that go through the model in turn: less memory, the same step (gradient accumulation)"
+    )
     repeats: int = said(1, "times each image occurs in an epoch, differently augmented (repeated augmentation)")
     optimizer: str = said("adamw", "the optimiser", OPTIMIZERS)
     lr: float = said(1e-3, "highest learning rate")
@@ -87,9 +90,10 @@ class Recipe:
             checked(each, getattr(self, each.name))
         for holds, sentence in (
             (
-                min(self.epochs, self.passes, self.batch, self.repeats, self.square_px) >= 1,
-                "Epochs, passes, batch, repeats and squares are 1 or more.",
+                min(self.epochs, self.passes, self.batch, self.accumulate, self.repeats, self.square_px) >= 1,
+                "Epochs, passes, batch, accumulate, repeats and squares are 1 or more.",
             ),
+            (self.batch % self.accumulate == 0, "A batch divides into its parts: change batch or accumulate."),
             (self.images >= 0 and self.image_size >= 0, "Images and image size are 0 (the usual) or more."),
             (self.lr > 0 and 0 <= self.min_lr <= self.lr, "The learning rate lies above 0, the lowest below it."),
             (0 <= self.warmup_epochs < self.epochs, "The warm-up is shorter than the run."),
@@ -115,6 +119,11 @@ class Recipe:
         ):
             if not holds:
                 raise RecipeError(sentence)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether pictures are mixed with one another."""
+        return bool(self.mixup or self.cutmix)
 
     def to_json(self) -> str:
         """The recipe as JSON text, fields in reading order."""
@@ -170,6 +179,7 @@ _STUDY = Recipe(
 _PUBLISHED = Recipe(  # what DeiT and Swin were both trained with on ImageNet
     epochs=300,
     batch=1024,
+    accumulate=8,  # 128 images at once on one GPU; on several give fewer parts
     smoothing=0.1,
     randaugment="rand-m9-mstd0.5-inc1",
     mixup=0.8,

@@ -16,6 +16,7 @@ KEY = "field_"
 FIRST = "quick"
 PARTS = ("all of it", "the new head", "last blocks")
 TITLES = {
+    "accumulate": "Gradient accumulation",
     "lr": "Learning rate",
     "min_lr": "Lowest learning rate",
     "momentum": "Momentum, β₁",

@@ -20,7 +20,8 @@ WORK = (
     "crop",
     "randaugment",
 )
-WHOLE = (*WORK, "data", "images", "passes", "repeats", "batch")  # an epoch with its validation takes the same time
+WHOLE = (*WORK, "data", "images", "passes", "repeats", "batch", "accumulate")
+"""An epoch with its validation takes the same time."""
 
 
 @dataclass(frozen=True)
