@@ -152,7 +152,7 @@ def test_score_writes_a_table(tmp_path, capsys):
     chance = [line for line in text.splitlines() if line.startswith("| Chance")]
     assert len(chance) == 2
     assert re.fullmatch(r"\| Chance \| 0\.\d\d \| 0\.\d\d \|( 0\.\d{3} ± 0\.\d{3} \|){4}  \|", chance[0])
-    assert "pointing within 3% ↑ | pointing exactly ↑" in text
+    assert "pointing within 3 % ↑ | pointing exactly ↑" in text
     assert "in brackets its difference to chance" in text
     assert "Rollout: This model has no attention layers" in text
     assert "- **deletion**: " in text

@@ -15,7 +15,7 @@ from vizkit.analysis.methods import METHODS
 from vizkit.analysis.randomisation import ranks, spearman, survives
 from vizkit.analysis.subject import Stopped
 from vizkit.analysis.trust import Case, Score, score, score_case, score_many, undecided
-from vizkit.analysis.trust_table import FIGURES, Tally, table
+from vizkit.analysis.trust_table import FIGURES, Tally, signed, table
 from vizkit.analysis.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
 from vizkit.models.asking import randomised
@@ -243,6 +243,18 @@ def test_difference_to_chance_is_over_the_same_images():
     assert rows["rollout"].figures["deletion"].above_chance == pytest.approx(0.25 - 0.5)
     assert rows["rollout"].figures["pointing"].above_chance == pytest.approx(0.5 - 0.5)
     assert rows["chance"].figures["on_thing"].above_chance is None
+
+
+def test_a_difference_has_its_sign():
+    assert [signed(value) for value in (0.123, -0.3, -0.001, 0.0, 0.005001)] == [
+        "+0.12",
+        "−0.30",
+        "0.00",
+        "0.00",
+        "+0.01",
+    ]
+    assert signed(-0.0004, 3) == "0.000"
+    assert signed(-0.0006, 3) == "−0.001"
 
 
 def test_strict_pointing_is_not_counted_twice():

@@ -28,11 +28,12 @@ class Figure:
     ranked: bool = True
 
 
+PERCENT = f"{TOLERANCE * 100:.0f} %"
 FIGURES: dict[str, Figure] = {
     "pointing": Figure(
-        f"pointing within {TOLERANCE:.0%}",
+        f"pointing within {PERCENT}",
         True,
-        f"Whether the hottest point is on the insect or, in a square, within {TOLERANCE:.0%} of the longer side of it; "
+        f"Whether the hottest point is on the insect or, in a square, within {PERCENT} of the longer side of it; "
         "one point of a whole map, and a model may decide elsewhere.",
     ),
     "pointing_strict": Figure(
@@ -115,6 +116,12 @@ class Row:
     figures: Mapping[str, Summary]
     rank: float | None
     nothing: int = 0
+
+
+def signed(difference: float, digits: int = 2) -> str:
+    """A difference to chance in words: +0.12, −0.30, 0.00."""
+    rounded = round(difference, digits)
+    return f"{abs(rounded):.{digits}f}" if not rounded else f"{rounded:+.{digits}f}".replace("-", "−")
 
 
 def table(scores: Iterable[Sequence[Score]]) -> list[Row]:

@@ -253,6 +253,8 @@ def best(rows: "list[Row]", name: str) -> float | None:
 
 def cell(row: "Row", name: str, best: float | None) -> str:
     """Shares of pictures have no spread worth a word."""
+    from vizkit.analysis.trust_table import signed
+
     if name not in row.figures:
         return "–"
     value = row.figures[name]
@@ -261,4 +263,4 @@ def cell(row: "Row", name: str, best: float | None) -> str:
     text = f"**{text}**" if row.rank is not None and value.mean == best else text
     if value.above_chance is None:
         return text
-    return f"{text} ({value.above_chance:+.{2 if share else 3}f})".replace("-", "−")
+    return f"{text} ({signed(value.above_chance, 2 if share else 3)})"

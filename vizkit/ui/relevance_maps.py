@@ -79,7 +79,8 @@ def choices(shown: list[Shown]) -> Choice:
             "Draw", list(pickers.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
         )
     slow = st.pills(
-        "Maps that run the model again, some dozen times each", [name for name, one in METHODS.items() if one.slow],
+        "More maps, which run the model again, some dozen times each",
+        [name for name, one in METHODS.items() if one.slow],
         selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
         help="They ask the model about changed pictures. Choose, then compute; Stop keeps what is ready.",
     )  # fmt: skip

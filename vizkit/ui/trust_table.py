@@ -57,9 +57,11 @@ def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
 
 def in_words(found: "Summary | None", name: str) -> str:
     """The figure, and in brackets its difference to chance; of one image whether it points right."""
+    from vizkit.analysis.trust_table import signed
+
     if found is None:
         return ""
-    gain = "" if found.above_chance is None else f" ({found.above_chance:+.2f})".replace("-", "−")
+    gain = "" if found.above_chance is None else f" ({signed(found.above_chance)})"
     if found.images > 1:
         return f"{found.mean:.2f} ± {found.spread:.2f}{gain}"
     if name in POINTING and found.chance is not None:

@@ -22,7 +22,7 @@ METHOD = Method(
     run=run,
     applies=applies,
     shares=True,
-    asks="The same, when only attention that raises the class's logit counts?",
+    asks="From which places can anything reach what the head reads by attention that raises the class's logit?",
     caveat="The gradient is that of this very image; the identity of every layer hides weak paths.",
     differs="Each head's A ⊙ gradient loses what is below zero, then comes the mean over heads, as in Chefer et al.'s "
     "code; jacobgil/vit-explain takes the mean first, in which heads can cancel, and sets nine tenths of it to zero.",

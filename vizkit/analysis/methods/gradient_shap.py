@@ -21,7 +21,7 @@ METHOD = Method(
     run=run,
     signed=True,
     slow=True,
-    asks="As integrated gradients, on the mean of several empty pictures and of noise?",
+    asks="How is the change of the logit from several empty pictures to noisy copies of this one shared out?",
     caveat="Points are drawn at random, so the shares add up only roughly.",
     source="Lundberg & Lee 2017 (arXiv 1705.07874), as Captum draws it",
 )

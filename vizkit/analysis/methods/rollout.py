@@ -29,7 +29,7 @@ METHOD = Method(
     run=run,
     applies=applies,
     shares=True,
-    asks="From which places can anything reach the class token when all layers' attention is multiplied?",
+    asks="From which places can anything reach what the head reads when all layers' attention is multiplied?",
     caveat="It knows no class, and leaves out values, MLPs and normalisation.",
     source="Abnar & Zuidema 2020 (arXiv 2005.00928), eq. 1",
 )
