@@ -1,0 +1,177 @@
+"""Mutation testing of the core: is there a test that fails when one small thing in a module is changed?
+
+    python -m benchmarks.mutants [MODULE …] [--sample N]
+
+The tests of a module are collected once; each mutant is a fork in which the code of the living function is replaced
+before any test has run. Tests that call the function come first, then the others of their files; the first failure
+ends the fork. mutmut cannot do this here: it starts pytest several times in one process, which the runtime type checks
+of these tests refuse. Survivors in equivalent_mutants.txt, where nothing can be told from outside, count apart.
+"""
+
+import argparse
+import gc
+import importlib
+import os
+import pickle
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from benchmarks.mutations import Mutant, living, mutants
+
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
+MODULES = {  # module → the quick tests that concern it
+    "geometry": "geometry",
+    "analysis.rollout": "rollout",
+    "analysis.layer_product": "rollout relevance",
+    "analysis.shifted_windows": "shifted_windows",
+    "analysis.distillation_loss": "distillation_loss",
+    "evaluation.measures": "evaluation_measures",
+    "training.batches": "training_batches",
+    "training.optimizing": "optimizing recipe",
+    "models.weights": "recording families",
+    "models.recording": "recording families",
+}
+SLOW_S = 2  # tests that take longer are left out: what they alone would find counts as a survivor
+STARVED_S = 900  # a fork that waits for what never comes
+Calls = dict[str, tuple[float, set[str]]]  # test → CPU seconds, functions of the module that it calls
+
+
+class Campaign:
+    """A pytest plugin that runs the collected tests once for each mutant, in a fork of its own."""
+
+    def __init__(self, module: str, sample: int) -> None:
+        self.name, self.sample = f"vizkit.{module}", sample
+        self.total, self.survivors = 0, list[Mutant]()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.module = importlib.import_module(self.name)
+        self.path = str(self.module.__file__)
+        found = list(mutants(Path(self.path).read_text(encoding="utf-8")))
+        if 0 < self.sample < len(found):
+            found = random.Random(0).sample(found, self.sample)
+        calls = self.unchanged(session.items)
+        self.living = living(self.path)
+        gc.freeze()  # so that collecting garbage in a fork does not copy the memory of this process
+        self.total, limit_s = len(found), 10 + 3 * sum(seconds for seconds, _ in calls.values())
+        for count, mutant in enumerate(found, start=1):
+            started = time.monotonic()
+            killed = self.forked(lambda mutant=mutant: self.tried(mutant, session.items, calls), limit_s)
+            self.survivors += [] if killed else [mutant]
+            word = f"{'killed' if killed else 'SURVIVED'} in {time.monotonic() - started:.1f} s"
+            print(f"{count}/{len(found)} {word}: line {mutant.line}, {mutant}", flush=True)
+        return True
+
+    def unchanged(self, items: list[pytest.Item]) -> Calls:
+        """Run all tests once, unchanged, in a fork, and load here what they load."""
+        with tempfile.TemporaryFile(buffering=0) as told:
+            if self.forked(lambda: told.write(pickle.dumps((self.watched(items), [*sys.modules])))):
+                raise SystemExit(f"The tests of {self.name} fail without any change.")
+            told.seek(0)
+            calls, loaded = pickle.load(told)
+        for name in loaded:
+            if not name.startswith(("vizkit", "tests", "__")):
+                try:
+                    importlib.import_module(name)
+                except Exception:  # a made-up module of somebody's package
+                    continue
+        return calls
+
+    def watched(self, items: list[pytest.Item]) -> Calls:
+        calls = {}
+        for item, after in zip(items, [*items[1:], None], strict=True):
+            called, started = set(), time.process_time()
+
+            def note(frame, event, _, called=called):
+                if event == "call" and frame.f_code.co_filename == self.path:
+                    called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
+
+            sys.setprofile(note)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            sys.setprofile(None)
+            calls[item.nodeid] = time.process_time() - started, called
+        return calls
+
+    def tried(self, mutant: Mutant, items: list[pytest.Item], calls: Calls) -> None:
+        mutant.install(self.module, self.living)
+
+        def apart(item: pytest.Item) -> bool:
+            return bool(mutant.function) and mutant.function not in calls[item.nodeid][1]
+
+        files = {item.path for item in items if not apart(item)}
+        order = sorted(items, key=lambda item: (apart(item), str(item.path), calls[item.nodeid][0]))
+        order = [item for item in order if item.path in files and calls[item.nodeid][0] < SLOW_S]
+        for item, after in zip(order, [*order[1:], None], strict=False):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os._exit(1)
+
+    def forked(self, work: Callable[[], object], limit_s: float = resource.RLIM_INFINITY) -> int:
+        """0 when all tests passed within so many seconds of the processor."""
+        child = os.fork()
+        if child:
+            return os.waitpid(child, 0)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s), resource.RLIM_INFINITY))
+        signal.alarm(STARVED_S)
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        try:
+            work()
+        finally:
+            os._exit(sys.exc_info()[0] is not None)
+
+
+def equivalent() -> set[str]:
+    """The mutants that nobody can tell from the original; the file says why."""
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def tried(module: str, sample: int) -> str:
+    """One row of the table."""
+    campaign, known = Campaign(module, sample), equivalent()
+    files = [f"tests/test_{name}.py" for name in MODULES[module].split()]
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
+        if pytest.main([*options, *files], plugins=[campaign]):
+            raise SystemExit(f"The tests of {module} could not be run.")
+    same = [mutant for mutant in campaign.survivors if f"{module}.{mutant}" in known]
+    for mutant in campaign.survivors:
+        if mutant not in same:
+            print(f"survivor: {module}.{mutant}  (line {mutant.line})")
+    killed, possible = campaign.total - len(campaign.survivors), campaign.total - len(same)
+    return f"| {module} | {campaign.total} | {len(same)} | {killed} | {100 * killed / possible:.1f} % |"
+
+
+def main(modules: list[str], sample: int = 0) -> None:
+    # Before tests import torch: forks may not have threads to lose.
+    os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    with ProcessPoolExecutor(
+        1, get_context("spawn"), max_tasks_per_child=1
+    ) as pool:  # vizkit is not imported yet there
+        rows = [pool.submit(tried, module, sample).result() for module in modules]
+    print("\n| module | mutants | equivalent | killed | of those that can be killed |\n|---|---:|---:|---:|---:|")
+    print("\n".join(rows))
+
+
+def run() -> None:
+    main(list(MODULES))
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Mutation testing of the core.")
+    asked.add_argument("modules", nargs="*", choices=[*MODULES, []], metavar="MODULE")
+    asked.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
+    given = asked.parse_args()
+    main(given.modules or list(MODULES), given.sample)
