@@ -73,7 +73,7 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
         raise ImageError(f"This is not a picture that can be read here; choose one of {', '.join(_FORMATS)}.") from None
     except Exception:  # hostile bytes make decoders raise anything, from SyntaxError to MemoryError
         raise ImageError("The picture is damaged or cut off; save it again as PNG or JPEG.") from None
-    return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest()[:16], note)
+    return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest(), note)
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from vizkit.ui.plain import plain
+
 if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.trace import Attention, Trace
@@ -31,7 +33,7 @@ def why_no_map(attention: "Attention | None") -> str:
 def proof(trace: "Trace") -> None:
     """The badge: what was checked for this very picture."""
     for note in trace.notes:
-        st.caption(f":material/info: {note}")
+        st.caption(f":material/info: {plain(note)}")
     check = trace.check
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
     if not check.layers_expected:
@@ -56,7 +58,12 @@ def about(loaded: "Loaded") -> str:
     height, width = loaded.preprocessing.size_hw
     count = loaded.parameters
     size = f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
-    parts = [f"{size} parameters", f"sees {height} × {width} pixels", loaded.source, f"licence {loaded.licence}"]
+    parts = [
+        f"{size} parameters",
+        f"sees {height} × {width} pixels",
+        plain(loaded.source),
+        f"licence {plain(loaded.licence)}",
+    ]
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
     return " · ".join(parts)
@@ -97,4 +104,4 @@ def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
     try:
         draw(*given)
     except NotApplicable as sentence:
-        st.info(str(sentence), icon=":material/block:")
+        st.info(plain(sentence), icon=":material/block:")
