@@ -7,11 +7,11 @@ from vizkit.ui.warmup import warm_up
 warm_up()  # before the rest is imported: every tenth of a second counts until the first picture
 
 from vizkit.ui.inputs import sidebar  # noqa: E402
-from vizkit.ui.shell import help_of, navigation, running  # noqa: E402
+from vizkit.ui.shell import ICON, help_of, navigation, running  # noqa: E402
 
 with running():
     page = navigation()
-    st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=":material/blur_on:", layout="wide")
+    st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
     st.title(page.title)
     st.caption(help_of(page.title))
     with st.sidebar:

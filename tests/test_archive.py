@@ -4,6 +4,7 @@ import io
 import os
 import re
 import stat
+import struct
 import zipfile
 
 import pytest
@@ -210,3 +211,22 @@ def test_a_folder_appears_complete_or_not_at_all(tmp_path):
 def test_unreadable_zip_file(tmp_path):
     with pytest.raises(DatasetError, match="cannot be read"):
         open_archive(tmp_path / "nowhere.zip", "train")
+
+
+@pytest.mark.parametrize("name", ["", "\0a.png"])
+def test_an_entry_without_a_name_is_one_sentence(name):
+    data = zipped({**ANTS_AND_BEES, "ant/?.png": png()})
+    changed = data.replace(b"ant/?.png", (name.encode() + b"\0" * 9)[:9]) if name else renamed_to_nothing(data)
+    with pytest.raises(DatasetError, match="file without a name"):
+        unpacked(changed)
+
+
+def renamed_to_nothing(data):
+    """The last entry of the table of contents, which is `ant/?.png`, without its name: 9 bytes less."""
+    at = data.rindex(b"PK\x01\x02")
+    end = data.rindex(b"PK\x05\x06")
+    entry = bytearray(data[at:end])
+    entry[28:30] = b"\0\0"
+    del entry[46:55]
+    size = struct.unpack("<I", data[end + 12 : end + 16])[0] - 9
+    return data[:at] + bytes(entry) + data[end : end + 12] + struct.pack("<I", size) + data[end + 16 :]

@@ -367,7 +367,7 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     assert not test.exception
 
 
-def test_other_sets_are_planned_or_refused(acting, tmp_path):
+def test_other_sets_are_planned_or_refused(acting, tmp_path, monkeypatch):
     trained(tmp_path / "shipped")
     test = view("bundled:insects_swin")
     assert "The shipped ones took 54 s (CPU, 1 thread)" in texts(test)
@@ -376,8 +376,11 @@ def test_other_sets_are_planned_or_refused(acting, tmp_path):
     assert "--data digits -o" in test.code[0].value
     assert "How long is known when the first of each family is done" in texts(test)
     test.selectbox(key="size_data").set_value("a folder on this machine").run()
-    assert "Name a folder" in texts(test)
-    test.text_input(key="size_folder").set_value(str(tmp_path / "none")).run()
+    assert "Choose a folder" in texts(test)
+    (tmp_path / "none" / "class").mkdir(parents=True)
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
+    test.run()
+    test.selectbox(key="size_folder").set_value(f"{tmp_path.name}/none").run()
     assert not test.exception
     assert "cannot be opened" in test.error[0].value
 

@@ -10,7 +10,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import ROOT, png, texts
-from vizkit.ui import typed_logits
+from vizkit.ui import distillation_pair, typed_logits
 
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
 DEIT = "bundled:insects_deit"
@@ -239,7 +239,8 @@ def test_pictures_of_other_classes_are_refused():
     assert "insects shows mayfly nymph and other classes that digits_cnn does not know" in test.info[0].value
 
 
-def test_a_folder_and_no_folder(tmp_path):
+def test_a_folder_and_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
     draw = np.random.default_rng(0)
     for folder in ("train/3", "train/8", "test/3", "test/8"):
         (tmp_path / folder).mkdir(parents=True)
@@ -248,16 +249,14 @@ def test_a_folder_and_no_folder(tmp_path):
             Image.fromarray(picture).save(tmp_path / folder / f"{index}.png")
     test = opened(**MANY, distil_set="a folder")
     assert not test.exception
-    assert "Name a folder" in texts(test)
-    test.text_input(key="distil_folder").set_value(str(tmp_path)).run()
+    assert "Choose a folder" in texts(test)
+    test.selectbox(key="distil_folder").set_value(tmp_path.name).run()
     assert not test.exception
     assert not test.error, test.error[0].value
     assert "mean over 6 pictures" in texts(test)
-    test.text_input(key="distil_folder").set_value(str(tmp_path / "gone")).run()
-    assert not test.exception
-    assert len(test.error) == 1
     (tmp_path / "test" / "3" / "0.png").write_bytes(png()[:80])
-    test.text_input(key="distil_folder").set_value(f"{tmp_path}/").run()
+    distillation_pair.opened_set.clear()
+    test.run()
     assert not test.exception
     assert len(test.error) == 1
     assert "damaged" in test.error[0].value

@@ -43,6 +43,7 @@ class Ended(subprocess.Popen):
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
 
     def here(command, log):
         given = [word for word in command[3:] if word != "--quiet"]
@@ -114,7 +115,8 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
             Image.new("RGB", (40, 40), (90 * number,) * 3).save(path / name / f"p *{number}*.png")
     (path / "0" / "broken.png").write_bytes(b"nothing")
     test = opened(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
-                  eval_data=evaluate_data.FOLDER, eval_folder=str(path))  # fmt: skip
+                  eval_data=evaluate_data.FOLDER)  # fmt: skip
+    test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
     assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
     test = sound(test.button(key="eval_start").click().run())
     said = texts(test)
@@ -125,11 +127,11 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
 
 
 def test_refusals_are_sentences(home):
-    (home / "empty").mkdir()
-    test = opened(eval_data=evaluate_data.FOLDER, eval_folder=str(home / "empty"))
-    assert "There are no pictures in 'empty'" in test.error[0].value
+    (home / "empty" / "class").mkdir(parents=True)
     test = opened(eval_data=evaluate_data.FOLDER)
-    assert "Name a folder" in texts(test)
+    assert "Choose a folder" in texts(test)
+    test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
+    assert "There are no pictures in 'empty'" in test.error[0].value
     test = opened(["bundled:insects_cnn"])
     test = test.button(key="eval_start").click().run()
     assert "knows no label of digits" in test.error[0].value
@@ -150,11 +152,14 @@ def test_pictures_that_changed_since_are_not_shown(home):
     for name in "01":
         (path / name).mkdir(parents=True)
         Image.new("RGB", (40, 40)).save(path / name / "a.png")
-    query = {"eval_data": evaluate_data.FOLDER, "eval_folder": str(path)}
-    sound(opened(**query).button(key="eval_start").click().run())
+
+    def chosen():
+        return opened(eval_data=evaluate_data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
+
+    sound(chosen().button(key="eval_start").click().run())
     Image.new("RGB", (30, 30), "white").save(path / "0" / "b.png")
     evaluate_data.opened.clear()
-    test = sound(opened(**query))
+    test = sound(chosen())
     assert "eval_start" in [button.key for button in test.button]  # other pictures, another evaluation
 
 

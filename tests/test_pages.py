@@ -11,6 +11,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from vizkit.ui import names, shell
+from vizkit.ui.plain import JOINER
 
 ROOT = Path(__file__).parents[1]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
@@ -31,8 +32,11 @@ def app(**query: str | list[str]) -> AppTest:
 
 
 def texts(test: AppTest) -> str:
+    """As they are read: the marks that keep names from being Markdown are not seen."""
     kinds = (test.markdown, test.caption, test.warning, test.error, test.info, test.title, test.subheader)
-    return "\n".join(element.value for kind in kinds for element in kind)
+    return "\n".join(
+        re.sub(r"\\(?=[^\w\s])", "", element.value).replace(JOINER, "") for kind in kinds for element in kind
+    )
 
 
 def png(width: int = 64, height: int = 48) -> bytes:
@@ -281,7 +285,7 @@ def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
     assert not test.exception
     opened = test.session_state["models"]
     assert opened[0] == VIT
-    assert re.fullmatch("checkpoint:mine-[0-9a-f]{6}", opened[1])  # other weights of this name are another model
+    assert re.fullmatch("checkpoint:mine-[0-9a-f]{64}", opened[1])  # other weights of this name are another model
     assert "checkpoint" in texts(test)
     assert not test.warning
     test.selectbox(key="architecture").set_value("test_vit2").run()

@@ -130,17 +130,18 @@ def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatc
     test = opened()
     choose(test, train_data="a folder on this machine")
     assert test.button(key="train_start").disabled
-    choose(test, train_folder=str(tmp_path / "gone"))
-    assert len(test.error) == 1
-    assert "No set and no folder" in test.error[0].value
+    assert "Folders of this machine are off" in texts(test)
+    assert not test.error
     for label in ("ant", "bee"):
         (tmp_path / "photos" / label).mkdir(parents=True)
         for number in range(12):
             pixels = np.random.default_rng(number).integers(0, 255, (40, 40, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / "photos" / label / f"{number}.png")
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
+    test.run()
     started = []
     monkeypatch.setattr(jobs.Jobs, "start", lambda self, run, recipe=None: started.append((run.name, recipe)))
-    choose(test, train_folder=str(tmp_path / "photos"), train_name="../up")
+    choose(test, train_folder=f"{tmp_path.name}/photos", train_name="../up")
     assert not test.error
     assert "2 classes" in texts(test)
     test.button(key="train_start").click().run()
@@ -214,7 +215,13 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
     assert not test.warning
     test.switch_page("pages/train.py").run()
     test.button(key="run_delete").click().run()
+    assert "type the name" in test.warning[0].value
+    assert (runs_home / "first").exists()
+    test.text_input(key="run_delete_name").set_value("first")
+    test.button(key="run_delete").click().run()
     assert not (runs_home / "first").exists()
+    assert [place.name.partition(".")[0] for place in (runs_home / ".bin").iterdir()] == ["first"]
+    assert "lies in the bin" in test.success[0].value
     assert not test.exception
     assert "no run yet" in texts(test)
 

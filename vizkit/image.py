@@ -46,7 +46,7 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
             rgb, note = decode(data, max_side)
     else:
         rgb, note = decode_apart(data, max_side)
-    return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest()[:16], note)
+    return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest(), note)
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:

@@ -15,27 +15,37 @@ GIB = 2**30
 @dataclass(frozen=True)
 class Settings:
     """`model_bytes`: what one model may take, in memory, before it is built. `data_roots`: folders of this machine that
-    visitors may name, with all that lies in them; none by default. `allow_deleting`: None means only where the server
-    listens on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk."""
+    visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
+    runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
+    on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
+    `uploads_bytes`: how much all of them take there, unpacked ones too."""
 
     model_bytes: int
     data_roots: tuple[Path, ...] = ()
     allow_deleting: bool | None = None
+    allow_jobs: bool | None = None
     uploads_kept_hours: float = 24.0
+    uploads_bytes: int = 20 * GIB
 
 
 def settings() -> Settings:
     """The settings as the environment has them now. Raises ValueError that names the variable that makes no sense."""
-    deleting = os.environ.get("VIZKIT_ALLOW_DELETING", "").strip().lower()
-    if deleting not in ("", "yes", "no"):
-        raise ValueError("VIZKIT_ALLOW_DELETING is yes, no, or not set.")
     roots = os.environ.get("VIZKIT_DATA_ROOTS", "").split(os.pathsep)
     return Settings(
         int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 4) * GIB),
-        tuple(Path(root).resolve() for root in roots if root.strip()),
-        None if not deleting else deleting == "yes",
+        tuple(Path(root).expanduser().resolve() for root in roots if root.strip()),
+        _yes("VIZKIT_ALLOW_DELETING"),
+        _yes("VIZKIT_ALLOW_JOBS"),
         _positive("VIZKIT_UPLOADS_KEPT_HOURS", 24.0),
+        int(_positive("VIZKIT_UPLOADS_GIB", 20.0) * GIB),
     )
+
+
+def _yes(name: str) -> bool | None:
+    text = os.environ.get(name, "").strip().lower()
+    if text not in ("", "yes", "no"):
+        raise ValueError(f"{name} is yes, no, or not set.")
+    return text == "yes" if text else None
 
 
 def _positive(name: str, default: float) -> float:

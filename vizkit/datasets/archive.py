@@ -3,13 +3,14 @@
 import hashlib
 import io
 import lzma
+import os
 import shutil
 import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -44,8 +45,10 @@ def open_archive(zipped: Path | bytes, split: str, *, seed: int = 0, name: str =
 
 def unpacked(zipped: Path | bytes) -> Path:
     """The cached folder of a zip file's pictures, named after a digest of its bytes. Raises DatasetError."""
-    digest = _digest(zipped)
-    return unpack(zipped, cache_folder() / "archives" / digest)
+    folder = unpack(zipped, cache_folder() / "archives" / _digest(zipped))
+    with suppress(OSError):
+        os.utime(folder)  # what was opened lately stays longest
+    return folder
 
 
 def unpack(zipped: Path | bytes, folder: Path) -> Path:
@@ -71,7 +74,7 @@ def _unpack(zipped: Path | bytes, folder: Path) -> None:
 
 
 def _digest(zipped: Path | bytes) -> str:
-    """32 hex digits of the bytes. Refuses a zip file that claims more entries than may be, without parsing it."""
+    """SHA-256 of the bytes. Refuses a zip file that claims more entries than may be, without parsing it."""
     try:
         if isinstance(zipped, Path):
             facts = zipped.stat()
@@ -94,7 +97,7 @@ def _read_through(file: io.BufferedIOBase) -> str:
         entries += chunk.count(_ENTRY)
     if entries > MAX_FILES:
         raise DatasetError(f"The zip file holds more than {MAX_FILES:,} files; leave some out.")
-    return sha.hexdigest()[:32]
+    return sha.hexdigest()
 
 
 @contextmanager
@@ -121,7 +124,10 @@ def _pictures(file: zipfile.ZipFile) -> Contents:
     """What is to be unpacked; of two entries with one name the later one, as other programs do."""
     found: Contents = {}
     for entry in file.infolist():
-        parts = _parts(_name(entry))
+        name = _name(entry)
+        if not name.split("\0")[0]:  # zipfile cannot say what it is
+            raise DatasetError("The zip file holds a file without a name; pack it again.")
+        parts = _parts(name)
         if entry.is_dir() or not parts or any(map(is_junk, parts)) or not is_picture(parts[-1]):
             continue
         if stat.S_ISLNK(entry.external_attr >> 16):  # Unix puts a file's mode there

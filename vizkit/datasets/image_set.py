@@ -54,7 +54,7 @@ class ImageSet:
     """One split of labelled pictures. Indexing gives (RGB 0..255, class index); a DataLoader takes it as it is.
 
     `targets`: class index of every picture, known without opening one. `notes`: sentences for the user, such as what
-    was left out. `digest`: 16 hex digits that change with the pictures, their order and their labels: a cache key.
+    was left out. `digest`: SHA-256, which changes with the pictures, their order and their labels: a cache key.
     """
 
     name: str
@@ -117,12 +117,12 @@ class Taken(Source):
 
 
 def digest_of(*parts: object) -> str:
-    """16 hex digits of some bytes and of the text of everything else."""
+    """SHA-256 of some bytes and of the text of everything else."""
     sha = hashlib.sha256()
     for part in parts:
         content = part if isinstance(part, bytes) else repr(part).encode("utf-8", "surrogateescape")
         sha.update(len(content).to_bytes(8, "big") + content)
-    return sha.hexdigest()[:16]
+    return sha.hexdigest()
 
 
 def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:

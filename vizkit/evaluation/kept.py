@@ -43,13 +43,13 @@ class Chunk:
 
 
 def weights_digest(model: nn.Module) -> str:
-    """16 hex digits of every parameter and buffer, and of how the network is built."""
+    """SHA-256 of every parameter and buffer, and of how the network is built."""
     sha = hashlib.sha256(repr(model).encode())
     for name, value in model.state_dict().items():
         held = value.detach().cpu().contiguous()
         sha.update(f"{name} {held.dtype} {tuple(held.shape)} ".encode())
         sha.update(held.flatten().view(torch.uint8).numpy().tobytes() if held.numel() else b"")
-    return sha.hexdigest()[:16]
+    return sha.hexdigest()
 
 
 def key_of(loaded: Loaded, weights: str, images_digest: str, chunk: int) -> str:

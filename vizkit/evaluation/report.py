@@ -135,7 +135,7 @@ def of_model(outcome: Outcome, model: int, images: ImageSet | None) -> str:
     pictures = "" if images is None else figures(outcome, model, images)
     return (
         f"<h2>{name(row.name)}</h2><p class=note>{escape(row.source)} · licence {escape(row.licence)} · sees "
-        f"{row.size_hw[0]} × {row.size_hw[1]} pixels · {escape(row.device)} · weights {row.weights}</p>"
+        f"{row.size_hw[0]} × {row.size_hw[1]} pixels · {escape(row.device)} · weights {row.weights:.16}</p>"
         f"<h3>Calibration</h3>{reliability_svg(row.measures.bins)}"
         f"<p class=note>Share of right answers against the probability that the model gave them, in {BINS} bins; on "
         f"the diagonal a model is as often right as it says. Expected calibration error {row.measures.ece:.3f}.</p>"
@@ -168,7 +168,7 @@ def made(outcome: Outcome, command: str) -> str:
     how = f"<pre>{escape(command)}</pre>" if command else ""
     versions = ", ".join(f"{package} {number}" for package, number in outcome.versions.items())
     return (
-        f"<h2>How this was made</h2>{how}<p class=note>{escape(versions)}. Pictures {escape(outcome.digest)}, "
+        f"<h2>How this was made</h2>{how}<p class=note>{escape(versions)}. Pictures {outcome.digest:.16}, "
         f"{escape(outcome.part)}. Opened as {escape(repr(dict(outcome.opened)))}.</p>"
     )
 

@@ -64,7 +64,7 @@ def kept_file(data: Fitted) -> Path:
     """Named after the set and what its first picture looks like: a change of the drawing makes another file."""
     first = data[0, 0][0].numpy()
     digest = hashlib.sha256(first.tobytes() + repr((data.images.digest, data.needs, first.shape)).encode()).hexdigest()
-    return cache_folder() / "fitted" / f"{digest[:24]}.npy"
+    return cache_folder() / "fitted" / f"{digest}.npy"
 
 
 def keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> None:

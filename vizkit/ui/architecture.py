@@ -17,6 +17,7 @@ from vizkit.ui import (
     reading,
 )
 from vizkit.ui.inputs import MAX_MODELS
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, attempt, choose_view, cursor, explain_refusal, focus_of, title
 
 
@@ -68,10 +69,10 @@ def fitting(picture: Picture, sources: list[str], special: Special) -> list[Show
         offer(others, special)
     elif others:
         verb = "is" if len(others) == 1 else "are"
-        st.caption(f":material/info: {' and '.join(map(title, others))} {verb} not {special.what}.")
+        st.caption(f":material/info: {plain(' and '.join(map(title, others)))} {verb} not {special.what}.")
     shown = []
     for source in wanted:
-        with st.spinner(f"Running {title(source)} …"):
+        with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, "patch", cursor())
         if isinstance(result, Shown):
             shown.append(result)
@@ -92,7 +93,7 @@ def is_another(source: str, family: str) -> bool:
 
 def offer(others: list[str], special: Special) -> None:
     verb = "is" if len(others) == 1 else "are"
-    chosen = " and ".join(map(title, others))
+    chosen = plain(" and ".join(map(title, others)))
     st.info(f"This view needs {special.what}, and {chosen} {verb} built differently.", icon=":material/block:")
     here = [name for name in special.offers if not name.startswith("bundled:") or name in names.bundled()]
     with st.container(horizontal=True):
@@ -107,7 +108,7 @@ def offer(others: list[str], special: Special) -> None:
 
 def words_for(name: str) -> str:
     if name.startswith("bundled:"):
-        return f"Add {title(name)}, trained"
+        return f"Add {plain(title(name))}, trained"
     if name.startswith("random:"):
         return f"Add {name.removeprefix('random:')}, untrained"
     return f"Add {name}, weights from the hub"

@@ -11,6 +11,7 @@ from streamlit.components.v2 import component
 
 from vizkit.image import ImageError, Picture
 from vizkit.ui import cached, inputs, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import explain_refusal, title
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def view(picture: Picture, sources: list[str]) -> None:
     )  # fmt: skip
     for index, (source, column) in enumerate(zip(sources, st.columns(len(sources), border=True), strict=True)):
         with column:
-            st.markdown(f"**{title(source)}**")
-            with st.spinner(f"Running {title(source)} …"):
+            st.markdown(f"**{plain(title(source))}**")
+            with st.spinner(f"Running {plain(title(source))} …"):
                 result = measured(source, picture)
             if isinstance(result, Measured):
                 one_flow(index, source, result, every)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, keep_valid, title
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def proof(one: Shown, found: "Inside") -> None:
     else:
         text = f"rebuilt from these parts with its weights: {reading.within('logits', found.logit_error)}"
     st.caption(
-        f":green[:material/verified: {title(one.source)}, {text}]",
+        f":green[:material/verified: {plain(title(one.source))}, {text}]",
         help="The model was built again from the code on this page and given its own weights. The difference is the "
         "largest between the logits of both on this image.",
     )
@@ -182,6 +183,6 @@ def logits(one: Shown, found: "Inside") -> None:
         return
     top = found.logits.softmax(-1).topk(min(3, len(found.logits)))
     said = ", ".join(
-        f"{one.loaded.label(i)} {p:.1%}" for p, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
+        f"{plain(one.loaded.label(i))} {p:.1%}" for p, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
     )
     st.markdown(f"A softmax makes of these logits: **{said}**." + ("" if one.loaded.trained else " It is untrained."))

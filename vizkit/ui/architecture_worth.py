@@ -7,6 +7,7 @@ from vizkit.training.command_line import command
 from vizkit.training.recipe import RecipeError
 from vizkit.training.run_folder import RunFolder, runs
 from vizkit.ui.names import BUNDLED
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import keep_valid
 
 SHIPPED = BUNDLED / "experiments" / "architectures"
@@ -21,7 +22,7 @@ def view() -> None:
             if rows := worths(size, runs()):
                 found[f"your runs: {size.title}"] = (size, rows)
         except RecipeError as sentence:
-            st.caption(f":material/info: {sentence}")
+            st.caption(f":material/info: {plain(sentence)}")
     keep_valid("worth", list(found))
     name = st.selectbox("Trained on", list(found), key="worth", bind="query-params", width=420)
     size, rows = found[str(name)]

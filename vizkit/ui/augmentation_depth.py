@@ -6,7 +6,8 @@ import streamlit as st
 
 from vizkit.ui import reading
 from vizkit.ui.augmentation_fields import models_of, seeds
-from vizkit.ui.shown import keep_valid, title
+from vizkit.ui.plain import plain
+from vizkit.ui.shown import keep_valid, marked, title
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -21,7 +22,7 @@ def drop_path(sources: list[str]) -> None:
         if len(names) > 1:
             keep_valid("focus", names)
             name = st.segmented_control("Model", names, default=names[0], required=True, key="focus",
-                                        format_func=title)  # fmt: skip
+                                        format_func=marked)  # fmt: skip
         else:
             name = names[0] if names else None
         rate = float(st.slider("Drop path", 0.0, 0.9, 0.3, 0.05, key="drop_rate", bind="query-params", width=260,
@@ -54,7 +55,7 @@ def blocks(loaded: "Loaded", rate: float, seed: int) -> None:
     st.plotly_chart(skipped_blocks(drawn, counts, by_block), key="drop_blocks",
                     alt=f"{int(drawn.sum())} of {drawn.size} branches skipped")  # fmt: skip
     st.caption(
-        f"{title(loaded.name)}: {len(counts)} blocks, {sum(counts)} branches. On average "
+        f"{plain(title(loaded.name))}: {len(counts)} blocks, {sum(counts)} branches. On average "
         f"**{sum(1 - chance for chance in by_branch):.1f} of {sum(counts)}** work in a training step; in this draw "
         f"{sum(counts) * IMAGES - int(drawn.sum())} of {sum(counts) * IMAGES} over {IMAGES} pictures. As a field of a "
         "recipe: `--drop-path`."

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vizkit.image import ImageError, Picture, Preprocessing, prepare, unprepare
 from vizkit.ui import cached
+from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -25,7 +26,7 @@ def models_of(sources: list[str]) -> "dict[str, Loaded]":
         try:
             found[source] = cached.model(source)
         except (ModelError, NotApplicable, ImageError) as sentence:
-            st.warning(str(sentence), icon=":material/warning:")
+            st.warning(plain(sentence), icon=":material/warning:")
     return found
 
 

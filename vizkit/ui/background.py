@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.ui import cached
+from vizkit.ui.plain import plain
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
@@ -83,7 +84,7 @@ def show(name: str) -> None:
     if task is None:
         return
     if task.state == "failed":
-        st.warning(task.message, icon=":material/error:")
+        st.warning(plain(task.message), icon=":material/error:")
     elif task.state == "stopped":
         st.caption(":material/pause_circle: Stopped; what was computed is kept.")
     if not task.running:
@@ -96,7 +97,11 @@ def show(name: str) -> None:
         if not task.running or task.results > drawn:
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center"):
-            words = "Stopping after this pass …" if task.stopping.is_set() else task.doing or "Waiting for the device …"
+            words = (
+                "Stopping after this pass …"
+                if task.stopping.is_set()
+                else plain(task.doing) or "Waiting for the device …"
+            )
             st.progress(task.share, words, width="stretch")
             st.button("Stop", key=f"stop_{name}", icon=":material/stop:", on_click=task.stopping.set,
                       disabled=task.stopping.is_set())  # fmt: skip

@@ -95,6 +95,7 @@ def _own(source: str, path: str | None, architecture: str | None) -> "Loaded":
 
 def fresh(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int] | None) -> "Loaded":
     from vizkit.models import ModelError, load
+    from vizkit.models.creating import known
 
     if path is not None:
         return load(path, architecture=architecture, image_size=size_hw)
@@ -112,6 +113,8 @@ def fresh(source: str, path: str | None, architecture: str | None, size_hw: tupl
         or Path(source).suffix in SUFFIXES
     ):
         raise ModelError("Type a timm name, or owner/name for a model on the hub.")
+    if ":" not in source:
+        known(source)  # otherwise a folder of this name, where the app was started, would be opened
     return load(source, image_size=size_hw)
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui.explained import Asked, key_of
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, keep_valid, title
 
 PREDICTED = "what each model predicts"
@@ -66,12 +67,12 @@ def asked_of(one: Shown, picture: Picture, classes: Classes) -> Asked:
 
 
 def in_words(asked: Asked) -> str:
-    """What is explained, with the model's probabilities."""
+    """What is explained, with the model's probabilities, as Markdown."""
     probabilities = asked.one.trace.logits.softmax(0)
 
     def said(index: int) -> str:
         share = f" ({float(probabilities[index]):.1%})" if asked.one.loaded.classifies else ""
-        return f"**{asked.one.loaded.label(index)}**{share}"
+        return f"**{plain(asked.one.loaded.label(index))}**{share}"
 
     rival = "" if asked.against is None else f" against {said(asked.against)}"
     predicted = int(probabilities.argmax())

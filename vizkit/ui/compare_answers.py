@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import compare_images
 from vizkit.ui.compare_images import Answer
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import title
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def answered(opened: "dict[str, Loaded]", pictures: dict[str, Picture]) -> Table
     answers: dict[str, list[Answer | str]] = {}
     place = st.empty()
     for done, (name, picture) in enumerate(pictures.items()):
-        with place, st.spinner(f"{name}: {done + 1} of {len(pictures)} images …"):
+        with place, st.spinner(f"{plain(name)}: {done + 1} of {len(pictures)} images …"):
             answers[name] = [compare_images.answer(source, loaded, picture) for source, loaded in opened.items()]
     place.empty()
     counts = {source: len(each.logits) for all_of in answers.values()

@@ -12,6 +12,7 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import background, cached, compare_images, inputs, reading
 from vizkit.ui.background import kept
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import title
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def cost_of(source: str, loaded: "Loaded", batch: int) -> Cost | None:
         counted, tokens = _counted((source, cached.weights_of(source), loaded.preprocessing.size_hw), loaded)
     except Exception as error:
         logging.getLogger("vizkit").exception("counting %s", source)
-        st.warning(f"{title(source)} could not be counted ({type(error).__name__}).", icon=":material/warning:")
+        st.warning(f"{plain(title(source))} could not be counted ({type(error).__name__}).", icon=":material/warning:")
         return None
     return Cost(source, loaded, counted, tokens, published(loaded), kept().get(key_of(source, loaded, batch)))
 

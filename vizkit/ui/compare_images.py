@@ -9,6 +9,7 @@ import streamlit as st
 
 from vizkit.image import ImageError, Picture
 from vizkit.ui import cached, inputs
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import explain_refusal, title
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def models(sources: list[str], whole: Picture | None = None) -> "dict[str, Loade
     found = {}
     for source in sources:
         try:
-            with st.spinner(f"Opening {title(source)} …"):
+            with st.spinner(f"Opening {plain(title(source))} …"):
                 found[source] = cached.model(source, whole)
         except (ModelError, NotApplicable) as error:
             explain_refusal(source, str(error), isinstance(error, OfflineError))

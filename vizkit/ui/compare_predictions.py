@@ -9,6 +9,7 @@ from vizkit.ui import compare_images, reading
 from vizkit.ui.compare_answers import LETTERS, Row, Table, answered, as_csv, letter, likeliest
 from vizkit.ui.compare_grid import cell, grid, image_of
 from vizkit.ui.compare_images import Answer
+from vizkit.ui.plain import plain
 
 ORDERS = ("as chosen", "where they disagree first")
 
@@ -32,7 +33,7 @@ def view(picture: Picture, sources: list[str]) -> None:
     if only:
         rows = [row for row in rows if row.differ(table.comparable)]
     if sentence := unmatched(table):
-        st.caption(f":material/link_off: {sentence}")
+        st.caption(f":material/link_off: {plain(sentence)}")
     if rows:
         grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
     else:

@@ -11,6 +11,7 @@ from vizkit.image import Picture
 from vizkit.ui import background, cached, compare_images, inputs, reading
 from vizkit.ui.background import kept
 from vizkit.ui.compare_changes import SHOWN_PX, Asked, as_csv, compute, followed
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import title
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
         if loaded.classifies:
             opened[source] = loaded
         else:
-            st.info(f"{title(source)} gives features, not classes, so there is no answer to follow.",
+            st.info(f"{plain(title(source))} gives features, not classes, so there is no answer to follow.",
                     icon=":material/block:")  # fmt: skip
     if not opened:
         return

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vizkit.ui import reading
+from vizkit.ui.plain import plain
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
@@ -22,7 +23,7 @@ def cost() -> None:
     try:
         found = cost_of((size, size), patch, dim, heads)
     except NotApplicable as sentence:
-        st.warning(str(sentence), icon=":material/straighten:")
+        st.warning(plain(sentence), icon=":material/straighten:")
         return
     with st.container(horizontal=True):
         st.metric("Patches", f"{found.tokens:,}", border=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.ui import cached, inputs, names
+from vizkit.ui import cached, folders, inputs, names
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import keep_valid, title
 from vizkit.ui.train_data import FOLDER
 
@@ -88,8 +89,7 @@ def data_picker(loaded: "Loaded") -> str:
                         help="Test pictures of a built-in set; a folder with a folder for each class, or a .zip; "
                         "or your uploads, which have no labels.")  # fmt: skip
     if data == FOLDER:
-        return st.text_input("Folder", key="agree_folder", persist_state="session", placeholder="photos/birds",
-                             width=260).strip()  # fmt: skip
+        return folders.choose("agree_folder", 260)
     return str(data)
 
 
@@ -106,14 +106,14 @@ def counted(source: str, loaded: "Loaded", teacher: str, data: str, count: int, 
         pictures = opened(data, count, max(loaded.preprocessing.size_hw))
 
         def tell(done: int) -> None:
-            bar.progress(done / len(pictures), text=f"{done:,} of {len(pictures):,} pictures of {data}")
+            bar.progress(done / len(pictures), f"{done:,} of {len(pictures):,} pictures of {plain(Path(data).name)}")
 
         others = {title(each): cached.model(each) for each in beside}
         others = {name: each for name, each in others.items() if each.labels == loaded.labels}
         whom = cached.model(teacher)
         return ask(loaded, whom, pictures, others, tell=tell, working=cached.device_lock)
     except (DatasetError, ModelError, NotApplicable) as sentence:
-        st.warning(str(sentence), icon=":material/warning:")
+        st.warning(plain(sentence), icon=":material/warning:")
     finally:
         place.empty()
     return None
@@ -126,7 +126,7 @@ def opened(data: str, count: int, side_px: int) -> "ImageSet | list[RGB]":
     if data == UPLOADS:
         return [picture.rgb for picture in inputs.read_uploads()[0].values()][:count]
     if not data:
-        raise DatasetError("Name a folder with a folder of pictures for each class.")
+        raise DatasetError("Choose a folder with a folder of pictures for each class.")
     return open_set(data, "test", images=count, size_px=side_px)
 
 

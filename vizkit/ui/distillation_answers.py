@@ -10,6 +10,7 @@ from vizkit.image import Picture, Preprocessing
 from vizkit.ui import cached
 from vizkit.ui.distillation_fields import class_names
 from vizkit.ui.inputs import whole_image
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import CENTRE, attempt, explain_refusal, title
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def on_image(picture: Picture, teacher: str, students: list[str]) -> Answers | N
     """None where the teacher, or every student, said why it cannot answer."""
     found: dict[str, tuple[Loaded, Tensor]] = {}
     for source in dict.fromkeys([teacher, *students]):
-        with st.spinner(f"Running {title(source)} …"):
+        with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, "patch", CENTRE)
         if isinstance(result, tuple):
             explain_refusal(source, *result)
@@ -112,7 +113,7 @@ def together(
         try:
             order = same_labels(names, class_names(loaded, logits.shape[-1]), (title(teacher), title(source)))
         except NotApplicable as sentence:
-            st.info(str(sentence), icon=":material/block:")
+            st.info(plain(sentence), icon=":material/block:")
         else:
             asked[source] = logits[:, order]
     return (

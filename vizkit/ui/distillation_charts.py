@@ -6,8 +6,8 @@ import streamlit as st
 
 from vizkit.ui.distillation_answers import Answers
 from vizkit.ui.distillation_fields import LOWEST_OF_LOSSES, MOST_CLASSES, short
-from vizkit.ui.inputs import plain
-from vizkit.ui.shown import keep_valid, title
+from vizkit.ui.plain import plain
+from vizkit.ui.shown import keep_valid, marked, title
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +51,7 @@ def focus(found: Answers) -> str:
         return students[0]
     keep_valid("student", students)
     chosen = st.segmented_control("Student", students, default=students[0], required=True, key="student",
-                                  bind="query-params", format_func=title)  # fmt: skip
+                                  bind="query-params", format_func=marked)  # fmt: skip
     return chosen or students[0]
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.image import Picture
-from vizkit.ui import distillation_charts, names, reading
+from vizkit.ui import distillation_charts, folders, names, reading
 from vizkit.ui.distillation_answers import Answers, on_image, on_pictures
 from vizkit.ui.distillation_fields import LOWEST_OF_LOSSES, temperature
-from vizkit.ui.inputs import plain
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import explain_refusal, keep_valid, title
 from vizkit.ui.train_data import changed
 
@@ -40,7 +40,7 @@ def view(picture: Picture, sources: list[str]) -> None:
     try:
         found = one(picture, teacher, students, controls) if over == THIS else many(teacher, students, controls)
     except NotApplicable as sentence:
-        st.info(str(sentence), icon=":material/block:")
+        st.info(plain(sentence), icon=":material/block:")
         found = None
     if found:
         with controls:
@@ -109,15 +109,11 @@ def many(teacher: str, students: list[str], controls: "DeltaGenerator") -> "tupl
         kind = st.selectbox("Pictures", [*SETS, FOLDER], key="distil_set", bind="query-params", width=170)
         name = kind
         if kind == FOLDER:
-            name = st.text_input(
-                "Folder", key="distil_folder", placeholder="photos/insects", width=300,
-                help="A folder, or a zip of one, with a folder of pictures for each class, on the machine where this "
-                "app runs. Its test part is shown; where it has none, 15 % of the pictures.",
-            ).strip()  # fmt: skip
+            name = folders.choose("distil_folder", 300)
         with st.container(width=190):
             images = st.select_slider("How many", COUNTS, 100, key="distil_images", bind="query-params")
     if not name:
-        st.caption("Name a folder to see the mean over its pictures.")
+        st.caption("Choose a folder to see the mean over its pictures.")
         return None
     models = opened([teacher, *students])
     if teacher not in models:
@@ -127,7 +123,7 @@ def many(teacher: str, students: list[str], controls: "DeltaGenerator") -> "tupl
         labels = labels_of(pictures, models[teacher], title(teacher))
         found = on_pictures(pictures, models, teacher, students)
     except (DatasetError, TraceError) as sentence:
-        st.error(str(sentence), icon=":material/broken_image:")
+        st.error(plain(sentence), icon=":material/broken_image:")
         return None
     for note in pictures.notes:
         st.caption(f":material/info: {plain(note)}")

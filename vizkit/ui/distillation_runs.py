@@ -19,10 +19,11 @@ from vizkit.training.experiment import (
 )
 from vizkit.training.recipe import RecipeError
 from vizkit.training.run_folder import RunFolder, runs, runs_root
-from vizkit.ui import reading
+from vizkit.ui import allowed, reading
 from vizkit.ui.experiment import series
 from vizkit.ui.jobs import JobError, jobs
 from vizkit.ui.names import BUNDLED
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import keep_valid
 from vizkit.ui.train_time import in_words
 from vizkit.ui.train_watch import WORDS, progress
@@ -153,8 +154,9 @@ def verdict(found: list[Outcome]) -> str:
         return ""
     best, gain, error = max(told, key=lambda each: each[1])
     if gain > 2 * error:
-        return (f":green[:material/trending_up:] The teacher helped: **{best.taught}** is **{100 * gain:.1f} points** "
-                f"above no teacher, {gain / max(error, 1e-9):.1f} standard errors.")  # fmt: skip
+        return (f":green[:material/trending_up:] The teacher helped: **{plain(best.taught)}** is "
+                f"**{100 * gain:.1f} points** above no teacher, {gain / max(error, 1e-9):.1f} "
+                "standard errors.")  # fmt: skip
     if max(abs(gain) for _, gain, _ in told) <= 2 * max(error for *_, error in told):
         return (":material/trending_flat: No teaching differs from no teacher by more than two standard errors: on "
                 "these pictures the difference may be chance.")  # fmt: skip
@@ -176,15 +178,17 @@ def experiment_on_digits() -> None:
                                        "is chance. Runs of several seeds are laid over one another."))  # fmt: skip
             state = states(seed)
             if busy:
-                st.button("Stop", icon=":material/stop:", key="experiment_stop", on_click=series().stop)
+                st.button("Stop", icon=":material/stop:", key="experiment_stop", on_click=series().stop,
+                          disabled=not allowed.jobs())  # fmt: skip
             elif any(each != "done" for each in state.values()):
-                label = "Go on" if any(each for each in state.values()) else "Start the experiment"
+                label = "Go on" if any(state.values()) else "Start the experiment"
                 st.button(label, icon=":material/play_arrow:", type="primary", key="experiment_start", on_click=start,
-                          args=(seed,))  # fmt: skip
+                          args=(seed,), disabled=not allowed.jobs(),
+                          help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
             else:
                 st.caption(":material/check_circle: All three runs of this seed are done.")
         if sentence := st.session_state.pop("_experiment_refused", None):
-            st.warning(sentence, icon=":material/front_hand:")
+            st.warning(plain(sentence), icon=":material/front_hand:")
         if any(state.values()):
             for name, each in state.items():
                 line(RunFolder(runs_root() / name), each)
@@ -201,12 +205,12 @@ def states(seed: int) -> dict[str, str]:
 def line(run: RunFolder, state: str) -> None:
     """One run: how far it is, and what it has reached."""
     if not state:
-        st.progress(0.0, text=f"**{run.name}** · waits")
+        st.progress(0.0, text=f"**{plain(run.name)}** · waits")
         return
     metrics = run.metrics()
     share, words = progress(run.status, state, len(metrics))
     left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{run.name}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
     if metrics:
         parts.append(f"validation {max(each['val_accuracy'] for each in metrics):.1%}")
     st.progress(1.0 if state == "done" else share, text=" · ".join(part for part in parts if part))

@@ -7,8 +7,8 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading, typed_logits
 from vizkit.ui.distillation_fields import MOST_CLASSES, class_names, short, temperature
-from vizkit.ui.inputs import plain as plain_text
-from vizkit.ui.shown import CENTRE, attempt, explain_refusal, keep_valid, title
+from vizkit.ui.plain import plain
+from vizkit.ui.shown import CENTRE, attempt, explain_refusal, keep_valid, marked, title
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ def view(picture: Picture, sources: list[str]) -> None:
         keep_valid("logits_of", options)
         chosen = st.segmented_control(
             "Logits of", options, default=options[0], required=True, key="logits_of", bind="query-params",
-            format_func=lambda name: title(name) if name != TYPED else name,
+            format_func=lambda name: marked(name) if name != TYPED else name,
             help="A model's answer to the image in the sidebar, before softmax; or numbers of your own.",
         )  # fmt: skip
         free = temperature(
@@ -58,7 +58,7 @@ def typed() -> "tuple[tuple[str, ...], Tensor] | None":
         names, logits = typed_logits.read(text or "")
         st.session_state["_logits_read"] = names, logits
     except typed_logits.TypedError as sentence:
-        st.warning(str(sentence), icon=":material/edit:")
+        st.warning(plain(sentence), icon=":material/edit:")
         names, logits = st.session_state.get("_logits_read") or typed_logits.read(typed_logits.GOLDEN)
     return tuple(names), torch.tensor(logits, dtype=torch.float64)
 
@@ -66,17 +66,17 @@ def typed() -> "tuple[tuple[str, ...], Tensor] | None":
 def of_model(source: str, picture: Picture) -> "tuple[tuple[str, ...], Tensor] | None":
     from vizkit.trace import NotApplicable
 
-    with st.spinner(f"Running {title(source)} …"):
+    with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", CENTRE)
     if isinstance(result, tuple):
         explain_refusal(source, *result)
         return None
     if not result.loaded.trained:
-        st.caption(f":material/info: {plain_text(title(source))} is untrained: its answers mean nothing.")
+        st.caption(f":material/info: {plain(title(source))} is untrained: its answers mean nothing.")
     try:
         return class_names(result.loaded, len(result.trace.logits)), result.trace.logits
     except NotApplicable as sentence:
-        st.info(str(sentence), icon=":material/block:")
+        st.info(plain(sentence), icon=":material/block:")
         return None
 
 
@@ -122,20 +122,20 @@ def beside_the_first(
     from vizkit.analysis.temperature import dark_knowledge
     from vizkit.figure.class_bars import class_bars
 
-    dark, plain = dark_knowledge(logits, free), dark_knowledge(logits, 1.0)
+    dark, own = dark_knowledge(logits, free), dark_knowledge(logits, 1.0)
     count = len(shown) - 1
-    st.markdown(f"#### Dark knowledge: without *{plain_text(rows[0])}*")
+    st.markdown(f"#### Dark knowledge: without *{plain(rows[0])}*")
     chart = class_bars(
         rows[1:],
         dark.shares[:count].tolist(),
         colours[1 : count + 1],
-        before=plain.shares[:count].tolist(),
+        before=own.shares[:count].tolist(),
         log=log,
-        top=1.0 if free < 1 or log else float(plain.shares[0]),
+        top=1.0 if free < 1 or log else float(own.shares[0]),
     )
     st.vega_lite_chart(chart, key="dark", alt="How all other classes share what the first choice leaves")
     st.caption(
-        f"All others have **{plain.left:.3g}** at T = 1 and **{dark.left:.3g}** at T = {free:g}. Bars: how they share "
+        f"All others have **{own.left:.3g}** at T = 1 and **{dark.left:.3g}** at T = {free:g}. Bars: how they share "
         f"it at T = {free:g}, ticks: at T = 1. The ranking is the same."
     )
 

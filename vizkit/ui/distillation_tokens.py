@@ -6,6 +6,7 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, distillation_agreement, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import CENTRE, Shown, attempt, explain_refusal, focus_of, keep_valid, title
 from vizkit.ui.train_data import row
 
@@ -38,7 +39,7 @@ def with_two_tokens(picture: Picture, sources: list[str]) -> list[Shown]:
 
     shown, reasons = [], []
     for source in sources:
-        with st.spinner(f"Running {title(source)} …"):
+        with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, "cls", CENTRE)
         if isinstance(result, tuple):
             explain_refusal(source, *result)
@@ -50,12 +51,12 @@ def with_two_tokens(picture: Picture, sources: list[str]) -> list[Shown]:
         else:
             shown.append(result)
     if not shown:
-        with st.spinner(f"Running {title(DEFAULT)} …"):
+        with st.spinner(f"Running {plain(title(DEFAULT))} …"):
             result = attempt(DEFAULT, picture, "cls", CENTRE)
         shown = [result] if isinstance(result, Shown) else []
         reasons.append(f"Shown is {title(DEFAULT)}, which learned from insects_cnn.")
     if reasons:
-        st.info("  \n".join(reasons), icon=":material/block:")
+        st.info("  \n".join(map(plain, reasons)), icon=":material/block:")
     return shown
 
 
@@ -80,7 +81,7 @@ def predictions(one: Shown, picture: Picture) -> None:
     mean = heads.averaged[0].softmax(0)
     shown = mean.argsort(descending=True)[:ROWS].tolist()
     names, colours = [one.loaded.label(i) for i in shown], class_colours(shown, len(mean))
-    st.markdown(f"**What each head says** · {title(one.source)}")
+    st.markdown(f"**What each head says** · {plain(title(one.source))}")
     for column, (name, logits, words) in zip(
         st.columns(3),
         (
@@ -97,7 +98,7 @@ def predictions(one: Shown, picture: Picture) -> None:
             st.vega_lite_chart(chart, key=f"head_{name}", alt=f"{name}: {names[0]} {values[0]:.3f}")
             rest = 1 - sum(values)
             others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
-            st.caption(f"{words} · first choice **{one.loaded.label(int(logits[0].argmax()))}**{others}")
+            st.caption(f"{words} · first choice **{plain(one.loaded.label(int(logits[0].argmax())))}**{others}")
 
 
 # ---- what they see and become ----------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ import streamlit as st
 
 from vizkit.datasets.builtin import ABOUT
 from vizkit.datasets.image_set import SPLITS, DatasetError
-from vizkit.ui import evaluate_data_classes, evaluate_data_table, reading, train_data
+from vizkit.ui import allowed, evaluate_data_classes, evaluate_data_table, folders, reading, train_data, uploads
 from vizkit.ui.evaluate_data_jobs import AT_WORK, Wanted, evaluations, wanted
 from vizkit.ui.jobs import JobError
+from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
@@ -34,12 +35,12 @@ def view(sources: list[str]) -> None:
         return
     asked, refused = wanted(data, split, images, sources, found.digest)
     for sentence in refused:
-        st.caption(f":material/block: {sentence}")
+        st.caption(f":material/block: {plain(sentence)}")
     if not asked.models:
         return
     if not asked.job.done:  # the outcome says them too
         for note in found.notes:
-            st.caption(f":material/info: {evaluate_data_table.plain(note)}")
+            st.caption(f":material/info: {plain(note)}")
     run(asked)
     if asked.job.done:
         show(asked)
@@ -56,16 +57,9 @@ def choose() -> str:
             "each class, called as the models call it.",
         )  # fmt: skip
         if chosen == FOLDER:
-            return st.text_input(
-                "Folder", key="eval_folder", bind="query-params", placeholder="photos/birds", width=420,
-                help="A folder with one folder of pictures for each class, on the machine where this app runs.",
-            ).strip()  # fmt: skip
+            return folders.choose("eval_folder", 420)
     if chosen == ARCHIVE:
-        file = st.file_uploader("Zip file", type=["zip"], key="eval_zip",
-                                help="A zip of a folder with a folder of pictures for each class.")  # fmt: skip
-        if file is not None:
-            st.session_state["_eval_zip"] = str(train_data.kept(file))
-        return st.session_state.get("_eval_zip", "")
+        return uploads.choose_zip("eval_zip")
     st.caption(ABOUT[chosen])
     return chosen
 
@@ -89,7 +83,7 @@ def amount() -> tuple[str, int]:
 def preview(data: str, split: str, images: int) -> "ImageSet | None":
     """What is in it, and a few of its pictures. None, with its sentence, where it cannot be used."""
     if not data:
-        st.caption("Name a folder, or give a file, to see what is in it.")
+        st.caption("Choose a folder, or give a file, to see what is in it.")
         return None
     if not train_data.may_open(data, "Open it", "eval_open"):
         return None
@@ -97,7 +91,7 @@ def preview(data: str, split: str, images: int) -> "ImageSet | None":
         with st.spinner("Opening the pictures …"):
             found, pictures, words = opened(data, split, images, train_data.changed(data))
     except DatasetError as error:
-        st.error(str(error), icon=":material/broken_image:")
+        st.error(plain(error), icon=":material/broken_image:")
         return None
     st.markdown(f"**{len(found):,} pictures** of **{len(found.labels)} classes**")
     train_data.row(pictures, [name[:24] for name in words], train_data.SIDE_PX)
@@ -121,26 +115,28 @@ def run(asked: Wanted) -> None:
         return
     status = asked.job.status
     if state == "failed":
-        st.error(str(status.get("message", "It failed.")), icon=":material/error:")
+        st.error(plain(status.get("message", "It failed.")), icon=":material/error:")
     elif state == "died":
         words = evaluations().last_words(asked.job)
-        st.warning(f"It ended unexpectedly; what was answered is kept. {words}".strip(), icon=":material/error:")
+        st.warning(f"It ended unexpectedly; what was answered is kept. {plain(words)}".strip(), icon=":material/error:")
     elif state == "stopped":
-        st.caption(f":material/pause_circle: {status.get('message', '')}")
+        st.caption(f":material/pause_circle: {plain(status.get('message', ''))}")
     other = evaluations().active()
     with st.container(horizontal=True, vertical_alignment="center"):
         if not asked.job.done:
             words = "Evaluate" if not state else "Go on"
             count = f"{len(asked.models)} model{'s' if len(asked.models) > 1 else ''}"
             st.button(f"{words}: {count}", type="primary", icon=":material/play_arrow:", key="eval_start",
-                      on_click=start, args=(asked,), disabled=other is not None,
+                      on_click=start, args=(asked,), disabled=other is not None or not allowed.jobs(),
                       help="It goes on when you leave this page. What was answered is not asked again.")  # fmt: skip
         if other is not None:
             st.caption("Another evaluation is at work on this machine.")
             st.button("Stop the other", icon=":material/stop:", key="eval_stop_other", on_click=evaluations().stop,
-                      args=(other,))  # fmt: skip
+                      args=(other,), disabled=not allowed.jobs())  # fmt: skip
+    if not asked.job.done and not allowed.jobs():
+        st.info(allowed.NO_JOBS, icon=":material/lock:")
     if sentence := st.session_state.pop("_eval_refused", None):
-        st.warning(sentence, icon=":material/front_hand:")
+        st.warning(plain(sentence), icon=":material/front_hand:")
     with st.expander("The same as a command", icon=":material/terminal:"):
         st.code(asked.in_words(), language="bash", wrap_lines=True)
 
@@ -163,7 +159,8 @@ def watch(asked: Wanted) -> None:
             st.progress(share, words, width="stretch")
             if evaluations().own(asked.job):
                 st.button("Stop", icon=":material/stop:", key="eval_stop", on_click=evaluations().stop,
-                          args=(asked.job,), disabled=state == "stopping", help="After the present batch.")  # fmt: skip
+                          args=(asked.job,), disabled=state == "stopping" or not allowed.jobs(),
+                          help="After the present batch.")  # fmt: skip
 
     live()
 
@@ -173,12 +170,12 @@ def progress(status: dict, state: str) -> tuple[float, str]:
     if state == "stopping":
         return 0.0, "Stopping after this batch …"
     if not status.get("total"):
-        return 0.0, str(status.get("message") or "Starting …")
+        return 0.0, plain(status.get("message") or "Starting …")
     share = (status["model"] + status["done"] / status["total"]) / status["models"]
     if share >= 1:
         return 1.0, "All is answered; counting and testing …"
     speed = f" · {status['images_per_s']:,.0f} pictures a second" if status.get("images_per_s") else ""
-    return min(1.0, share), f"{status['name']}: {status['done']:,} of {status['total']:,} pictures{speed}"
+    return min(1.0, share), f"{plain(status['name'])}: {status['done']:,} of {status['total']:,} pictures{speed}"
 
 
 # ---- what came of it -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import streamlit as st
 from vizkit.datasets.image_set import DatasetError
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import train_data
-from vizkit.ui.evaluate_data_table import plain
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import keep_valid
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def show(outcome: "Outcome") -> None:
     chosen = names[0]
     if len(names) > 1:
         chosen = st.segmented_control("One model in detail", names, key="eval_model", bind="query-params",
-                                      required=True, default=names[0]) or names[0]  # fmt: skip
+                                      format_func=plain, required=True, default=names[0]) or names[0]  # fmt: skip
     model = names.index(chosen)
     left, right = st.columns(2, gap="large")
     with left:
@@ -178,7 +178,7 @@ def pictures(outcome: "Outcome", model: int, rows: Sequence[int], *, label: bool
         if label:
             said = f"{outcome.labels[int(judged.target[row])]} {said}"
         drawn.append(train_data.square(rgb))
-        words.append(plain(f"{said} · {outcome.places[row]}"[:90]))
+        words.append(f"{said} · {outcome.places[row]}"[:90])
     if len(drawn) < len(rows):
         st.caption(f"{len(rows) - len(drawn)} of the pictures are no longer there.")
     if drawn:

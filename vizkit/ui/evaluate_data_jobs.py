@@ -6,7 +6,6 @@ in the cache, and the next start goes on from there.
 """
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ import streamlit as st
 
 from vizkit.datasets.image_set import digest_of, kind_of
 from vizkit.evaluation.job import JobFolder
-from vizkit.ui import names
+from vizkit.ui import allowed, names
 from vizkit.ui.jobs import JobError, alive, kill, spawn
 
 GRACE_S = 10.0
@@ -28,7 +27,6 @@ AT_WORK = ("preparing", "running", "stopping")
 FINAL = ("done", "stopped", "failed")
 MOST_KEPT = 60  # folders of finished evaluations
 SEED = 0
-_NAME = re.compile(r"(bundled:|hf-hub:[\w.-]+/|torchvision:)?\w[\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,7 @@ def wanted(data: str, split: str, images: int, sources: list[str], pictures_dige
         else:
             hub = "/" in source and not source.startswith("hf-hub:")
             name = f"hf-hub:{source}" if hub else source
-            # What a visitor types is never taken as a path of this machine.
-            if _NAME.fullmatch(name) and not Path(name).exists():
+            if names.is_name(name):
                 models.append(name)
             else:
                 refused.append(f"{source[:60]!r} is no name of a model.")
@@ -120,6 +117,8 @@ class Evaluations:
 
     def start(self, wanted: Wanted) -> None:
         """Begin, or go on. JobError while another one is at work, or where the folder cannot be written."""
+        if not allowed.jobs():
+            raise JobError(allowed.NO_JOBS)
         with self.lock:
             if (other := self.active()) is not None:
                 here = "This" if other.path == wanted.job.path else "Another"
@@ -135,7 +134,7 @@ class Evaluations:
     def stop(self, folder: JobFolder) -> None:
         """Ask it to end after the present batch; it is killed when it has not after a while: batches are kept whole."""
         work = self.work.get(folder.path)
-        if work is not None and not work.stopping:
+        if allowed.jobs() and work is not None and not work.stopping:
             work.stopping = True
             work.process.terminate()
             threading.Thread(target=self.see_it_end, args=(work,), daemon=True).start()

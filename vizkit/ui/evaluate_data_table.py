@@ -7,6 +7,7 @@ import streamlit as st
 from vizkit.analysis.published import STUDY, STUDY_TABLE
 from vizkit.ui import export
 from vizkit.ui.evaluate_data_jobs import Wanted
+from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
     from vizkit.evaluation.outcome import Outcome, Row
@@ -96,10 +97,3 @@ def published() -> None:
         )  # fmt: skip
         st.caption(f"Not to be compared with the table above: other pictures, other classes. It does not show "
                    f"{STUDY_TABLE.does_not_show}")  # fmt: skip
-
-
-def plain(text: str) -> str:
-    """A sentence with names of strangers in it, whatever Markdown they contain; direction goes by their letters."""
-    import re
-
-    return re.sub(r"([\\`*_\[\]#$|<>~:])", r"\\\1", text)

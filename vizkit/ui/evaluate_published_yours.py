@@ -12,6 +12,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.run_folder import RunFolder
 from vizkit.ui.evaluate_published_columns import Column
 from vizkit.ui.names import BUNDLED, trained
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import keep_valid, title
 
 FAMILY_NAMES = {"vit": "ViT", "swin": "Swin", "cnn": "CNN", "tnt": "TNT", "dual_scale": "dual scale",
@@ -82,7 +83,7 @@ def panel(chosen: Chosen | None, cost: Column) -> None:
         st.markdown("**Here**")
         st.info("No model here has a test result yet; train one on the Train page.", icon=":material/model_training:")
         return
-    st.markdown(f"**Here**, on {chosen.data}")
+    st.markdown(f"**Here**, on {plain(chosen.data)}")
     if cost.field == "images_per_s":
         st.info("Images/s in the table are a V100's. The Compare page measures your models on your own device; the two "
                 "do not belong on one axis.", icon=":material/timer:")  # fmt: skip
@@ -113,7 +114,7 @@ def chart(models: tuple[Tested, ...], cost: Column, data: str) -> None:
                        alt=f"{y_title} against {cost.title} on {data}: "
                        + ", ".join(f"{each.name} {each.accuracy:.1f}" for each in points))  # fmt: skip
     if refused:
-        st.caption(f"Not drawn, because its weights cannot be opened: {', '.join(refused)}.")
+        st.caption(f"Not drawn, because its weights cannot be opened: {plain(', '.join(refused))}.")
 
 
 def counted(one: Tested) -> Counted | None:

@@ -8,9 +8,11 @@ import streamlit as st
 from vizkit.training.data_size import FAMILY_OF, IMAGES, MODELS, another, folder_of, plan, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder, runs, runs_root
+from vizkit.ui import allowed, folders
 from vizkit.ui.experiment import series
 from vizkit.ui.jobs import JobError, jobs
 from vizkit.ui.names import BUNDLED
+from vizkit.ui.plain import plain
 from vizkit.ui.train_data import changed, preview
 from vizkit.ui.train_time import in_words
 from vizkit.ui.train_watch import WORDS, progress
@@ -98,7 +100,7 @@ def experiment() -> None:
         states = wanted.states()
         buttons(wanted, states, bool(busy))
         if sentence := st.session_state.pop("_size_refused", None):
-            st.warning(sentence, icon=":material/front_hand:")
+            st.warning(plain(sentence), icon=":material/front_hand:")
         if any(states.values()):
             progress_of(wanted, states)
 
@@ -124,13 +126,13 @@ def data_picker(busy: bool) -> str:
                           "a folder with one folder of pictures for each class.")  # fmt: skip
     if chosen != FOLDER:
         return str(chosen)
-    return st.text_input("Folder", key="size_folder", width=240, disabled=busy, placeholder="photos/birds").strip()
+    return folders.choose("size_folder", 240, disabled=busy)
 
 
 def asked(data: str, seed: int) -> Wanted | None:
     """What the pickers ask for; None with a sentence where that cannot be."""
     if not data:
-        st.caption("Name a folder with one folder of pictures for each class.")
+        st.caption("Choose a folder with one folder of pictures for each class.")
         return None
     with st.spinner("Opening the pictures …"):
         known = facts(data)
@@ -142,7 +144,7 @@ def asked(data: str, seed: int) -> Wanted | None:
     try:
         return Wanted(folder, plan(folder.as_posix(), seed, data, known.images))
     except RecipeError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(plain(error), icon=":material/edit:")
         return None
 
 
@@ -151,6 +153,7 @@ def buttons(wanted: Wanted, states: dict[str, str], busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if busy:
             st.button("Stop", icon=":material/stop:", key="size_stop", on_click=series().stop,
+                      disabled=not allowed.jobs(),
                       help="The present step is finished; a new start goes on after the last epoch.")  # fmt: skip
             return
         if not missing:
@@ -159,9 +162,10 @@ def buttons(wanted: Wanted, states: dict[str, str], busy: bool) -> None:
         label = "Go on" if any(states.values()) else "Train the missing runs"
         if run := at_work():
             here = "is stopping" if jobs().own(run) else "is in training by a command line; stop it there"
-            st.caption(f":material/hourglass_top: {run.name} {here}.")
+            st.caption(f":material/hourglass_top: {plain(run.name)} {here}.")
             return
-        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start, args=(wanted,))
+        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start, args=(wanted,),
+                  disabled=not allowed.jobs(), help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
         st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(wanted, missing)}")
     with st.expander("The same as a command", icon=":material/terminal:"):
         st.code(command(wanted), language="bash", wrap_lines=True)
@@ -219,7 +223,7 @@ def progress_of(wanted: Wanted, states: dict[str, str]) -> None:
     for name in begun:
         line(wanted.run(name), states[name])
     if done:
-        with st.expander(f"Finished runs, in {wanted.folder.as_posix()}", icon=":material/checklist:"):
+        with st.expander(f"Finished runs, in {plain(wanted.folder.as_posix())}", icon=":material/checklist:"):
             finished([wanted.run(name) for name, state in states.items() if state == "done"])
 
 
@@ -240,9 +244,9 @@ def line(run: RunFolder, state: str) -> None:
     metrics = run.metrics()
     share, words = progress(run.status, state, len(metrics))
     left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{run.name}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
     if metrics:
         parts.append(f"validation {max(each['val_accuracy'] for each in metrics):.1%}")
     if state in ("died", "failed"):
-        parts.append(jobs().last_words(run) if state == "died" else run.status.get("message", ""))
+        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
     st.progress(share, text=" · ".join(part for part in parts if part))

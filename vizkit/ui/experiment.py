@@ -11,6 +11,7 @@ import streamlit as st
 
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_folder import RunFolder
+from vizkit.ui import allowed
 from vizkit.ui.jobs import ACTIVE, JobError, Jobs, jobs
 
 LOOK_EVERY_S = 0.3
@@ -40,6 +41,8 @@ class Series:
 
     def stop(self) -> None:
         """Stop the run at work and let go of the others."""
+        if not allowed.jobs():
+            return
         with self.lock:
             at_work = self.waiting[:1]
             self.waiting = []

@@ -1,17 +1,17 @@
 """The sidebar, the same on every page: which image, which models, on which device."""
 
 import hashlib
-import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vizkit.datasets.image_set import digest_of
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui import device, names
+from vizkit.ui.plain import plain
+from vizkit.ui.uploads import UploadError, keep_checkpoint
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -57,7 +57,7 @@ def image_picker() -> None:
         camera.camera_input("Take a picture", key="camera", on_change=keep_photo)
     uploads, refused = read_uploads()
     for name, sentence in refused:
-        st.error(f"**{plain(name)}** {sentence}", icon=":material/broken_image:")
+        st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
     options = [*uploads, *samples()]
     if st.session_state.get("image") not in options:
         st.session_state.pop("image", None)
@@ -66,7 +66,7 @@ def image_picker() -> None:
     st.session_state["_picture"] = picture
     st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
     height, width = picture.rgb.shape[:2]
-    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", picture.note, credit(name)) if part))
+    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", plain(picture.note), credit(name)) if part))
 
 
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
@@ -137,7 +137,7 @@ def sample(name: str) -> Picture:
         rgb, note = insect(name).picture, "drawn, from the test split"
     else:
         rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
-    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest()[:16], note)
+    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest(), note)
 
 
 @st.cache_resource(show_spinner=False)
@@ -207,9 +207,7 @@ def model_picker() -> None:
         "were trained on squares, so compare.",
     )
     with st.popover("Open a checkpoint", icon=":material/folder_open:"):
-        file = st.file_uploader(
-            "Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint", max_upload_size=2000
-        )
+        file = st.file_uploader("Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint")
         architecture = st.selectbox(
             "Architecture", names.timm_names(), index=None, key="architecture", placeholder="timm name"
         )
@@ -217,25 +215,26 @@ def model_picker() -> None:
             "Open", key="open_checkpoint", disabled=file is None, on_click=add_checkpoint, args=(file, architecture)
         )
         if sentence := st.session_state.pop("_checkpoint_refused", None):
-            st.error(sentence)
+            st.error(plain(sentence))
 
 
 def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
     """Load it once to see that it fits; only then it joins the models."""
     from vizkit.models import ModelError, load
 
-    folder = Path(tempfile.mkdtemp(prefix="vizkit-"))
-    path = folder / re.sub(r"[^\w.-]", "_", file.name)[-80:]
-    path.write_bytes(file.getbuffer())
+    path = None
     try:
+        path = keep_checkpoint(file)
         load(path, architecture=architecture)
-    except ModelError as error:
-        path.unlink()
+    except (ModelError, UploadError) as error:
+        if path:
+            path.unlink()
         st.session_state["_checkpoint_refused"] = str(error)
         return
-    # What is cached goes by name alone and is shared by all sessions, so other weights need another name.
-    digest = hashlib.sha256(bytes(file.getbuffer()) + (architecture or "").encode()).hexdigest()
-    name = f"checkpoint:{path.stem}-{digest[:6]}"
+    # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
+    # digest, for of short ones two with the same beginning are found in seconds.
+    digest = digest_of(hashlib.sha256(file.getbuffer()).hexdigest(), architecture)
+    name = f"checkpoint:{path.stem}-{digest}"
     st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
     st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
 
@@ -248,8 +247,3 @@ def sources() -> list[str]:
     """The chosen models, checked again: what a browser sends is not to be trusted with a path."""
     chosen = st.session_state.get("models") or []
     return list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]
-
-
-def plain(text: str) -> str:
-    """A file name as text, whatever Markdown it contains."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!:$|<>~])", r"\\\1", text[:80])

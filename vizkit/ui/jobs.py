@@ -21,6 +21,7 @@ import streamlit as st
 
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_folder import RunFolder, runs
+from vizkit.ui import allowed
 
 ACTIVE = ("starting", "preparing", "running", "testing", "stopping")
 FINAL = ("done", "stopped", "failed")
@@ -66,6 +67,8 @@ class Jobs:
 
     def start(self, run: RunFolder, recipe: Recipe | None = None) -> None:
         """Begin a new run of `recipe`, or go on with one. JobError while another one is at work, or RecipeError."""
+        if not allowed.jobs():
+            raise JobError(allowed.NO_JOBS)
         with self.lock:
             other = self.active(run.path.parent)
             if other is not None:
@@ -85,7 +88,7 @@ class Jobs:
     def stop(self, run: RunFolder) -> None:
         """Ask it to end after the present step; it is killed when it has not after a while."""
         job = self.jobs.get(run.path.resolve())
-        if job and not job.ended.is_set() and job.kill_at is None:
+        if allowed.jobs() and job and not job.ended.is_set() and job.kill_at is None:
             job.kill_at = time.monotonic() + self.grace_s
             job.process.terminate()
 

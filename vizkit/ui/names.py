@@ -11,6 +11,7 @@ from vizkit.ui.jobs import ACTIVE, jobs
 ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
 BUNDLED = Path(__file__).parents[1] / "bundled"
 NETWORKS = Path(__file__).parents[1] / "models" / "networks"
+_SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
@@ -29,6 +30,12 @@ def trained() -> dict[str, Path]:
     """
     found = {f"run:{run.name}": run for run in runs() if run.has_model}
     return {name: run.path for name, run in found.items() if jobs().state(run) not in ACTIVE}
+
+
+def is_name(text: str) -> bool:
+    """Whether what a visitor typed can only mean a model: a timm name, or one with its source. Never a path here, and
+    the answer is the same whether or not something of that name lies on this machine."""
+    return _SOURCED.fullmatch(text) is not None or text.partition(".")[0] in timm_names()
 
 
 @cache

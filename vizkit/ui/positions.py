@@ -5,6 +5,7 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import cached, pickers, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side, title
 
 VIEWS = ("Sinusoids", "Learned", "Relative", "Shuffle")
@@ -235,7 +236,7 @@ def shuffle_one(one: Shown, picture: Picture, seed: int) -> None:
             for s in (None, seed)
         ]
         for where, logits in zip(st.columns(2), answers, strict=True):
-            where.markdown("  \n".join(f"{loaded.label(i)}: **{p:.0%}**" for i, p in best(logits)))
+            where.markdown("  \n".join(f"{plain(loaded.label(i))}: **{p:.0%}**" for i, p in best(logits)))
         st.caption(f"largest change of a logit: {float(np.abs(answers[0] - answers[1]).max()):.2g}")
 
 

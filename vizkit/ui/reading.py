@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from vizkit.ui.plain import plain
+
 if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.trace import Attention, Trace
@@ -41,7 +43,8 @@ def proof(trace: "Trace") -> None:
     """The badge: what was checked for this very picture, and what once at its size; red where it does not agree."""
     check = trace.check
     for note in trace.notes:
-        st.caption(f":red[:material/error: {note}]" if note == check.failure else f":material/info: {note}")
+        text = plain(note)
+        st.caption(f":red[:material/error: {text}]" if note == check.failure else f":material/info: {text}")
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
     outputs = "outputs not compared" if check.output_error is None else within("outputs", check.output_error)
     text = f"{within('rows', check.row_sum_error)} · {outputs} · {logits} · {check.layers}"
@@ -60,7 +63,12 @@ def about(loaded: "Loaded") -> str:
     height, width = loaded.preprocessing.size_hw
     count = loaded.parameters
     size = f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
-    parts = [f"{size} parameters", f"sees {height} × {width} pixels", loaded.source, f"licence {loaded.licence}"]
+    parts = [
+        f"{size} parameters",
+        f"sees {height} × {width} pixels",
+        plain(loaded.source),
+        f"licence {plain(loaded.licence)}",
+    ]
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
     return " · ".join(parts)
@@ -101,4 +109,4 @@ def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
     try:
         draw(*given)
     except NotApplicable as sentence:
-        st.info(str(sentence), icon=":material/block:")
+        st.info(plain(sentence), icon=":material/block:")

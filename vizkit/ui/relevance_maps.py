@@ -12,6 +12,7 @@ from vizkit.ui import background, class_choice, explained, export, pickers, read
 from vizkit.ui.background import kept
 from vizkit.ui.class_choice import Classes
 from vizkit.ui.explained import Asked, quantile_of
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, run_in, title
 from vizkit.ui.tiles import Tile, tiles
 
@@ -160,7 +161,7 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
     reasons = {reason: [METHODS[name].title for name, why in maps.without.items() if why == reason]
                for reason in maps.without.values()}  # fmt: skip
     if reasons:
-        words = " ".join(f"*{', '.join(names)}:* {reason}" for reason, names in reasons.items())
+        words = " ".join(f"*{', '.join(names)}:* {plain(reason)}" for reason, names in reasons.items())
         st.caption(f":material/block: Not here: {words}")
     save(index, maps, drawn)
 

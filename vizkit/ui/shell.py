@@ -3,38 +3,37 @@ picture."""
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-PAGES = {  # section → (file stem and address, title, icon, one line of help)
-    "": [("explore", "Explore", ":material/visibility:", "Click a patch: where does every layer and head look?")],
+# Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
+# Streamlit asks a font host.
+PAGES = {
+    "": [("explore", "Explore", "Click a patch: where does every layer and head look?")],
     "Anatomy": [
-        ("patches", "Patches", ":material/grid_on:", "The image as the sequence that a transformer reads."),
-        ("positions", "Positions", ":material/pin_drop:", "How a transformer knows where a patch is."),
-        ("attention", "Attention", ":material/hub:", "One head by eye, all heads compared and counted."),
-        ("swin", "Swin", ":material/window:", "Windows that shift and merge: see them, step by step."),
-        ("architecture", "Architecture", ":material/schema:", "The model as a flow of blocks, and its parts in code."),
+        ("patches", "Patches", "The image as the sequence that a transformer reads."),
+        ("positions", "Positions", "How a transformer knows where a patch is."),
+        ("attention", "Attention", "One head by eye, all heads compared and counted."),
+        ("swin", "Swin", "Windows that shift and merge: see them, step by step."),
+        ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
     ],
     "Explain": [
-        ("rollout", "Rollout", ":material/layers:", "All layers multiplied: which patches reach one token?"),
-        ("relevance", "Relevance", ":material/target:", "What speaks for a class, and can the picture be trusted?"),
+        ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
+        ("relevance", "Relevance", "What speaks for a class, and can the picture be trusted?"),
     ],
     "Compare": [
-        (
-            "compare",
-            "Compare",
-            ":material/compare:",
-            "The same images in several models: answers, maps, cost, changes.",
-        ),
-        ("evaluate", "Evaluate", ":material/analytics:", "Models on a set of pictures, beside published results."),
+        ("compare", "Compare", "The same images in several models: answers, maps, cost, changes."),
+        ("evaluate", "Evaluate", "Models on a set of pictures, beside published results."),
     ],
     "Train": [
-        ("train", "Train", ":material/model_training:", "Train a model of your own, watch it learn, compare runs."),
-        ("distillation", "Distillation", ":material/thermostat:", "What a teacher knows beside its answer."),
+        ("train", "Train", "Train a model of your own, watch it learn, compare runs."),
+        ("distillation", "Distillation", "What a teacher knows beside its answer."),
     ],
 }
 FIRST = "explore"
+ICON = Path(__file__).with_name("icon.svg")
 
 
 def navigation() -> StreamlitPage:
@@ -42,21 +41,19 @@ def navigation() -> StreamlitPage:
 
     Streamlit serves the default page at "/" only and calls its own address unknown, so the first page is there twice.
     """
-    listed = {
-        section: [page_of(stem, title, icon) for stem, title, icon, _ in pages] for section, pages in PAGES.items()
-    }
-    title, icon = next((title, icon) for pages in PAGES.values() for stem, title, icon, _ in pages if stem == FIRST)
-    listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, icon=icon, url_path=FIRST, visibility="hidden"))
+    listed = {section: [page_of(stem, title) for stem, title, _ in pages] for section, pages in PAGES.items()}
+    title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
+    listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
     return st.navigation(listed)
 
 
-def page_of(stem: str, title: str, icon: str) -> StreamlitPage:
+def page_of(stem: str, title: str) -> StreamlitPage:
     first = stem == FIRST
-    return st.Page(f"pages/{stem}.py", title=title, icon=icon, url_path="start" if first else stem, default=first)
+    return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
 
 
 def help_of(title: str) -> str:
-    return next(line for pages in PAGES.values() for _, name, _, line in pages if name == title)
+    return next(line for pages in PAGES.values() for _, name, line in pages if name == title)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import streamlit as st
 
 from vizkit.image import ImageError, Picture
 from vizkit.ui import cached, inputs, pickers
+from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention_map import Query
@@ -90,7 +91,7 @@ def in_box(point: tuple[float, float], box_xyxy: "Box", picture: Picture) -> tup
 
 
 def explain_refusal(source: str, sentence: str, offline: bool) -> None:
-    st.warning(sentence, icon=":material/cloud_off:" if offline else ":material/warning:")
+    st.warning(plain(sentence), icon=":material/cloud_off:" if offline else ":material/warning:")
     if offline and not source.startswith(("hf-hub:", "torchvision:")) and "/" not in source:
 
         def untrained() -> None:
@@ -119,9 +120,9 @@ def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: s
     found = []
     for source, block in zip(sources, blocks, strict=True):
         with block:
-            st.markdown(f"**{title(source)}**")
+            st.markdown(f"**{plain(title(source))}**")
             place = st.empty()
-            with place, st.spinner(f"Running {title(source)} …"):
+            with place, st.spinner(f"Running {plain(title(source))} …"):
                 result = attempt(source, picture, asked, cursor())
             place.empty()
             if isinstance(result, Shown):
@@ -135,6 +136,11 @@ def title(source: str) -> str:
     return source.removeprefix("bundled:")
 
 
+def marked(source: str) -> str:
+    """The same for the options of pills and segmented controls, which are Markdown."""
+    return plain(title(source))
+
+
 def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     """One model of several, chosen by name; the only one without asking."""
     if len(shown) == 1:
@@ -142,7 +148,7 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     names = [one.source for one in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
-        label, names, default=names[0], required=True, key="focus", format_func=title, label_visibility="collapsed"
+        label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
     )
     return next(one for one in shown if one.source == name)
 
@@ -151,7 +157,7 @@ def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
     """The models that can be shown, without columns; the others say why not."""
     shown = []
     for source in sources:
-        with st.spinner(f"Running {title(source)} …"):
+        with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, st.session_state.get("query") or "patch", cursor())
         if isinstance(result, Shown):
             shown.append(result)

@@ -18,6 +18,7 @@ from vizkit.ui import (
     swin_stages,
     swin_window,
 )
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, attempt, choose_view, cursor, explain_refusal, focus_of, keep_valid, title
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ def swins(picture: Picture, sources: list[str]) -> list[Shown]:
     others = [source for source in sources if is_another(source)]
     wanted = [source for source in sources if source not in others]
     if others:
-        names = " and ".join(title(source) for source in others)
+        names = plain(" and ".join(title(source) for source in others))
         verb = "is not a Swin" if len(others) == 1 else "are not Swins"
         rest = "" if wanted else f" This page shows the bundled {title(SWIN)} instead."
         st.caption(f":material/info: {names} {verb} and {'has' if len(others) == 1 else 'have'} no windows.{rest}")
     shown = []
     for source in wanted or [SWIN]:
-        with st.spinner(f"Running {title(source)} …"):
+        with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, st.session_state.get("query") or "patch", cursor())
         if isinstance(result, Shown):
             shown.append(result)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import cached, inputs, names, pickers, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, attempt, cursor, explain_refusal, keep_valid, show_map, title
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def view(one: Shown, picture: Picture, place: "Place") -> None:
             "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way",
             help="Through all layers, or what it pays in the last one (mean of heads). Swin has no class token.",
         )  # fmt: skip
-    with st.spinner(f"Running {title(source)} …"):
+    with st.spinner(f"Running {plain(title(source))} …"):
         other = attempt(source, picture, "patch", cursor())
     if not isinstance(other, Shown):
         explain_refusal(source, *other)
@@ -62,7 +63,7 @@ def view(one: Shown, picture: Picture, place: "Place") -> None:
 
 
 def heading(one: Shown, words: str) -> None:
-    st.markdown(f"**{title(one.source)}**")
+    st.markdown(f"**{plain(title(one.source))}**")
     st.caption(words)
 
 
@@ -102,7 +103,7 @@ def pooled(one: Shown, picture: Picture, kind: str, way: str) -> None:
     apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
     classes = top_classes(one.trace, 1) if one.loaded.classifies and one.loaded.trained else []
-    answer = [f"answers {one.loaded.label(index)} ({share:.0%})" for index, share in classes]
+    answer = [f"answers {plain(one.loaded.label(index))} ({share:.0%})" for index, share in classes]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 

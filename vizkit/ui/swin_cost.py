@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import background, cached, names, reading
 from vizkit.ui.background import kept
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, keep_valid, title
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def whole_model(one: Shown, picture: Picture, stages: "tuple[Stage, ...]") -> No
 
     found = cached.made(one.source, picture, one.loaded, ("multiply-adds",), lambda: multiply_adds(one.loaded))
     height, width = one.loaded.preprocessing.size_hw
-    st.markdown(f"**The whole model: {title(one.source)} at {width} × {height} pixels, counted**")
+    st.markdown(f"**The whole model: {plain(title(one.source))} at {width} × {height} pixels, counted**")
     published = PUBLISHED_G.get(one.loaded.name)
     with st.container(horizontal=True):
         metric("Multiply–adds of one image", short(found.total), f"published: {published} G" if published else "")

@@ -5,6 +5,7 @@ import streamlit as st
 from vizkit.training.run_folder import RunFolder, runs_root
 from vizkit.ui import train_compare, train_start, train_watch
 from vizkit.ui.jobs import ACTIVE, jobs
+from vizkit.ui.plain import plain
 
 START, WATCH, COMPARE = "Start", "Watch", "Compare"
 VIEWS = (START, WATCH, COMPARE)
@@ -46,6 +47,6 @@ def at_work(run: RunFolder) -> None:
         st.session_state.update({"train_view": WATCH, "run": run.name})
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/model_training: **{run.name}** is in training.")
+        st.markdown(f":material/model_training: **{plain(run.name)}** is in training.")
         if st.button("Watch it", on_click=watch, key="watch_it"):
             st.rerun()  # the button alone would only draw this line again

@@ -1,20 +1,18 @@
 """The pictures to learn from: which set, what is in it, and a few of them before anything starts."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets.builtin import ABOUT, INSECTS
-from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, kind_of, open_set
+from vizkit.ui import folders, uploads
+from vizkit.ui.plain import plain
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 SHOWN, SIDE_PX = 8, 96
-ZIP_MIB = 500  # in memory until it is written to a file
 
 
 @dataclass(frozen=True)
@@ -40,39 +38,11 @@ def choose() -> str:
         "are downloaded. Your own pictures: a folder (or a zip of one) with a folder of pictures for each class.",
     )
     if chosen == FOLDER:
-        return st.text_input(
-            "Folder",
-            key="train_folder",
-            persist_state="session",
-            placeholder="photos/birds",
-            help="A folder with one folder of pictures for each class, on the machine where this app runs; a path to "
-            "a .zip file works too. Where it has train, val and test folders they are used, otherwise it is divided.",
-        ).strip()
+        return folders.choose("train_folder")
     if chosen == ARCHIVE:
-        file = st.file_uploader(
-            "Zip file",
-            type=["zip"],
-            key="train_zip",
-            max_upload_size=ZIP_MIB,
-            help=f"A zip of a folder with one folder of pictures for each class, up to {ZIP_MIB} MiB. Give larger ones "
-            "as a path instead.",
-        )
-        if file is not None:
-            st.session_state["_train_zip"] = str(kept(file))
-        return st.session_state.get("_train_zip", "")
+        return uploads.choose_zip("train_zip")
     st.caption(ABOUT[chosen])
     return chosen
-
-
-def kept(file: UploadedFile) -> Path:
-    """The upload as a file that the training process, and a resumed run next week, can open."""
-    content = file.getbuffer()
-    folder = cache_folder() / "uploads" / hashlib.sha256(content).hexdigest()[:16]
-    path = folder / ("".join(c if c.isalnum() or c in "-_." else "_" for c in Path(file.name).stem)[:60] + ".zip")
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return path
 
 
 def may_open(data: str, button: str, key: str) -> bool:
@@ -89,7 +59,7 @@ def may_open(data: str, button: str, key: str) -> bool:
 def show(data: str, images: int, seed: int) -> Preview | None:
     """What is in the set. None, with its sentence, where it cannot be used or has not been looked at."""
     if not data:
-        st.caption("Name a folder, or give a file, to see what is in it.")
+        st.caption("Choose a folder, or give a file, to see what is in it.")
         return None
     if not may_open(data, "Show pictures", "look_inside_set"):
         return None
@@ -97,12 +67,12 @@ def show(data: str, images: int, seed: int) -> Preview | None:
         with st.spinner("Opening the pictures …"):
             found = preview(data, images, seed, changed(data))
     except DatasetError as error:
-        st.error(str(error), icon=":material/broken_image:")
+        st.error(plain(error), icon=":material/broken_image:")
         return None
     counts = " · ".join(f"{found.images[split]:,} {use}" for split, use in zip(SPLITS, USES, strict=True))
     st.markdown(f"**{len(found.labels)} classes** · {counts}")
     for note in found.notes:
-        st.caption(f":material/info: {note}")
+        st.caption(f":material/info: {plain(note)}")
     return found
 
 
@@ -110,7 +80,7 @@ def row(pictures: list[np.ndarray], words: list[str], width_px: int) -> None:
     """Small pictures side by side, as many as there is room for, each with its words below."""
     with st.container(horizontal=True, gap="small"):
         for picture, said in zip(pictures, words, strict=True):
-            st.image(picture, caption=said, width=width_px, alt=f"Picture: {said}", output_format="PNG")
+            st.image(picture, caption=plain(said), width=width_px, alt=f"Picture: {said}", output_format="PNG")
 
 
 USES = ("to learn from", "to validate", "to test")

@@ -80,6 +80,21 @@ def said(each: "Field[Any]") -> str:
     return f"{words[:1].upper()}{words[1:]}. On the command line: --{each.name.replace('_', '-')}"
 
 
+def refuse_paths(given: Any) -> None:  # noqa: ANN401
+    """timm opens a file that an argument names (checkpoint_path, pretrained_cfg, cache_dir …). RecipeError: a visitor
+    gives numbers, true or false, plain words, and lists of them; the command line takes all arguments."""
+    if not isinstance(given, dict):
+        raise RecipeError('Model arguments are JSON, for example {"depth": 6}.')
+    for name, value in given.items():
+        values = value if isinstance(value, list) else [value]
+        if name.startswith(("pretrained", "checkpoint", "cache")) or not all(map(plain_value, values)):
+            raise RecipeError(f"The model argument {name[:40]!r} can only be given on the command line.")
+
+
+def plain_value(value: object) -> bool:
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and value.isidentifier())
+
+
 def step_of(usual: float) -> float:
     """What + and − change: about a tenth of the usual value."""
     return 10.0 ** math.floor(math.log10(usual / 2)) if usual else 0.1
@@ -93,6 +108,7 @@ def typed() -> dict[str, Any]:
         values["model_args"] = json.loads(values.get("model_args") or "{}")
     except ValueError:
         raise RecipeError('Model arguments are JSON, for example {"depth": 6}.') from None
+    refuse_paths(values["model_args"])
     part = PARTS.index(state.get("train_part") or PARTS[0])
     values["train_blocks"] = (-1, 0, int(state.get("train_last") or 1))[part]
     return values

@@ -103,8 +103,11 @@ def choose_kind() -> None:
 
 
 def folder_of(source: str) -> str:
-    """A model as a recipe names it: a run by its folder."""
+    """A model as a recipe names it: a run by its folder. RecipeError where a visitor typed something else than a name:
+    the recipe's command would take it as a path of this machine."""
     if not source.startswith("run:"):
+        if source and source not in OURS and not names.is_name(source):
+            raise RecipeError(f"{source[:60]!r} is no name of a model; choose one of the list, or type a timm name.")
         return source
     folder = names.trained().get(source)
     if folder is None:

@@ -8,6 +8,7 @@ import streamlit as st
 from vizkit.datasets.image_set import DatasetError, open_set
 from vizkit.training.recipe import RecipeError
 from vizkit.training.run_folder import RunFolder
+from vizkit.ui.plain import plain
 from vizkit.ui.train_data import SIDE_PX, row, square
 
 
@@ -22,7 +23,7 @@ def show(run: RunFolder) -> None:
         with st.spinner("Opening validation pictures …"):
             found = pictures(recipe.data, recipe.data_seed, tuple(int(each["index"]) for each in samples))
     except (DatasetError, RecipeError) as error:
-        st.caption(f"The pictures cannot be shown: {error}")
+        st.caption(f"The pictures cannot be shown: {plain(error)}")
         return
     images, labels = found
     words = [answer(each, labels) for each in samples]

@@ -10,8 +10,9 @@ from vizkit.datasets.builtin import INSECTS
 from vizkit.training.command_line import command
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder, runs, runs_root
-from vizkit.ui import reading, train_data, train_fields, train_model, train_time
+from vizkit.ui import allowed, reading, train_data, train_fields, train_model, train_time
 from vizkit.ui.jobs import JobError, jobs
+from vizkit.ui.plain import plain
 
 MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
 ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
@@ -22,6 +23,8 @@ WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")  # a folder o
 
 
 def view() -> None:
+    if not allowed.jobs():
+        st.info(allowed.NO_JOBS, icon=":material/lock:")
     train_fields.begin()
     recipe_picker()
     left, middle, right = st.columns(3, border=True)
@@ -118,13 +121,16 @@ def start_row(data: str, found: train_data.Preview | None) -> None:
             type="primary",
             icon=":material/play_arrow:",
             key="train_start",
-            disabled=bool(problem) or not data or (found is None and not data.startswith("torchvision:")),
+            disabled=not allowed.jobs()
+            or bool(problem)
+            or not data
+            or (found is None and not data.startswith("torchvision:")),
             on_click=start,
             args=(name, recipe),
             help="It goes on when you leave this page, until it is done, you stop it, or the app ends.",
         )
     if sentence := st.session_state.pop("_train_refused", None):
-        st.warning(sentence, icon=":material/front_hand:")
+        st.warning(plain(sentence), icon=":material/front_hand:")
     if data and not problem:
         with st.expander("The same as a command", icon=":material/terminal:"):
             st.code(command(recipe, (runs_root() / name).as_posix()), language="bash", wrap_lines=True)

@@ -7,6 +7,7 @@ from statistics import median
 
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder
+from vizkit.ui.plain import plain
 
 WORK = (
     "model",
@@ -67,7 +68,8 @@ def sentence(found: Estimate | None) -> str:
     if found is None:
         return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
     rest = "" if found.whole else ", validation not counted"
-    return f"Time: about **{in_words(found.seconds)}**{rest}, at {found.images_per_s:,.0f} images/s as in {found.run}."
+    speed = f"{found.images_per_s:,.0f} images/s as in {plain(found.run)}"
+    return f"Time: about **{in_words(found.seconds)}**{rest}, at {speed}."
 
 
 def in_words(seconds: float) -> str:

@@ -1,14 +1,15 @@
 """One run: what it is doing, its curves, what it says about pictures, and what can be done with it."""
 
-import shutil
 from typing import Any
 
 import streamlit as st
 
 from vizkit.training.recipe import RecipeError
+from vizkit.training.run_bin import throw_away
 from vizkit.training.run_folder import RunFolder, runs, runs_root
-from vizkit.ui import reading, train_curves, train_samples
-from vizkit.ui.jobs import ACTIVE, JobError, jobs, log_of
+from vizkit.ui import allowed, reading, train_curves, train_samples
+from vizkit.ui.jobs import ACTIVE, JobError, jobs
+from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.train_time import in_words
 
 WORDS = {
@@ -25,6 +26,7 @@ WORDS = {
 
 
 def view() -> None:
+    said()
     found = {run.name: run for run in runs()}
     if not found:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
@@ -75,9 +77,9 @@ def show(run: RunFolder) -> None:
 def head(run: RunFolder, state: str) -> None:
     status, metrics = run.status, run.metrics()
     message = status.get("message", "") if state in ("preparing", "testing", "done", "failed") else ""
-    st.markdown(f"**{WORDS[state]}**" + (f" · {message}" if message else ""))
+    st.markdown(f"**{WORDS[state]}**" + (f" · {plain(message)}" if message else ""))
     if state == "died":
-        st.warning(ended_unexpectedly(run, len(metrics)), icon=":material/error:")
+        st.warning(plain(ended_unexpectedly(run, len(metrics))), icon=":material/error:")
     share, words = progress(status, state, len(metrics))
     if state in ACTIVE or share < 1:
         st.progress(share, text=words)
@@ -131,23 +133,32 @@ def actions(run: RunFolder) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if state in ACTIVE and jobs().own(run):
             st.button("Stop training", icon=":material/stop:", key="run_stop", on_click=jobs().stop, args=(run,),
-                      disabled=state == "stopping", help="The present step is finished first.")  # fmt: skip
+                      disabled=state == "stopping" or not allowed.jobs(),
+                      help="The present step is finished first.")  # fmt: skip
         elif state in ACTIVE:
             st.caption("Started elsewhere on this machine, by the command line perhaps: stop it there.")
         elif state != "done":
             st.button("Resume", icon=":material/play_arrow:", key="run_resume", on_click=resume, args=(run,),
+                      disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
             st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=look_inside, args=(run,),
                       help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
-        if state not in ACTIVE:
+        if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
-                st.markdown(f"Delete **{run.name}** with its weights and curves? This cannot be undone.")
-                st.button("Delete for good", key="run_delete", type="primary", on_click=delete, args=(run,))
+                st.markdown(
+                    f"Type **{plain(run.name)}** to delete it with its weights and curves. The bin keeps it 30 days."
+                )
+                st.text_input("Name of the run", key="run_delete_name", placeholder=run.name)
+                st.button("Delete", key="run_delete", type="primary", on_click=delete, args=(run,))
+
+
+def said() -> None:
+    """What came of the last button."""
     if sentence := st.session_state.pop("_run_refused", None):
-        st.warning(sentence, icon=":material/front_hand:")
+        st.warning(plain(sentence), icon=":material/front_hand:")
     if sentence := st.session_state.pop("_run_said", None):
-        st.success(sentence, icon=":material/check:")
+        st.success(plain(sentence), icon=":material/check:")
 
 
 def card(run: RunFolder) -> None:
@@ -155,7 +166,7 @@ def card(run: RunFolder) -> None:
     file = run.path / "card.md"
     if file.is_file():
         with st.expander("Card", icon=":material/description:"):
-            st.markdown(file.read_text(encoding="utf-8", errors="replace"))
+            st.markdown(without_pictures(file.read_text(encoding="utf-8", errors="replace")))
 
 
 def resume(run: RunFolder) -> None:
@@ -175,14 +186,20 @@ def look_inside(run: RunFolder) -> None:
 
 
 def delete(run: RunFolder) -> None:
-    """Only a folder of a run, right inside the folder of runs."""
+    """Into the bin, once its name was typed: only a folder of a run, right inside the folder of runs."""
+    if not allowed.deleting():
+        st.session_state["_run_refused"] = allowed.NO_DELETING
+        return
+    if (st.session_state.get("run_delete_name") or "").strip() != run.name:
+        st.session_state["_run_refused"] = "Nothing was deleted: type the name of the run first, exactly."
+        return
     inside = run.path.parent.resolve() == runs_root().resolve() and not run.path.is_symlink()
     if not inside or not (run.path / "recipe.json").is_file() or jobs().state(run) in ACTIVE:
         st.session_state["_run_refused"] = f"{run.name} cannot be deleted from here."
         return
     try:
-        shutil.rmtree(run.path)
-        log_of(run).unlink(missing_ok=True)
+        throw_away(run)
+        st.session_state.update({"run_delete_name": "", "_run_said": f"{run.name} lies in the bin for 30 days."})
     except OSError as error:
         st.session_state["_run_refused"] = f"{run.name} cannot be deleted: {error.strerror or type(error).__name__}."
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from vizkit.ui import background, cached, export, inputs, trust_table
 from vizkit.ui.background import kept
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, title
 from vizkit.ui.trust_choice import Choice, opened
 
@@ -34,7 +35,7 @@ def view(one: Shown, choice: Choice) -> None:
     )
     done: tuple[list[Score], ...] = kept().get(key) or ()
     st.caption(
-        f"{title(one.source)} · {len(images)} images, each for the class that the model gives it · "
+        f"{plain(title(one.source))} · {len(images)} images, each for the class that the model gives it · "
         + ("drawn fresh, seen by no bundled model" if choice.over == "insects" else images.name)
     )
 

@@ -11,6 +11,7 @@ from vizkit.image import Picture
 from vizkit.ui import background, class_choice, explained, export, inputs, trust_table
 from vizkit.ui.background import kept
 from vizkit.ui.explained import Asked, quantile_of
+from vizkit.ui.plain import plain
 from vizkit.ui.shown import Shown, title
 from vizkit.ui.tiles import Tile, tiles
 from vizkit.ui.trust_again import Again
@@ -51,7 +52,7 @@ def view(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") ->
     with top:
         classes = class_choice.choose([one])
     asked = class_choice.asked_of(one, picture, classes)
-    st.caption(f"{title(one.source)} · {class_choice.in_words(asked)}{drawn_truth()}")
+    st.caption(f"{plain(title(one.source))} · {class_choice.in_words(asked)}{drawn_truth()}")
     work, nothing = gathered(asked, choice)
     todo = work.todo()
     wanted = (asked.key, tuple(work.maps), work.measures)
@@ -71,7 +72,7 @@ def view(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") ->
         save(asked, there, rows)
         trust_table.caveats(rows)
     for sentence in dict.fromkeys([*nothing, *(note for score in scores.values() for note in score.notes)]):
-        st.caption(f":material/block: {sentence}")
+        st.caption(f":material/block: {plain(sentence)}")
 
 
 def drawn_truth() -> str:

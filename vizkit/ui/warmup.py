@@ -1,4 +1,5 @@
-"""Import torch and timm while the visitor reads the first page, so that the first picture comes sooner."""
+"""Import torch and timm while the visitor reads the first page, so that the first picture comes sooner; then clear
+away what has lain too long in the bin and among the uploads."""
 
 import threading
 
@@ -14,6 +15,12 @@ def warm_up() -> threading.Thread:
 
         start_decoder()
         import vizkit.models  # noqa: F401
+        from vizkit.training.run_bin import empty_bin
+        from vizkit.training.run_folder import runs_root
+        from vizkit.ui.uploads import sweep
+
+        empty_bin(runs_root())
+        sweep()
 
     thread = threading.Thread(target=load, daemon=True, name="warm-up")
     thread.start()

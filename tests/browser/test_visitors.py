@@ -1,0 +1,46 @@
+"""Nothing on any page makes the browser of a visitor call another host, whatever the names in a run are."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests import hostile
+from tests.browser.conftest import serving
+
+LONG_MS = 300_000
+PLACES = ("", "train?train_view=Watch", "compare?compare_view=Predictions", "relevance", "architecture",
+          "evaluate?eval_data=digits", "distillation")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server whose runs carry hostile names in every file."""
+    root = tmp_path_factory.mktemp("runs")
+    hostile.run(root, "vit", "digits_vit", 10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_RUNS", str(root))
+        with serving(tmp_path_factory.mktemp("server")) as address:
+            yield address
+
+
+def test_no_request_leaves_for_another_host(page, server):
+    page.set_default_timeout(LONG_MS)
+    elsewhere = []
+    page.on("request", lambda request: request.url.startswith((server, "data:", "blob:"))
+            or elsewhere.append(request.url))  # fmt: skip
+    page.on("dialog", lambda dialog: elsewhere.append(dialog.message))
+    page.goto(server)
+    expect(page.locator("[data-testid='stSidebarNav']")).to_be_visible(timeout=LONG_MS)
+    assert page.locator("link[rel='shortcut icon']").get_attribute("href").startswith(("/media", "./media", server))
+    for place in PLACES:
+        page.goto(f"{server}/{place}{'&' if '?' in place else '?'}image=digit+3")
+        field = page.locator(".st-key-models input").first
+        field.click()
+        field.fill("run:")
+        page.get_by_role("option").filter(has_text=hostile.HOST).first.click()
+        page.keyboard.press("Escape")
+        ran = page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+        expect(ran).to_be_visible(timeout=LONG_MS)
+        expect(page.locator("[data-testid='stSidebar'] [data-testid='stMultiSelect']").get_by_text("run:").first
+               ).to_be_visible(timeout=LONG_MS)  # fmt: skip
+        expect(page.locator("img[src*='evil'], a[href*='evil']")).to_have_count(0)
+    assert elsewhere == []

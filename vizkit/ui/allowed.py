@@ -1,0 +1,25 @@
+"""What visitors of this server may do: as its owner has set it, else all where nobody but this machine can reach it."""
+
+import streamlit as st
+
+from vizkit.settings import settings
+
+NO_DELETING = "Deleting is off on this server; VIZKIT_ALLOW_DELETING=yes at its start allows it."
+NO_JOBS = "Training and evaluating are off on this server; VIZKIT_ALLOW_JOBS=yes at its start allows them."
+
+
+def deleting() -> bool:
+    """Whether visitors delete runs."""
+    said = settings().allow_deleting
+    return only_here() if said is None else said
+
+
+def jobs() -> bool:
+    """Whether visitors start and stop trainings and evaluations."""
+    said = settings().allow_jobs
+    return only_here() if said is None else said
+
+
+def only_here() -> bool:
+    """Whether the server listens on this machine alone. No address means all of them, as Streamlit has it."""
+    return st.get_option("server.address") in ("127.0.0.1", "localhost", "::1")
