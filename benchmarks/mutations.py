@@ -68,7 +68,7 @@ def inside(code: CodeType) -> Iterator[CodeType]:
 def mutants(source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     for part in tree.body:
-        if isinstance(part, ast.Assign):
+        if isinstance(part, ast.Assign) and not isinstance(part.value, ast.Subscript):  # no name of a type
             for line, statement in changed(part, part):
                 yield Mutant("", line, statement, compile(ast.Module([part], []), "mutant", "exec"))
         for function in part.body if isinstance(part, ast.ClassDef) else [part]:
