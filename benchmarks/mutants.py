@@ -65,6 +65,7 @@ class Campaign:
         if 0 < self.sample < len(found):
             found = random.Random(0).sample(found, self.sample)
         calls = self.unchanged(items)
+        gc.unfreeze()  # what is frozen is not found
         self.living = living(self.path)
         gc.freeze()  # so that collecting garbage in a fork does not copy the memory of this process
         limit_s = 10 + 3 * sum(seconds for seconds, _ in calls.values())

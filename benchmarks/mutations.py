@@ -119,6 +119,8 @@ def put(node: ast.AST, field: str, place: int | None, value: ast.AST) -> None:
 
 
 def head(node: ast.AST) -> str:
+    if isinstance(node, ast.With):
+        return f"with {', '.join(map(ast.unparse, node.items))}"
     word, field = HEADS.get(type(node), ("", ""))
     return f"{word} {ast.unparse(getattr(node, field))}" if word else ast.unparse(node)
 
