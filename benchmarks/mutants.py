@@ -20,8 +20,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -47,35 +45,48 @@ Calls = dict[str, tuple[float, set[str]]]  # test → CPU seconds, functions of 
 
 
 class Campaign:
-    """A pytest plugin that runs the collected tests once for each mutant, in a fork of its own."""
+    """A pytest plugin that runs the collected tests of each module once for each mutant of it, in a fork of its own."""
 
-    def __init__(self, module: str, sample: int) -> None:
-        self.name, self.sample = f"vizkit.{module}", sample
-        self.total, self.survivors = 0, list[Mutant]()
+    def __init__(self, modules: list[str], sample: int) -> None:
+        self.modules, self.sample, self.known = modules, sample, equivalent()
+        self.rows: list[str] = []
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self.module = importlib.import_module(self.name)
+        for module in self.modules:
+            files = set(tests_of(module))
+            self.rows.append(self.row(module, [item for item in session.items if item.path.name in files]))
+        return True
+
+    def row(self, module: str, items: list[pytest.Item]) -> str:
+        """Try all mutants of a module; gives its line of the table."""
+        self.module = importlib.import_module(f"vizkit.{module}")
         self.path = str(self.module.__file__)
         found = list(mutants(Path(self.path).read_text(encoding="utf-8")))
         if 0 < self.sample < len(found):
             found = random.Random(0).sample(found, self.sample)
-        calls = self.unchanged(session.items)
+        calls = self.unchanged(items)
+        gc.unfreeze()  # what is frozen is not found
         self.living = living(self.path)
         gc.freeze()  # so that collecting garbage in a fork does not copy the memory of this process
-        self.total, limit_s = len(found), 10 + 3 * sum(seconds for seconds, _ in calls.values())
+        limit_s = 10 + 3 * sum(seconds for seconds, _ in calls.values())
+        killed = same = 0
         for count, mutant in enumerate(found, start=1):
-            started = time.monotonic()
-            killed = self.forked(lambda mutant=mutant: self.tried(mutant, session.items, calls), limit_s)
-            self.survivors += [] if killed else [mutant]
-            word = f"{'killed' if killed else 'SURVIVED'} in {time.monotonic() - started:.1f} s"
-            print(f"{count}/{len(found)} {word}: line {mutant.line}, {mutant}", flush=True)
-        return True
+            started, name = time.monotonic(), f"{module}.{mutant}"
+            if self.forked(lambda mutant=mutant: self.tried(mutant, items, calls), limit_s):
+                killed, word = killed + 1, "killed"
+            else:
+                same, word = same + (name in self.known), "equivalent" if name in self.known else "SURVIVED"
+            print(
+                f"{count}/{len(found)} {word} in {time.monotonic() - started:.1f} s, line {mutant.line}: {name}",
+                flush=True,
+            )
+        return f"| {module} | {len(found)} | {same} | {killed} | {100 * killed / (len(found) - same):.1f} % |"
 
     def unchanged(self, items: list[pytest.Item]) -> Calls:
         """Run all tests once, unchanged, in a fork, and load here what they load."""
         with tempfile.TemporaryFile(buffering=0) as told:
             if self.forked(lambda: told.write(pickle.dumps((self.watched(items), [*sys.modules])))):
-                raise SystemExit(f"The tests of {self.name} fail without any change.")
+                raise pytest.Exit(f"The tests of {self.module.__name__} fail without any change.", 1)
             told.seek(0)
             calls, loaded = pickle.load(told)
         for name in loaded:
@@ -95,9 +106,9 @@ class Campaign:
                 if event == "call" and frame.f_code.co_filename == self.path:
                     called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
 
-            sys.setprofile(note)
+            sys.settrace(note)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-            sys.setprofile(None)
+            sys.settrace(None)
             calls[item.nodeid] = time.process_time() - started, called
         return calls
 
@@ -138,31 +149,21 @@ def equivalent() -> set[str]:
     return {line for line in lines if line and not line.startswith("#")}
 
 
-def tried(module: str, sample: int) -> str:
-    """One row of the table."""
-    campaign, known = Campaign(module, sample), equivalent()
-    files = [f"tests/test_{name}.py" for name in MODULES[module].split()]
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
-        if pytest.main([*options, *files], plugins=[campaign]):
-            raise SystemExit(f"The tests of {module} could not be run.")
-    same = [mutant for mutant in campaign.survivors if f"{module}.{mutant}" in known]
-    for mutant in campaign.survivors:
-        if mutant not in same:
-            print(f"survivor: {module}.{mutant}  (line {mutant.line})")
-    killed, possible = campaign.total - len(campaign.survivors), campaign.total - len(same)
-    return f"| {module} | {campaign.total} | {len(same)} | {killed} | {100 * killed / possible:.1f} % |"
+def tests_of(module: str) -> list[str]:
+    return [f"test_{name}.py" for name in MODULES[module].split()]
 
 
 def main(modules: list[str], sample: int = 0) -> None:
-    # Before tests import torch: forks may not have threads to lose.
+    # Before tests import torch: a fork has one thread.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    with ProcessPoolExecutor(
-        1, get_context("spawn"), max_tasks_per_child=1
-    ) as pool:  # vizkit is not imported yet there
-        rows = [pool.submit(tried, module, sample).result() for module in modules]
+    campaign = Campaign(modules, sample)
+    files = sorted({f"tests/{file}" for module in modules for file in tests_of(module)})
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
+        if pytest.main([*options, *files], plugins=[campaign]):
+            sys.exit("The tests could not be run.")
     print("\n| module | mutants | equivalent | killed | of those that can be killed |\n|---|---:|---:|---:|---:|")
-    print("\n".join(rows))
+    print("\n".join(campaign.rows))
 
 
 def run() -> None:

@@ -68,7 +68,7 @@ def inside(code: CodeType) -> Iterator[CodeType]:
 def mutants(source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     for part in tree.body:
-        if isinstance(part, ast.Assign):
+        if isinstance(part, ast.Assign) and not isinstance(part.value, ast.Subscript):  # no name of a type
             for line, statement in changed(part, part):
                 yield Mutant("", line, statement, compile(ast.Module([part], []), "mutant", "exec"))
         for function in part.body if isinstance(part, ast.ClassDef) else [part]:
@@ -119,6 +119,8 @@ def put(node: ast.AST, field: str, place: int | None, value: ast.AST) -> None:
 
 
 def head(node: ast.AST) -> str:
+    if isinstance(node, ast.With):
+        return f"with {', '.join(map(ast.unparse, node.items))}"
     word, field = HEADS.get(type(node), ("", ""))
     return f"{word} {ast.unparse(getattr(node, field))}" if word else ast.unparse(node)
 
