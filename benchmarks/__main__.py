@@ -1,5 +1,5 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance] [evaluation] [sessions]`, all of them by default."""
+[windows] [relevance] [evaluation] [sessions]`, all of them by default; `python -m benchmarks faults [--pictures 300 …]` is run alone."""
 
 import platform
 import sys
@@ -16,6 +16,11 @@ def machine() -> str:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["faults"]:
+        from benchmarks.faults import run
+
+        run(sys.argv[2:])
+        return
     parts = sys.argv[1:] or list(PARTS)
     if unknown := set(parts) - set(PARTS):
         sys.exit(f"There is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(PARTS)}.")

@@ -36,7 +36,6 @@ from vizkit.models.checkpoint import read_checkpoint
 from vizkit.models.creating import known
 from vizkit.models.loaded import imagenet_labels
 from vizkit.models.loading import TORCHVISION, bundled_names
-from vizkit.trace import TraceError
 
 SMALL = "test_vit"  # 6 layers, 371,240 parameters, 160×160
 
@@ -261,13 +260,6 @@ def test_image_size_of_fine_tuning_is_given(tmp_path):
     assert loaded.preprocessing.size_hw == (96, 160)
 
 
-def test_nan_weights_load_but_no_picture_is_drawn(tmp_path, photo):
-    make_torch(tmp_path / "nan.pt", {key: value * float("nan") for key, value in weights().items()})
-    loaded = vizkit.load(tmp_path / "nan.pt", architecture=SMALL, device="cpu")
-    with pytest.raises(TraceError, match="not numbers"):
-        vizkit.trace(loaded, photo)
-
-
 def test_checking_safetensors_does_not_read_the_weights(tmp_path, monkeypatch):
     write_folder(tmp_path)
     monkeypatch.setattr("vizkit.models.checkpoint.renamed", lambda *_: pytest.fail("read the whole file"))
@@ -317,7 +309,13 @@ BAD_CONFIGS = {
     "unknown": (changed(architecture="vit_of_tomorrow"), "timm has no model"),
     "other shape": (changed(model_args={"depth": 7}), "cannot be made"),
     "huge": (changed(model_args={"embed_dim": 10**9}), "above 65536"),
-    "endless": (changed(model_args={"block": {"depths": [2, 10**8]}}), "above 65536"),
+    "endless": (changed(model_args={"block": {"depths": [2, 10**8]}}), "above 1000"),
+    "wide windows": (
+        changed(architecture="tiny_vit_5m_224", model_args={"window_sizes": [7, 7, 60_000, 7]}),
+        "above 32",
+    ),
+    "many stages": (changed(model_args={"depths": [1] * 10_000}), "more than 1000 sizes"),
+    "deep": (changed(model_args={"depth": 1000}), "4 times|of another model|more than 20,000 parts|does not fit"),
     "another file": (changed(model_args={"checkpoint_path": "/etc/passwd"}), "cannot be made"),
     "two counts": (changed(model_args={"num_classes": 5}), "two different numbers of classes"),
     "unknown entry": (with_preprocessing(colour="red"), "cannot be made"),

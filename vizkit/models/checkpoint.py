@@ -10,16 +10,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import _weights_only_unpickler
 
 from vizkit.models.hub import ModelError
+from vizkit.models.sizing import Holding, refuse_over_budget
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 16 * 2**20
-MAX_ARGUMENT = 2**16  # of a number in a config: no width or depth of a model is larger, and more would fill the memory
+MAX_ARGUMENT = 2**16  # of a number in a config: no width of a model is larger
+MAX_NUMBERS = 1000  # in the arguments of a model
+# Of arguments by a part of their name: constructors run through these, also where no weight is made.
+MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 AVERAGED = ("state_dict_ema", "model_ema")
 NESTS = (*AVERAGED, "state_dict", "model", "model_state_dict", "module")
 PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.)+")  # of DistributedDataParallel, Lightning and torch.compile
+_KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
 _CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
 
 
@@ -32,9 +38,9 @@ class Checkpoint(NamedTuple):
 
 
 class Header(NamedTuple):
-    """Of a safetensors file: the shape of every tensor, and the notes of whoever wrote it."""
+    """Of a safetensors file: what it holds, and the notes of whoever wrote it."""
 
-    shapes: dict[str, tuple[int, ...]]
+    holds: Holding
     notes: dict[str, str]
 
 
@@ -50,6 +56,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise ModelError(f"{path.name} is no checkpoint: choose a .safetensors, .pt or .pth file.")
         if path.suffix.lower() == ".safetensors":
             header = read_header(path)
+            refuse_over_budget(path.name, path.stat().st_size)
             from safetensors.torch import load_file
 
             return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), False)
@@ -64,10 +71,16 @@ def read_header(path: Path) -> Header:
 
     try:
         with safe_open(path, framework="pt") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            return Header(shapes, file.metadata() or {})
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            kinds = {name: _kind(str(part.get_dtype())) for name, part in slices.items()}
+            return Header(Holding(shapes, kinds), file.metadata() or {})
     except (SafetensorError, OSError):
         raise ModelError(f"{path.name} is not a whole safetensors file.") from None
+
+
+def _kind(dtype: str) -> str:
+    return _KINDS.get(dtype, dtype.lower())
 
 
 def read_config(path: Path, owner: str) -> dict[str, Any]:
@@ -81,28 +94,40 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError, OSError):
         raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    asked = [config.get("model_args"), about.get("input_size") if isinstance(about, Mapping) else None]
-    if any(number > MAX_ARGUMENT for number in numbers(asked)):
-        raise ModelError(f"The config.json of {owner} asks for a model with a size above {MAX_ARGUMENT}.")
+    asked = numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    if len(asked) > MAX_NUMBERS:
+        raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
+    for name, number in asked:
+        most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
+        if number > most:
+            raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
     return config
 
 
-def numbers(value: Any) -> list[int | float]:  # noqa: ANN401
-    if isinstance(value, Mapping | list):
-        parts = value.values() if isinstance(value, Mapping) else value
-        return [number for part in parts for number in numbers(part)]
-    return [value] if isinstance(value, int | float) else []
+def _input_size(about: Any) -> Any:  # noqa: ANN401
+    return about.get("input_size") if isinstance(about, Mapping) else None
+
+
+def numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
+    """All numbers in a configuration, each with the name of the entry that it belongs to."""
+    if isinstance(value, Mapping):
+        return [found for key, part in value.items() for found in numbers(part, str(key))]
+    if isinstance(value, list):
+        return [found for part in value for found in numbers(part, name)]
+    return [(name, value)] if isinstance(value, int | float) else []
 
 
 def from_torch_file(path: Path) -> Checkpoint:
     """A `torch.save` file, its pickle restricted to tensors and plain values (`weights_only`)."""
-    refuse_swelling(path)
+    mapped = refuse_swelling(path)
     # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
     # torch's context manager for this is not safe between threads.
     torch.serialization.add_safe_globals([argparse.Namespace])
+    # A pickle of a hundred bytes would ask it for as many zeros as fill the memory.
+    _weights_only_unpickler._get_allowed_globals().pop("builtins.bytearray", None)
     broken = f"{path.name} is not a whole torch checkpoint of plain weights; save its state dict as safetensors."
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:
         code = _CODE.search(str(error))
         if code is None:
@@ -122,6 +147,7 @@ def from_torch_file(path: Path) -> Checkpoint:
     state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not state:
         raise ModelError(f"{path.name} holds no tensors.")
+    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
     for name, value in state.items():
         plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
         # A small file can describe a huge view of a few bytes.
@@ -130,18 +156,24 @@ def from_torch_file(path: Path) -> Checkpoint:
     return Checkpoint(renamed(state), architecture, averaged)
 
 
-def refuse_swelling(path: Path) -> None:
-    """torch stores tensors uncompressed: an archive that swells was made to fill the memory."""
-    size = path.stat().st_size
+def refuse_swelling(path: Path) -> bool:
+    """Refuse what would fill the memory when it is opened; returns whether the tensors can stay in the file until they
+    are used. torch stores them uncompressed: an archive that swells was made to do harm."""
+    size, mapped = path.stat().st_size, False
     unpacked = size
     if zipfile.is_zipfile(path):
         try:
             with zipfile.ZipFile(path) as archive:
-                unpacked = sum(entry.file_size for entry in archive.infolist())
+                entries = archive.infolist()
+                unpacked = sum(entry.file_size for entry in entries)
+                mapped = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         except Exception:
             raise ModelError(f"{path.name} is not a whole torch checkpoint; save it again.") from None
     if unpacked > MAX_BYTES or unpacked > 4 * size + 2**20:
         raise ModelError(f"{path.name} would unpack to {unpacked / 2**20:.0f} MiB and is refused.")
+    if not mapped:
+        refuse_over_budget(path.name, unpacked)
+    return mapped
 
 
 def named_architecture(content: Mapping) -> str | None:

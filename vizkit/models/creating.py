@@ -2,13 +2,19 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import lru_cache
+from threading import RLock
 from typing import Any
 
 from torch import Tensor, nn
 
 from vizkit.models.hub import ModelError
+from vizkit.models.sizing import Holding, bytes_of, measured, refuse_over_budget, refuse_unfit, sketch
+from vizkit.settings import settings
 
 Size = tuple[int, int]
+_BUILDING = RLock()  # one model at a time, for all sessions together: while it is made it takes its memory twice
 
 
 def by(size_hw: Size) -> str:
@@ -33,18 +39,26 @@ def known(name: str) -> str:
     return name
 
 
-def create(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module:  # noqa: ANN401
-    """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence."""
-    import timm
+def create(
+    name: str,
+    size_hw: Size | None,
+    title: str,
+    holds: Holding | None = None,
+    **options: Any,  # noqa: ANN401
+) -> nn.Module:
+    """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence.
 
-    import vizkit.models.networks  # noqa: F401  a checkpoint may name one of ours
-
-    given = {**options, "img_size": size_hw} if size_hw else options
+    Nothing is made before it is known that it stays within the budget, and fits the file of its weights, `holds`.
+    """
+    drawn = plan(name, size_hw, title, **options)
+    if drawn is not None and holds is not None:
+        refuse_unfit(title, holds, drawn)
     try:
-        model = timm.create_model(name, **given)
+        with _BUILDING, measured(title, settings().model_bytes) if drawn is None else nullcontext():
+            model = _made(name, size_hw, **options)
+    except ModelError:
+        raise
     except Exception as error:  # strangers' configs and weights make constructors raise anything
-        if size_hw and "unexpected keyword argument 'img_size'" in str(error):
-            return create(name, None, title, **options)  # convolutional: takes any size as it is
         wanted = f" for images of {by(size_hw)} pixels" if size_hw else ""
         reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))  # no path of this machine
         reason = re.split(r"[.!?:] (?=[A-Z])", reason)[0]  # one sentence
@@ -52,6 +66,36 @@ def create(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Mo
     if size_hw:
         refuse_cut_patches(model, size_hw, title)
     return model
+
+
+def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:  # noqa: ANN401
+    """The model without weights, None where it cannot be had so; ModelError when it is above the budget."""
+    plain = {key: value for key, value in options.items() if key not in ("pretrained", "pretrained_cfg_overlay")}
+    if plain or name.startswith("local-dir:"):  # whose content may change
+        drawn = sketch(title, lambda: _made(name, size_hw, **plain))
+    else:
+        drawn = _sketch(name, size_hw)
+    if drawn is not None:
+        refuse_over_budget(title, bytes_of(drawn))
+    return drawn
+
+
+@lru_cache(maxsize=8)  # before a download and after it; and for every visitor of the same models
+def _sketch(name: str, size_hw: Size | None) -> nn.Module | None:
+    return sketch(name, lambda: _made(name, size_hw))
+
+
+def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:  # noqa: ANN401
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  a checkpoint may name one of ours
+
+    try:
+        return timm.create_model(name, **({**options, "img_size": size_hw} if size_hw else options))
+    except Exception as error:
+        if size_hw and "unexpected keyword argument 'img_size'" in str(error):
+            return timm.create_model(name, **options)  # convolutional: takes any size as it is
+        raise
 
 
 def refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:

@@ -14,8 +14,11 @@ from typing import TypeVar
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from vizkit.settings import settings
+
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
+MAX_TEXT_BYTES = 16 * 2**20  # of a config.json or a model card
 LONGEST = 250  # characters of a sentence
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _HASH = re.compile(r"-([0-9a-f]{8,64})\.")  # PyTorch's custom: the name of a file ends in the start of its SHA-256
@@ -35,14 +38,22 @@ class OfflineError(ModelError):
     """The weights are not on this machine and cannot be fetched."""
 
 
-def weights_file(repo: str, *, with_config: bool = False) -> Path:
+def over_budget(title: str, size: int, limit: int) -> ModelError:
+    return ModelError(
+        f"{title} takes {size / 2**30:.1f} GiB of memory, more than the {limit / 2**30:.1f} GiB that one model may; "
+        "choose a smaller one, or let the owner of this server set VIZKIT_MODEL_GIB higher."
+    )
+
+
+def weights_file(repo: str, check: Callable[[Path], object] | None = None) -> Path:
     """The safetensors file of a hub repository, "owner/name" or "owner/name@revision", downloaded on first use.
 
-    `with_config`: config.json lies beside it. Raises OfflineError without a network, after a few seconds at most, and
-    ModelError when there is no such repository or it holds no safetensors.
+    `check`: is given the folder with the config.json, which then has to be there, before the weights are downloaded.
+    Raises OfflineError without a network, after a few seconds at most, and ModelError when there is no such repository,
+    or it holds no safetensors, or more than a model may take.
     """
     name, _, revision = repo.partition("@")
-    return cached(name, revision or None, with_config) or download(name, revision or None)
+    return cached(name, revision or None, check is not None) or download(name, revision or None, check)
 
 
 def cached(repo: str, revision: str | None = None, with_config: bool = False) -> Path | None:
@@ -58,22 +69,29 @@ def cached(repo: str, revision: str | None = None, with_config: bool = False) ->
     return None if with_config and not isinstance(found[-1], str) else weights
 
 
-def download(repo: str, revision: str | None = None) -> Path:
+def download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         # A cheap question first, with a time-out of our own: the download itself would retry for a long while.
-        about = within(TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S))
-        files = {file.rfilename for file in about.siblings or []}
-        wanted = [name for name in WEIGHTS if name in files][:1]
-        if wanted:
-            paths = [
-                hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S)
-                for name in ("README.md", "config.json", *wanted)  # the weights last: where they are, all is there
-                if name in files
-            ]
-            return Path(paths[-1])
+        about = within(
+            TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
+        )
+        sizes = {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
+        wanted = [name for name in WEIGHTS if name in sizes][:1]
+        if wanted and sizes[wanted[0]] > settings().model_bytes:
+            raise over_budget(repo, sizes[wanted[0]], settings().model_bytes)
+        path = None
+        for name in ("README.md", "config.json", *wanted):  # the weights last: where they are, all is there
+            if wanted and name in sizes and (name in wanted or sizes[name] <= MAX_TEXT_BYTES):
+                path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
+            if path is not None and name == "config.json" and check is not None:
+                check(path.parent)
+        if path is not None and wanted:
+            return path
+    except ModelError:
+        raise
     except GatedRepoError:
         raise ModelError(f"{repo} asks for an agreement on the hub: accept it there and log in first.") from None
     except RevisionNotFoundError:
@@ -103,6 +121,8 @@ def fetch(url: str) -> Path:
             tempfile.NamedTemporaryFile(dir=target.parent, prefix=name, suffix=".partial", delete=False) as file,
         ):
             partial = Path(file.name)
+            if (answer.length or 0) > settings().model_bytes:
+                raise over_budget(name, answer.length, settings().model_bytes)
             shutil.copyfileobj(answer, file)
         wanted = _HASH.search(name)
         with open(partial, "rb") as file:

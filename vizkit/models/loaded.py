@@ -11,6 +11,7 @@ from torch import nn
 
 from vizkit.image import Preprocessing
 from vizkit.models.hub import ModelError
+from vizkit.models.sizing import bytes_of
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -39,6 +40,11 @@ class Loaded:
     @property
     def parameters(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def bytes(self) -> int:
+        """What the weights and tables of the model take in memory."""
+        return bytes_of(self.model)
 
     @property
     def classifies(self) -> bool:

@@ -7,9 +7,10 @@ import torch
 
 from vizkit.image import MAX_INPUT_SIDE, Preprocessing
 from vizkit.models import checkpoint, hub
-from vizkit.models.creating import Size, by, create, known, misfit, refuse_stretched_positions
+from vizkit.models.creating import Size, by, create, known, misfit, plan, refuse_stretched_positions
 from vizkit.models.hub import ModelError
 from vizkit.models.loaded import NO_LICENCE, Loaded, described
+from vizkit.models.sizing import Holding, bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
 TORCHVISION = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
@@ -40,7 +41,8 @@ def load(
     elif kind == "bundled":
         loaded = from_folder(bundled_folder(rest), name, pretrained, size_hw)
     elif kind == "hf-hub":
-        loaded = from_folder(hub.weights_file(rest, with_config=True).parent, name, pretrained, size_hw)
+        folder = hub.weights_file(rest, lambda found: plan_folder(found, rest, size_hw)).parent
+        loaded = from_folder(folder, name, pretrained, size_hw)
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
         loaded = from_checkpoint(Path(name), architecture, pretrained, size_hw)
     elif is_folder(source):
@@ -49,6 +51,8 @@ def load(
         raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
         loaded = from_timm(name, pretrained, size_hw)
+    if loaded.trained:
+        refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)
     return placed(loaded, chosen, probe=size_hw is not None)
 
@@ -114,6 +118,7 @@ def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     if not pretrained:
         model = create(name, size_hw, name, pretrained=False)
         return described(name, model, size_hw, "timm, random weights", trained=False)
+    plan(name, size_hw, name)
     file, source = published_weights(name)
     model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)})
     return described(name, model, size_hw, source)
@@ -139,16 +144,22 @@ def from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None)
     if not all((folder / file).is_file() for file in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
-    header = checkpoint.read_header(folder / "model.safetensors")
-    model: Any = create(f"local-dir:{folder}", size_hw, title, pretrained=pretrained)
+    holds = checkpoint.read_header(folder / "model.safetensors").holds
+    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, pretrained=pretrained)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
         # timm would then have left the head untrained, without a word.
         raise ModelError(f"The config.json of {title} gives two different numbers of classes.")
     if pretrained and size_hw is None:
-        refuse_stretched_positions(title, header.shapes, model)
+        refuse_stretched_positions(title, holds.shapes, model)
     source = {"bundled": "bundled with vizkit", "hf-hub": f"hub: {title}"}.get(kind, "run folder")
     source = source if pretrained else f"{source}, random weights"
     return described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
+
+
+def plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
+    """Refuse a model by its config.json alone."""
+    known(checkpoint.read_config(folder / "config.json", title)["architecture"])
+    plan(f"local-dir:{folder}", size_hw, title)
 
 
 def from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size_hw: Size | None) -> Loaded:
@@ -164,17 +175,20 @@ def from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size
     head = getattr(timm.get_pretrained_cfg(name), "classifier", None) or ()
     rows = [state.get(f"{part}.weight") for part in ([head] if isinstance(head, str) else head)]
     classes = rows[0].shape[0] if rows and rows[0] is not None and rows[0].dim() else 0  # no head: it gives features
+    shapes = {key: tuple(value.shape) for key, value in state.items()}
+    holds = Holding(shapes, {key: str(value.dtype).removeprefix("torch.") for key, value in state.items()})
     # Both counts have to agree, otherwise timm drops the head without a word.
     overlay = {"state_dict": state, "num_classes": classes, "label_offset": 0}
     try:
         options = {"num_classes": classes, "pretrained": True, "pretrained_cfg_overlay": overlay}
-        model: Any = create(name, size_hw, path.name, **options)
+        model: Any = create(name, size_hw, path.name, holds, **options)
     except ModelError as error:
-        model = create(name, size_hw, path.name, num_classes=classes)  # where the size is the reason, this says so
+        # Where the size is the reason, this says so.
+        model = create(name, size_hw, path.name, holds, num_classes=classes)
         raise misfit(path.name, name, state, model.state_dict()) or error from error
     model.pretrained_cfg.pop("state_dict")  # a second copy of the weights
     if size_hw is None:
-        refuse_stretched_positions(path.name, {key: tuple(value.shape) for key, value in state.items()}, model)
+        refuse_stretched_positions(path.name, shapes, model)
     source = f"checkpoint of {name}" + (", moving average" if averaged else "")
     return described(path.stem, model, size_hw, source)
 
@@ -189,7 +203,10 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     side, fixed = transform.crop_size[0], name.startswith("vit")
     if fixed and size_hw not in (None, (side, side)):
         raise ModelError(f"torchvision's {name} takes only {side}×{side} pixels; choose timm's model of that kind.")
-    model = torchvision.models.get_model(name, weights=None, **({"image_size": side} if fixed else {}))
+    sides = {"image_size": side} if fixed else {}
+    drawn = sketch(name, lambda: torchvision.models.get_model(name, weights=None, **sides))
+    refuse_over_budget(name, bytes_of(drawn) if drawn is not None else 0)
+    model = torchvision.models.get_model(name, weights=None, **sides)
     if pretrained:
         model.load_state_dict(checkpoint.read_checkpoint(hub.fetch(weights.url)).state)
     preprocessing = Preprocessing(
