@@ -7,19 +7,22 @@ left behind, and every place that a trace claims is proven by a probe.
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 import timm
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import vizkit
 import vizkit.models.networks
 from vizkit.models import FAMILIES, family_of
+from vizkit.models.kinds import kind
 from vizkit.models.loaded import Loaded, described
-from vizkit.trace import PADDING, Attention, Tokens, Trace, row_sum_error
+from vizkit.models.outlook import OUTLOOK
+from vizkit.trace import PADDING, Attention, Tokens, Trace, dense, row_sum_error
 
 OBLONG = {"img_size": (64, 96), "depth": 2}
 SMALL = {"embed_dim": 96, "num_heads": 3}
@@ -104,7 +107,6 @@ WITHOUT_PLACES = {
     "davit": "every other block attends between channels",
     "edgenext": "channels",
     "xcit": "channels, then a class token that looks at patches",
-    "volo": "outlook windows overlap and are summed",
     "hieradet_sam2": "a padded window fits two grids of this small input",
 }
 
@@ -244,13 +246,13 @@ def misplaced(loaded: Loaded, pixels: Tensor, before: Trace, reach: float) -> It
         for old, new in zip(before.attention, after.attention, strict=True):
             if not old.learned:
                 continue
-            for kind, tokens, change in zip(("query", "key"), (old.query, old.key), changes(old, new), strict=True):
-                if tokens.grid != grid or (kind == "query" and old.weights.shape[-1] < 3):
+            for side, tokens, change in zip(("query", "key"), (old.query, old.key), changes(old, new), strict=True):
+                if tokens.grid != grid or (side == "query" and old.weights.shape[-1] < 3):
                     continue
                 found = centre(change, tokens)
                 far = found is None or max(abs(found[0] - cell[0] - 0.5), abs(found[1] - cell[1] - 0.5)) > reach
                 if far:
-                    yield old.name, kind, f"grid {grid}: noise in {cell}, change around {found}"
+                    yield old.name, side, f"grid {grid}: noise in {cell}, change around {found}"
 
 
 REACH = 1.5  # cells
@@ -363,3 +365,123 @@ def test_trace_of_an_image_goes_through_the_models_own_preprocessing():
     trace = vizkit.trace(vizkit.load("test_vit", pretrained=False, device="cpu"), image)
     assert trace.image_size == (160, 160)
     assert trace.attention[0].query.grid == (10, 10)
+
+
+def test_outlook_attention_gives_every_place_what_the_layer_gives_it():
+    """VOLO's outlook layer rebuilt from the trace: each place takes from the very neighbours that its row names."""
+    loaded, found, trace = loaded_of("volo"), {}, first_trace("volo")
+    outlooks = [(name, part) for name, part in loaded.model.named_modules() if kind(part) == OUTLOOK]
+    handles = [
+        part.register_forward_hook(lambda part, given, out, name=name: found.update({name: (given[0], out)}))
+        for name, part in outlooks
+    ]
+    with torch.no_grad():
+        loaded.model(pixels_of("volo"))
+        for handle in handles:
+            handle.remove()
+        layers = {layer.name: layer for layer in trace.attention}
+        assert outlooks
+        for name, part in outlooks:
+            given, out = found[name]
+            layer = layers[name]
+            assert layer.query.grid == layer.key.grid == tuple(given.shape[1:3])
+            values = part.v(given).flatten(1, 2).unflatten(-1, (part.num_heads, -1))[0].transpose(0, 1)
+            mixed = (dense(layer) @ values).transpose(0, 1).flatten(1)
+            rows, columns = layer.query.grid
+            # A window every second place: an odd row or column lies in two, but for the last.
+            covering = [torch.tensor([2 if i % 2 and i < n - 1 else 1 for i in range(n)]) for n in (rows, columns)]
+            mixed = mixed * (covering[0][:, None] * covering[1]).flatten()[:, None]
+            torch.testing.assert_close(part.proj(mixed.view(1, rows, columns, -1)), out, atol=2e-5, rtol=1e-4)
+
+
+def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
+    """Along any change of the layer's own weights the logit changes by Σ gradient · change of what is shown."""
+    from vizkit.models.outlook import by_place, windows_of
+    from vizkit.models.recording import Call
+
+    grid, heads = (4, 6), 2
+    ids, generator = windows_of(grid, 3, 2, 1), torch.Generator().manual_seed(0)
+    raw = torch.rand(len(ids), heads, 9, 9, generator=generator).softmax(-1)
+    values = torch.randn(heads, 24 + 1, generator=generator)  # the padding's value is the last
+    values[:, -1] = 0
+    wanted = torch.randn(heads, 24 + 1, generator=generator)
+    wanted[:, -1] = 0
+    # logit = Σ wanted(place) · Σ over windows and keys weight · value
+    gradient = wanted[:, ids][..., None] * values[:, ids][:, :, None]  # head window query key
+    call, _, keys = by_place(Call("", None, "softmax", raw, gradient=gradient.transpose(0, 1)), ids, grid)
+    assert keys.shape == (24, 25)
+    torch.testing.assert_close(call.weights.sum(-1), torch.ones(24, heads, 1))
+    logit = float((raw.transpose(0, 1) * gradient).sum())
+    assert float((call.weights * call.gradient).sum()) == pytest.approx(logit, rel=1e-5)
+
+
+# Tables go by the file of a class, not by its bare name --------------------------------------------------------------
+
+
+def test_every_class_in_a_table_is_one_of_timm():
+    from vizkit.models import generic, places, translate, vit, weights
+
+    tables = (*translate.CHANGED, *translate.WITHOUT_SOFTMAX, *weights.HEAD_BY_HEAD, *weights.GROUP_FIRST)
+    tables += (*generic.CHANNELS, *generic.SLOTS, *generic.POOLED, OUTLOOK, vit.OURS, vit.TWICE)
+    tables += tuple(name for name in places.RULES if "." in name)
+    for name in tables:
+        file, _, single = name.rpartition(".")
+        assert kind(object.__new__(getattr(import_module(file), single))) == name
+    files = {name for name in places.RULES if "." not in name} | {*vit.MODULES, *FAMILIES["swin"].MODULES}
+    assert files <= {*timm.list_modules(), "vit_from_parts", "named_vits"}
+
+
+CHANGING = {"cait": "TalkingHeadAttn", "efficientformer_v2": "Attention2d", "convit": "GPSA", "efficientvim": "HSMSSD"}
+
+
+@pytest.mark.parametrize("module", ["cait", "efficientformer_v2", "convit", "efficientvim", "maxxvit", "volo", "deit"])
+def test_only_layers_that_change_their_weights_after_the_softmax_say_so(module):
+    """coatnet's Attention2d mixes nothing, that of EfficientFormer v2 does."""
+    said = [note.split()[0] for note in first_trace(module).notes if "as the softmax gives them" in note]
+    assert said == [CHANGING[module]] if module in CHANGING else not said
+
+
+def test_coatnets_attention_of_the_same_name_changes_nothing():
+    name, options = "coatnet_0_rw_224", {"img_size": (64, 96), "depths": (1, 1, 1, 1)}
+    model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
+    names = {type(part).__name__ for part in model.modules()}
+    trace = trace_of(described(name, model, None, source="test"), torch.randn(1, 3, 64, 96))
+    assert names & {"Attention2d", "AttentionCl"}
+    assert not [note for note in trace.notes if "softmax" in note]
+
+
+class Attention2d(nn.Module):
+    """Somebody's own layer, which happens to have a name of timm's."""
+
+
+def test_a_strangers_class_of_the_same_name_is_not_timms():
+    from vizkit.models.recording import Call
+    from vizkit.models.translate import changes
+
+    assert changes([Call("attn", Attention2d(), "softmax")]) == []
+    Attention2d.__module__, own = "my.models.tnt", Attention2d.__module__
+    try:
+        assert not FAMILIES["tnt"].matches(Attention2d())
+    finally:
+        Attention2d.__module__ = own
+
+
+# Attention without a softmax -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "linear"), [("efficientvit_b0", 4), ("swiftformer_xs", 4), ("convnext_atto", 0), ("poolformer_s12", 0)]
+)
+def test_attention_without_a_softmax_is_not_called_no_attention(name, linear):
+    from vizkit.analysis.last_layer import last_layer
+    from vizkit.analysis.layer_product import stream
+    from vizkit.analysis.statistics import by_layer
+    from vizkit.trace import NotApplicable
+
+    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    trace = trace_of(loaded, torch.randn(1, 3, 224, 224))
+    assert (trace.linear, len(trace.attention), trace.check.layers_expected) == (linear, 0, 0)
+    says = "The attention of this model has no softmax" if linear else "This model has no attention layers"
+    for view in (lambda: last_layer(trace, "cls"), lambda: stream(trace), lambda: by_layer(trace)):
+        with pytest.raises(NotApplicable, match=says):
+            view()

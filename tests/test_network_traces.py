@@ -18,7 +18,7 @@ from vizkit.analysis.rollout import rollout, rollout_by_layer, rollout_masses, r
 from vizkit.analysis.statistics import mean_distance_px
 from vizkit.geometry import distances_px, id_of, merging, pixel_box
 from vizkit.models import FAMILIES, Keep, ModelError, dual_scale, family_of, gradual_reduction, positions
-from vizkit.models.budget import rows_within, weights_bytes
+from vizkit.models.budget import keep_within, weights_bytes
 from vizkit.models.loaded import described
 from vizkit.models.parts import attention_parts, patch_embedding
 from vizkit.models.shape import step_px
@@ -268,8 +268,9 @@ def test_large_recordings_are_known_beforehand():
     loaded = loaded_of("dual")
     assert weights_bytes(loaded) == 6 * 2 * 96**2 * 4
     assert sum(a.weights.numel() for a in trace_of(loaded, pixels_of()).attention) * 4 == weights_bytes(loaded)
-    assert rows_within(loaded, (0.0, 0.0), 10) == (0,)
-    assert rows_within(loaded_of("gradual"), (0.0, 0.0), 10) is None
+    assert keep_within(loaded, (0.0, 0.0), 10) == Keep(rows=(0,))
+    assert keep_within(loaded_of("gradual"), (0.0, 0.0), 10) == Keep(heads="mean")
+    assert keep_within(loaded, (0.0, 0.0), weights_bytes(loaded)) == Keep()
     assert (step_px(loaded), step_px(loaded_of("gradual"))) == (8, 8)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 from vizkit.models.recording import Keep, Recorder
-from vizkit.models.weights import attention_weights, grouped, mean_over_heads
+from vizkit.models.weights import attention_weights, grouped, groups_among, mean_over_heads
 from vizkit.trace import TraceError
 
 IMAGES, HEADS, QUERIES, KEYS, WIDTH, VALUES = 2, 3, 5, 7, 11, 13  # a different prime for every axis
@@ -499,17 +499,83 @@ def test_a_mean_over_heads_has_no_gradient():
         ((7, 3, 5, 11), 3, "Attention", lambda w: w),  # (group, head, …)
         ((7, 5, 11), 1, "SHSA", lambda w: w.view(7, 1, 5, 11)),  # (group, …), one head
         ((21, 5, 11), 3, "SAM", lambda w: w.view(7, 3, 5, 11)),  # (group · head, …)
-        ((21, 5, 11), 3, "CascadedGroupAttention", lambda w: w.view(21, 1, 5, 11)),  # a call for each head
+        (
+            (21, 5, 11),
+            3,
+            "timm.models.efficientvit_msra.CascadedGroupAttention",
+            lambda w: w.view(21, 1, 5, 11),
+        ),  # a call for each head
         ((3, 7, 5, 11), 3, "HaloAttn", lambda w: w.transpose(0, 1)),  # (head, group, …)
         ((1, 3, 7, 5, 11), 3, "MaskUnitAttention", lambda w: w[0].transpose(0, 1)),  # (1, head, group, …)
         ((1, 7, 3, 5, 11), 3, "Other", lambda w: w[0]),  # (1, group, head, …)
-        ((1, 3, 3, 5, 11), 3, "LocallyGroupedAttn", lambda w: w[0]),  # as many groups as heads
+        ((1, 3, 3, 5, 11), 3, "timm.models.twins.LocallyGroupedAttn", lambda w: w[0]),  # as many groups as heads
     ],
 )
 def test_grouped_by_the_shapes_in_which_models_write(shape, heads, name, expected):
-    module = type(name, (nn.Module,), {"num_heads": heads})()
+    file, _, single = name.rpartition(".")
+    module = type(single, (nn.Module,), {"num_heads": heads, "__module__": file})()
     weights = torch.randn(shape)
     assert torch.equal(grouped(weights, module), expected(weights))
+
+
+@pytest.mark.parametrize(
+    ("shape", "positions", "expected"),
+    [
+        ((1, 3, 197, 197), 197, (1, 3)),  # three heads of one image, not three groups
+        ((1, 3, 49, 49), 3 * 49, (3, 1)),  # three windows of one head
+        ((3, 1, 49, 49), 49, (1, 3)),
+        ((4, 3, 49, 49), 4 * 49, (4, 3)),
+        ((3, 4, 49, 49), 4 * 49, (4, 3)),
+        ((4, 3, 49, 49), 49, (1, 12)),
+        ((4, 3, 49, 49), 12 * 49, (12, 1)),
+        ((12, 49, 49), 49, (1, 12)),
+        ((12, 49, 49), 4 * 49, (4, 3)),
+        ((12, 49, 49), 12 * 49, (12, 1)),
+        ((1, 4, 3, 49, 49), 4 * 49, (4, 3)),
+        ((1, 3, 4, 49, 49), 4 * 49, (4, 3)),
+        ((1, 3, 196, 49), 49, (1, 3)),  # fewer keys, projected last
+        ((1, 3, 1, 197), 197, (1, 3)),  # a class token alone asks
+        ((1, 3, 197, 197), None, (1, 3)),  # nothing was projected: as torch itself writes it
+        ((3, 197, 197), None, (1, 3)),
+    ],
+)
+def test_without_a_number_of_heads_the_projected_tokens_tell(shape, positions, expected):
+    found = grouped(torch.rand(shape), nn.Identity(), groups_among(shape, positions))
+    assert found.shape == (*expected, *shape[-2:])
+
+
+class Unnamed(nn.Module):
+    """Attention of three heads in windows of `group` tokens, written as `order` says; the heads have another name."""
+
+    def __init__(self, order: str, group: int, way: str) -> None:
+        super().__init__()
+        self.order, self.group, self.way, self.qkv = order, group, way, nn.Linear(12, 36)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = self.qkv(x).unflatten(1, (-1, self.group)).unflatten(-1, (3, 3, 4)).unbind(3)
+        axes = {"group head": (0, 1, 3, 2, 4), "head group": (0, 3, 1, 2, 4)}[self.order]
+        query, key, value = (each.permute(axes) for each in (query, key, value))  # 1, two axes, token, channel
+        if self.way == "merged":
+            query, key, value = (each.flatten(0, 2) for each in (query, key, value))
+        elif self.way == "four axes":
+            query, key, value = (each[0] for each in (query, key, value))
+        return ((query @ key.mT).softmax(-1) @ value).sum().expand(1, 2)
+
+
+# Heads before groups in one axis look the same as groups before heads: torch's order is taken.
+@pytest.mark.parametrize(
+    ("order", "groups", "way"),
+    [("group head", groups, way) for groups in (1, 2) for way in ("five axes", "four axes", "merged")]
+    + [("head group", 2, "five axes"), ("head group", 2, "four axes")],
+)
+def test_layers_that_do_not_name_their_heads_keep_them(order, groups, way):
+    x = torch.randn(1, 10, 12, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(Unnamed(order, 10 // groups, way))
+    with torch.no_grad(), Recorder(model) as recorder:
+        model(x)
+        query, key, _ = model[0].qkv(x).unflatten(1, (groups, -1)).unflatten(-1, (3, 3, 4)).unbind(3)
+    expected = (query[0].transpose(1, 2) @ key[0].transpose(1, 2).mT).softmax(-1)
+    torch.testing.assert_close(recorder.calls[0].weights, expected)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 7, 11), (1, 2, 3, 5, 7, 11)])

@@ -8,24 +8,26 @@ from vizkit.settings import GIB, settings
 
 
 def test_nothing_is_allowed_by_default(monkeypatch):
-    for name in ("MODEL_GIB", "DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_KEPT_HOURS"):
+    for name in ("MODEL_GIB", "CACHE_GIB", "DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_KEPT_HOURS"):
         monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
     default = settings()
     assert default.data_roots == ()
     assert default.allow_deleting is None
     assert default.allow_jobs is None
     assert default.uploads_kept_hours == 24
-    assert default.model_bytes > 0
+    assert default.cache_bytes > default.model_bytes > 0  # else every look at a large model would load it again
 
 
 def test_an_owner_sets_budgets_and_roots(monkeypatch, tmp_path):
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "1.5")
+    monkeypatch.setenv("VIZKIT_CACHE_GIB", "0.5")
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", f"{tmp_path}:/srv/../srv/photos")
     monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "no")
     monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "Yes")
     monkeypatch.setenv("VIZKIT_UPLOADS_GIB", "3")
     chosen = settings()
     assert chosen.model_bytes == 1.5 * GIB
+    assert chosen.cache_bytes == 0.5 * GIB
     assert chosen.allow_deleting is False
     assert chosen.allow_jobs is True
     assert chosen.uploads_bytes == 3 * GIB

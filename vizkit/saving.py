@@ -100,6 +100,7 @@ def meta_of(trace: "Trace") -> dict[str, Any]:
         "cam_features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.cam_features],
         "check": asdict(trace.check),
         "notes": trace.notes,
+        "linear": trace.linear,
         "versions": {"python": platform.python_version(), **{name: installed(name) for name in ("torch", "timm")}},
     }
 
@@ -156,5 +157,5 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
     check = Check(**meta["check"])
-    found = features("features"), check, meta["target"], notes, features("cam_features")
+    found = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
     return Trace(meta["model"], size, tensor("logits"), attention, *found)

@@ -18,7 +18,9 @@ class Settings:
     visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
     runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
-    `uploads_bytes`: how much all of them take there, unpacked ones too."""
+    `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all
+    sessions together keep in memory of models, traces and what is made of them; by default more than one model may
+    take."""
 
     model_bytes: int
     data_roots: tuple[Path, ...] = ()
@@ -26,6 +28,7 @@ class Settings:
     allow_jobs: bool | None = None
     uploads_kept_hours: float = 24.0
     uploads_bytes: int = 20 * GIB
+    cache_bytes: int = GIB
 
 
 def settings() -> Settings:
@@ -38,6 +41,7 @@ def settings() -> Settings:
         _yes("VIZKIT_ALLOW_JOBS"),
         _positive("VIZKIT_UPLOADS_KEPT_HOURS", 24.0),
         int(_positive("VIZKIT_UPLOADS_GIB", 20.0) * GIB),
+        int(_positive("VIZKIT_CACHE_GIB", psutil.virtual_memory().total / GIB / 3) * GIB),
     )
 
 

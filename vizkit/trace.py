@@ -190,7 +190,8 @@ class Trace:
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
     `cam_features`: with a target only, the features that class activation maps are made of, with their gradient, the
-    latest first: what the head receives, then what the last attention layer receives.
+    latest first: what the head receives, then what the last attention layer receives. `linear`: how many layers attend
+    without a softmax, so that no weights say where they look.
     """
 
     model: str
@@ -202,6 +203,14 @@ class Trace:
     target: int | None = None
     notes: tuple[str, ...] = field(default=())
     cam_features: tuple[Features, ...] = ()
+    linear: int = 0
+
+    @property
+    def no_attention(self) -> str:
+        """Why there is no attention to look at, where there is none: a sentence without its full stop."""
+        if self.linear:
+            return "The attention of this model has no softmax, so no weights say where it looks"
+        return "This model has no attention layers"
 
     def __post_init__(self) -> None:
         if not bool(torch.isfinite(self.logits).all()):

@@ -21,7 +21,7 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     """
     found = layers(trace)
     if not found:
-        raise NotApplicable("This model has no attention layers.")
+        raise NotApplicable(f"{trace.no_attention}.")
     last = found[-1]
     if last.key.grid is None:
         raise NotApplicable("The last layer's keys have no known places, so no map is drawn.")

@@ -60,7 +60,7 @@ def stream(trace: Trace) -> list[Attention]:
     """
     learned = [layer for layer in trace.attention if layer.learned]
     if not learned:
-        raise NotApplicable("This model has no attention layers, so there is nothing to multiply.")
+        raise NotApplicable(f"{trace.no_attention}; there is nothing to multiply.")
     if len(learned) < trace.check.layers_found:
         raise NotApplicable("Some layers were not recorded; multiplying layers needs all of them.")
     found: list[Attention] = []

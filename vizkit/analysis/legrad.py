@@ -34,8 +34,10 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
     if trace.target is None:
         raise NotApplicable("LeGrad needs the gradient of a class: choose a target class first.")
     layers = [layer for layer in trace.attention if layer.learned]
-    if not layers or len(layers) < trace.check.layers_found:
-        raise NotApplicable("LeGrad needs every attention layer; some were not recorded, or the model has none.")
+    if not layers:
+        raise NotApplicable(f"{trace.no_attention}.")
+    if len(layers) < trace.check.layers_found:
+        raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
     found = []
     for layer in read_by_the_head(trace, layers):
         if layer.score_gradient is None or not layer.key.grid:

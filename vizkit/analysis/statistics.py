@@ -113,7 +113,7 @@ def by_layer(trace: Trace) -> tuple[Layer, ...]:
     """The statistics of every layer with learned attention, in the order of the forward pass."""
     found = tuple(layer(attention) for attention in layers(trace))
     if not found:
-        raise NotApplicable(f"{trace.model} has no attention, so there is nothing to count.")
+        raise NotApplicable(f"{trace.no_attention}; there is nothing to count.")
     return found
 
 

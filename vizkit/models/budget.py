@@ -1,37 +1,55 @@
 """How much a full recording would take, known before the model runs."""
 
+import torch
+
 from vizkit.geometry import id_at
 from vizkit.models import dual_scale, vit
+from vizkit.models.counting import Counting
 from vizkit.models.loading import Loaded
+from vizkit.models.multiply_adds import copy_with, without_content
+from vizkit.models.recording import Keep
 from vizkit.trace import Tokens
 
 
 def weights_bytes(loaded: Loaded) -> int:
-    """Bytes of all attention weights in float32 at the model's own input size; 0 for families of which no single rows
-    can be recorded."""
-    known = tokens_of(loaded)
-    if known is None:
-        return 0
-    tokens, layers = known
-    heads = next((int(m.num_heads) for m in loaded.model.modules() if hasattr(m, "num_heads")), 1)  # pyright: ignore
-    return layers * heads * len(tokens) ** 2 * 4
+    """Bytes of all attention weights in float32 at the model's own input size, 0 where it has none to record.
+
+    Counted in a pass on tensors without content, once for a model and an input size; a model that looks into its
+    tensors on the way is run for real, on zeros.
+    """
+    needs = loaded.preprocessing
+    if needs.size_hw not in loaded.weights_bytes:
+        shape = (1, needs.channels, *needs.size_hw)
+        dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
+        try:
+            found = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
+        except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
+            found = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
+        loaded.weights_bytes[needs.size_hw] = found
+    return loaded.weights_bytes[needs.size_hw]
 
 
-def tokens_of(loaded: Loaded) -> tuple[Tokens, int] | None:
-    """The tokens of every layer, and how many layers there are, where all layers have the same number."""
+def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:
+    with torch.no_grad(), Counting(pixels) as counting:
+        model(pixels)
+    return counting.bytes
+
+
+def tokens_of(loaded: Loaded) -> Tokens | None:
+    """The tokens of every layer, where all layers have the same."""
     if vit.matches(loaded.model):
-        return vit.tokens_of(loaded.model, loaded.preprocessing.size_hw), vit.expected(loaded.model)
-    if dual_scale.matches(loaded.model):
-        return dual_scale.tokens_of(loaded.model), len(dual_scale.streams_of(loaded.model))
-    return None
+        return vit.tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    return dual_scale.tokens_of(loaded.model) if dual_scale.matches(loaded.model) else None
 
 
-def rows_within(loaded: Loaded, query: str | tuple[float, float], limit_bytes: int) -> tuple[int, ...] | None:
-    """None when everything fits; else the ids of the special tokens and of the query, a point in fractions (x, y)."""
-    known = tokens_of(loaded)
-    if known is None or weights_bytes(loaded) <= limit_bytes:
-        return None
-    tokens, _ = known
+def keep_within(loaded: Loaded, query: str | tuple[float, float], limit_bytes: int) -> Keep:
+    """Everything where it fits; else the rows of the special tokens and of the query, a point in fractions (x, y); and
+    the mean over heads where a row is not the same token in every layer."""
+    if weights_bytes(loaded) <= limit_bytes:
+        return Keep()
+    tokens = tokens_of(loaded)
+    if tokens is None:
+        return Keep(heads="mean")
     asked = None if isinstance(query, str) else id_at(tokens, query)
     rows = range(len(tokens.special)) if asked is None else (*range(len(tokens.special)), asked)
-    return tuple(rows) or (0,)
+    return Keep(rows=tuple(rows) or (0,))

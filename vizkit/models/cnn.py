@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from vizkit.models import generic
 from vizkit.models.forward import forward
+from vizkit.models.kinds import home
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
 from vizkit.models.translate import cam_features, features_of, finish
@@ -19,7 +20,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    return type(model).__module__.rsplit(".", 1)[-1] in MODULES
+    return home(model) in MODULES
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:

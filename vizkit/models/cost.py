@@ -46,7 +46,7 @@ def tokens_of(loaded: Loaded) -> tuple[int, ...]:
     tokens are counted."""
     known = budget.tokens_of(loaded)
     if known is not None:
-        return (len(known[0]),)
+        return (len(known),)
     if is_swin(loaded):
         return tuple(len(stage.tokens) for stage in hierarchy(loaded))
     return tuple(dict.fromkeys(step.tokens_out for step in flow(loaded) if step.tokens_out))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vizkit.geometry import cell_of, id_of
 from vizkit.models.forward import forward
+from vizkit.models.kinds import home
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish
@@ -31,7 +32,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    return type(model).__module__.endswith("networks.dual_scale")
+    return home(model) == "dual_scale"
 
 
 def tokens_of(model: Any, coarse: bool = False) -> Tokens:  # noqa: ANN401

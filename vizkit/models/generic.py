@@ -9,20 +9,32 @@ from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
 from vizkit.models.forward import Pass, forward
+from vizkit.models.kinds import kind
 from vizkit.models.loading import Loaded
+from vizkit.models.outlook import OUTLOOK, by_place
 from vizkit.models.places import Grid, own_grid, places_of
 from vizkit.models.recording import Call, Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish, names_of
 from vizkit.models.vit import has, special_names
 from vizkit.trace import Attention, Tokens, Trace
 
-CHANNELS = ("ChannelAttention", "ChannelAttentionV2", "XCA", "CrossCovarianceAttn")
+CHANNELS = (
+    "timm.models.davit.ChannelAttention",
+    "timm.models.davit.ChannelAttentionV2",
+    "timm.models.xcit.XCA",
+    "timm.models.edgenext.CrossCovarianceAttn",
+)
 """Channels attend to channels: a matrix (channel, channel) for each head (El-Nouby et al. 2021; Ding et al. 2022)."""
 
-SLOTS = ("FactorAttnConvRelPosEnc", "HSMSSD", "LambdaLayer", "LinearSelfAttention")
+SLOTS = (
+    "timm.models.coat.FactorAttnConvRelPosEnc",
+    "timm.models.efficientvim.HSMSSD",
+    "timm.layers.lambda_layer.LambdaLayer",
+    "timm.models.mobilevit.LinearSelfAttention",
+)
 """Linear attention: what asks is a channel or a state, only the keys are tokens (CoaT, EfficientViM, MobileViT v2)."""
 
-POOLED = ("EfficientAttention",)
+POOLED = ("timm.models.nextvit.EfficientAttention",)
 """NextViT pools its keys along the order of the rows, not in squares: they have no cell."""
 
 
@@ -84,21 +96,24 @@ def candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set[
 
 def layer(model: nn.Module, call: Call, tiers: tuple[set[Grid], ...], size_hw: Grid, name: str) -> Attention:
     assert call.weights is not None
-    kind = type(call.module).__name__
     groups, _, queries, keys = call.weights.shape
     queries = queries if call.rows is None else keys  # chosen rows: only self-attention keeps its places
-    if kind in CHANNELS:
+    if kind(call.module) in CHANNELS:
         channels = Tokens("channels", free=queries)
         return attention_of(call, channels, channels, all_ids(queries), all_ids(keys), name)
     places = places_of(model, call, tiers)
     if places is not None:
         grid_q, ids_q, grid_k, ids_k = places
+        if kind(call.module) == OUTLOOK:
+            call, ids_q, ids_k = by_place(call, ids_q, grid_q)
         query, key = (Tokens("patches", (), grid, stride=size_hw[1] / grid[1]) for grid in (grid_q, grid_k))
         return attention_of(call, query, key, ids_q, ids_k, name)
     if groups == 1:
-        pooled = kind in POOLED and keys < queries
+        pooled = kind(call.module) in POOLED and keys < queries
         key = Tokens("pooled", free=keys) if pooled else tokens_for(model, keys, tiers, size_hw)
-        query = Tokens("slots", free=queries) if kind in SLOTS else tokens_for(model, queries, tiers, size_hw)
+        query = (
+            Tokens("slots", free=queries) if kind(call.module) in SLOTS else tokens_for(model, queries, tiers, size_hw)
+        )
         return attention_of(call, query, key, all_ids(queries), all_ids(keys), name)
     query, key = Tokens("tokens", free=groups * queries), Tokens("tokens", free=groups * keys)
     return attention_of(

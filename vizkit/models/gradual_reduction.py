@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from vizkit.geometry import all_ids, merging
 from vizkit.models.forward import forward
+from vizkit.models.kinds import home
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish
@@ -23,7 +24,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    return type(model).__module__.endswith("networks.gradual_reduction")
+    return home(model) == "gradual_reduction"
 
 
 def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: ANN401

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.models.recording import Call
-from vizkit.models.weights import grouped
 from vizkit.trace import LOGIT_TOLERANCE
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
@@ -38,4 +37,4 @@ def take_score_gradients(
             score = scores[int(match[1])]
             (gradient,) = torch.autograd.grad(score, [call.raw], retain_graph=True, allow_unused=True)
             gradient = torch.zeros_like(call.raw) if gradient is None else gradient
-            call.score_gradient = grouped(gradient.float().clamp(min=0), call.module).mean((1, 2))
+            call.score_gradient = call.grouped(gradient.float().clamp(min=0)).mean((1, 2))

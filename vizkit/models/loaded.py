@@ -23,7 +23,8 @@ class Loaded:
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, how many attention layers a plain pass has. None: nobody knows.
+    for each input size, how many attention layers a plain pass has. None: nobody knows;
+    `weights_bytes` what `budget` counted.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Loaded:
     trained: bool = True
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict)
+    weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def parameters(self) -> int:

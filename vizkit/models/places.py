@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.geometry import window_ids
+from vizkit.models import outlook
+from vizkit.models.kinds import home, kind
 from vizkit.models.recording import Call
 from vizkit.trace import PADDING
 
@@ -37,19 +39,19 @@ def places_of(model: nn.Module, call: Call, tiers: Iterable[set[Grid]]) -> Place
 
 def own_grid(model: nn.Module, path: str, maps: tuple[Tensor, ...]) -> set[Grid]:
     """The grid of the stage that holds a layer, where the model gives one feature map for every stage."""
-    kind, _, rest = path.partition(".")
+    name, _, rest = path.partition(".")
     index = rest.partition(".")[0]
-    stages = getattr(model, kind, None)
+    stages = getattr(model, name, None)
     known = isinstance(stages, nn.Sequential | nn.ModuleList) and len(stages) == len(maps) and index.isdecimal()
     return {(maps[int(index)].shape[-2], maps[int(index)].shape[-1])} if known else set()
 
 
 def rule_of(model: nn.Module, call: Call) -> "Rule | None":
     """By the class of the attention, else by the file of timm that defines the nearest module around it."""
-    path, rule = call.path, RULES.get(type(call.module).__name__)
+    path, rule = call.path, RULES.get(kind(call.module))
     while rule is None and path:
         path = path.rpartition(".")[0]
-        rule = RULES.get(type(model.get_submodule(path)).__module__.rsplit(".", 1)[-1])
+        rule = RULES.get(home(model.get_submodule(path)))
     return rule
 
 
@@ -137,8 +139,9 @@ def parent(model: nn.Module, call: Call) -> nn.Module:
 Rule = Callable[[nn.Module, Call, Grid], Places | None]
 
 RULES: dict[str, Rule] = {
-    "HaloAttn": halo,
-    "MaskUnitAttention": mask_units,
+    "timm.layers.halo_attn.HaloAttn": halo,
+    "timm.models.hiera.MaskUnitAttention": mask_units,
+    outlook.OUTLOOK: outlook.windows,
     "maxxvit": partitioned,
     "nest": blocks,
     "mobilevit": same_corner,

@@ -22,6 +22,7 @@ from vizkit.models.weights import (
     attention_weights,
     following,
     grouped,
+    groups_among,
     mean_over_heads,
     multi_head_output,
     precise,
@@ -30,6 +31,7 @@ from vizkit.models.weights import (
 )
 
 SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
+PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 Kernel = Literal["fused", "mha", "softmax"]
@@ -60,7 +62,8 @@ class Call:
     the layer computes: "fused", "mha" or "softmax" (written out). `row_sum_error` is measured before the weights are
     rounded to the dtype in which they are kept. `differences`: what was compared with the layer's own output, see
     `layer_output`; `sample` is what was compared, until the weights are kept: positions among the rows, and the weights
-    of every head there. `raw` is the tensor in the autograd graph; `score_gradient`: see `layer_scores`.
+    of every head there. `raw` is the tensor in the autograd graph; `score_gradient`: see `layer_scores`; `groups`: see
+    `weights.grouped`.
     """
 
     path: str
@@ -75,6 +78,11 @@ class Call:
     gradient: Tensor | None = None
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
+    groups: int | None = None
+
+    def grouped(self, weights: Tensor) -> Tensor:
+        """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
+        return grouped(weights, self.module, self.groups)
 
 
 class Recorder(TorchFunctionMode):
@@ -87,6 +95,7 @@ class Recorder(TorchFunctionMode):
         self.calls: list[Call] = []
         self.entering: Tensor | None = None  # what the last attention layer was given, in the graph of a gradient
         self._projected: Tensor | None = None  # what went into the latest linear layer
+        self._positions: int | None = None  # at how many places the latest linear layer or convolution gave a vector
         self._paths = {id(module): path for path, module in model.named_modules()}
         if gradient and self.keep.heads == "mean":
             raise ValueError("Gradients belong to single heads: keep every head when a target is given.")
@@ -99,6 +108,10 @@ class Recorder(TorchFunctionMode):
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self._multi_head(func, MULTI_HEAD.bind(*args, **kwargs).arguments)
+        if func in PROJECTIONS:
+            out = func(*args, **kwargs)
+            self._positions = out.numel() // out.shape[-1 if func is F.linear else 1]
+            return out
         return self._softmax(func, args, kwargs) if func in SOFTMAXES else func(*args, **kwargs)
 
     def _wanted(self) -> bool:
@@ -124,6 +137,8 @@ class Recorder(TorchFunctionMode):
         # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
         self.entering = self._projected
         call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample)
+        if weights is not None:
+            call.groups = groups_among(tuple(weights.shape), self._positions)
         if weights is not None and self.gradient:
             call.raw = weights  # stays in the graph until the gradient has been taken
         elif weights is not None:
@@ -131,7 +146,7 @@ class Recorder(TorchFunctionMode):
         self.calls.append(call)
 
     def _store(self, call: Call, weights: Tensor, heads: int = 0) -> None:
-        weights = weights if heads else grouped(weights, call.module)
+        weights = weights if heads else call.grouped(weights)
         call.heads = heads or weights.shape[1]
         if self.keep.heads == "mean":
             weights = weights.mean(1, keepdim=True)
@@ -139,7 +154,7 @@ class Recorder(TorchFunctionMode):
         call.weights = weights.to(self.keep.dtype or weights.dtype)
         if call.differences and call.sample is not None:
             places, each = call.sample
-            each = grouped(each, call.module)
+            each = call.grouped(each)
             expected = each.mean(1, keepdim=True) if self.keep.heads == "mean" else each
             kept = call.weights[..., places, :]
             call.differences.append(difference(kept.to(expected.dtype), expected, kept.dtype))
@@ -155,7 +170,7 @@ class Recorder(TorchFunctionMode):
         found = torch.autograd.grad(logit, asked, allow_unused=True) if asked else ()
         for (call, raw), gradient in zip(kept, found[: len(kept)], strict=True):
             self._store(call, raw.detach())
-            gradient = grouped(torch.zeros_like(raw) if gradient is None else gradient, call.module)
+            gradient = call.grouped(torch.zeros_like(raw) if gradient is None else gradient)
             call.gradient = gradient.to(self.keep.dtype or gradient.dtype)
             call.raw = None
         pairs = zip(others, found[len(kept) :], strict=True)

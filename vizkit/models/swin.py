@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vizkit.geometry import merging, window_ids
 from vizkit.models.forward import forward
+from vizkit.models.kinds import home
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish
@@ -33,7 +34,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    return type(model).__module__.rsplit(".", 1)[-1] in MODULES and hasattr(model, "head")
+    return home(model) in MODULES and hasattr(model, "head")
 
 
 def is_torchvision(model: nn.Module) -> bool:

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from vizkit.geometry import all_ids, window_ids
 from vizkit.models.forward import forward
+from vizkit.models.kinds import home
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish
@@ -17,7 +18,7 @@ def names() -> list[str]:
 
 
 def matches(model: nn.Module) -> bool:
-    return type(model).__module__.endswith("models.tnt")
+    return home(model) == "tnt"
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:

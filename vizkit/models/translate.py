@@ -8,18 +8,27 @@ import torch
 from torch import Tensor
 
 from vizkit.models.forward import Pass
+from vizkit.models.kinds import kind
 from vizkit.models.layer_output import worst
 from vizkit.models.loading import Loaded
+from vizkit.models.outlook import OUTLOOK
 from vizkit.models.recording import Call
 from vizkit.trace import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
 
 CHANGED = {
-    "TalkingHeadAttn": "mixes its heads after the softmax",
-    "Attention2d": "mixes its heads after the softmax",
-    "GPSA": "blends two maps, content (· 1) and position (· 2), by a learned gate",
-    "DiffAttention": "subtracts its second map (· 2) from its first (· 1)",
+    "timm.models.cait.TalkingHeadAttn": "mixes its heads after the softmax",
+    "timm.models.efficientformer_v2.Attention2d": "mixes its heads after the softmax",
+    "timm.models.convit.GPSA": "blends two maps, content (· 1) and position (· 2), by a learned gate",
+    "timm.models.efficientvim.HSMSSD": "multiplies each weight by a number of its token after the softmax",
+    "timm.layers.diff_attention.DiffAttention": "subtracts its second map (· 2) from its first (· 1)",
 }
 """What a layer still does to the weights between the softmax and the values."""
+
+OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
+
+
+WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
+"""Attention that weighs by a norm instead, and without the two products by which `counting` knows it."""
 
 
 def names_of(calls: Sequence[Call]) -> list[str]:
@@ -100,6 +109,7 @@ def finish(
         target,
         (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
         tuple(on_cpu(f) for f in cam),
+        result.linear or sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules()),
     )
 
 
@@ -113,8 +123,12 @@ def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
 
 def changes(calls: Sequence[Call]) -> list[str]:
     """One sentence for each kind of layer that does something to its weights after the softmax."""
-    kinds = sorted({type(call.module).__name__ for call in calls} & CHANGED.keys())
-    return [f"{kind} {CHANGED[kind]}; shown are the weights as the softmax gives them." for kind in kinds]
+    kinds = {kind(call.module) for call in calls}
+    found = [
+        f"{each.rpartition('.')[2]} {CHANGED[each]}; shown are the weights as the softmax gives them."
+        for each in sorted(kinds & CHANGED.keys())
+    ]
+    return [*found, OVERLAPPING] if OUTLOOK in kinds else found
 
 
 def on_cpu(features: Features) -> Features:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
 from vizkit.models.forward import Pass, forward
+from vizkit.models.kinds import home, kind
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep
 from vizkit.models.translate import attention_of, cam_features, features_of, finish, names_of
@@ -15,6 +16,8 @@ from vizkit.trace import Attention, Features, Tokens, Trace
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
 MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
+
+OURS, TWICE = "vizkit.models.networks.vit_from_parts.MultiHeadSelfAttention", "timm.layers.diff_attention.DiffAttention"
 
 
 def names() -> list[str]:
@@ -29,7 +32,7 @@ def matches(model: nn.Module) -> bool:
     """One list of blocks, one patch embedding, special tokens counted by the model: then the places are known."""
     if type(model).__module__.startswith("torchvision"):
         return hasattr(model, "encoder") and hasattr(model, "class_token")
-    return type(model).__module__.rsplit(".", 1)[-1] in MODULES and hasattr(model, "blocks")
+    return home(model) in MODULES and hasattr(model, "blocks")
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
@@ -45,8 +48,8 @@ def expected(model: nn.Module) -> int:
     """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
     if type(model).__module__.startswith("torchvision"):
         return len(model.encoder.layers)  # pyright: ignore
-    layers = [m for m in model.modules() if hasattr(m, "fused_attn") or type(m).__name__ == "MultiHeadSelfAttention"]
-    return sum(2 if type(layer).__name__ == "DiffAttention" else 1 for layer in layers)
+    layers = [m for m in model.modules() if hasattr(m, "fused_attn") or kind(m) == OURS]
+    return sum(2 if kind(layer) == TWICE else 1 for layer in layers)
 
 
 def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:

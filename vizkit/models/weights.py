@@ -3,15 +3,18 @@
 Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1).
 """
 
+from math import prod
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vizkit.models.kinds import kind
 from vizkit.trace import TraceError
 
-HEAD_BY_HEAD = ("CascadedGroupAttention",)  # one call per head (EfficientViT, Liu et al. 2023)
+HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one call per head (Liu et al. 2023)
+GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
 
 
 def attention_weights(
@@ -128,21 +131,54 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
     return axis if axis == -1 or (axis == -2 and out.dim() == 4 and out.shape[-1] > 1) else None
 
 
-def grouped(weights: Tensor, module: nn.Module | None) -> Tensor:
+def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None) -> Tensor:
     """(group, head, query, key) of one image, from the shapes in which models write their attention.
 
     Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
-    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells.
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells;
+    where it has none, `groups` does, see `groups_among`.
     """
-    heads = int(getattr(module, "num_heads", None) or getattr(module, "heads", None) or 1)
-    shape = weights.shape
+    heads, shape = heads_of(module), tuple(weights.shape)
+    if weights.dim() not in (3, 4, 5) or (weights.dim() == 5 and shape[0] != 1):
+        raise TraceError(f"Attention of shape {shape} in {type(module).__name__} is not understood.")
+    groups = groups if heads is None else None
     if weights.dim() == 3:
-        merged = heads > 1 and shape[0] % heads == 0 and type(module).__name__ not in HEAD_BY_HEAD
-        return weights.unflatten(0, (-1, heads)) if merged else weights[:, None]
-    if weights.dim() == 4:
-        swapped = shape[0] == heads and shape[1] != heads
-        return weights.transpose(0, 1) if swapped else weights
-    if weights.dim() == 5 and shape[0] == 1:
-        groups_first = shape[1] != heads or type(module).__name__ == "LocallyGroupedAttn"
-        return weights[0] if groups_first else weights[0].transpose(0, 1)
-    raise TraceError(f"Attention of shape {tuple(shape)} in {type(module).__name__} is not understood.")
+        if heads is None:  # torch's own order is (image · head, …), and this is one image
+            groups = groups or 1
+        else:
+            alone = shape[0] % heads or kind(module) in HEAD_BY_HEAD
+            groups = shape[0] if alone else shape[0] // heads
+        return weights.unflatten(0, (groups, -1))
+    first, second = shape[-4:-2]
+    weights = weights[0] if weights.dim() == 5 else weights
+    if (
+        groups is not None and groups in (1, first * second) and first > 1 < second
+    ):  # all of them are heads, or all of them groups
+        return weights.flatten(0, 1).unflatten(0, (groups, -1))
+    if heads is None:
+        swapped = groups == second != first
+    elif len(shape) == 4:
+        swapped = first == heads != second
+    else:
+        swapped = first == heads and kind(module) not in GROUP_FIRST
+    return weights.transpose(0, 1) if swapped else weights
+
+
+def heads_of(module: nn.Module | None) -> int | None:
+    """How many heads a layer says that it has; None where it does not say it under timm's names."""
+    found = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    return next((count for count in found if isinstance(count, int) and count > 0), None)
+
+
+def groups_among(shape: tuple[int, ...], positions: int | None) -> int | None:
+    """How many groups weights of this shape lie in, None where nothing tells.
+
+    `positions`: how many tokens the layer before has projected. Each stands in one group, so with the right number all
+    keys, or all queries, are that many.
+    """
+    *axes, queries, keys = shape
+    if len(axes) not in (1, 2, 3):
+        return None
+    possible = {*axes, 1, prod(axes)} if len(axes) > 1 else {d for d in range(1, axes[0] + 1) if axes[0] % d == 0}
+    fitting = [positions // count for count in (keys, queries) if positions and positions % count == 0]
+    return next((groups for groups in fitting if groups in possible), None)

@@ -10,13 +10,14 @@ import streamlit as st
 
 from vizkit.image import Box, Picture, Preprocessing, prepare
 from vizkit.ui import names
+from vizkit.ui.remembered import forget, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vizkit.analysis.attention_map import Query
     from vizkit.analysis.statistics import Layer
-    from vizkit.models import Loaded
+    from vizkit.models import Keep, Loaded
     from vizkit.models.parts import Parts, PatchEmbedding
     from vizkit.trace import Trace
 
@@ -72,8 +73,7 @@ def forget_old_weights(source: str, folder: Path) -> None:
     now = (facts.st_mtime_ns, facts.st_size)
     if _weights_seen().setdefault(source, now) != now:
         _weights_seen()[source] = now
-        for each in (_own, _whole, _trace, _patch_embedding, _parts, shuffled_logits, _statistics, _made):
-            each.clear()
+        forget(source)
 
 
 def weights_of(source: str) -> tuple[int, int] | None:
@@ -81,14 +81,14 @@ def weights_of(source: str) -> tuple[int, int] | None:
     return _weights_seen().get(source)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@remembered
 def _whole(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int]) -> "Loaded":
     from vizkit.models.shape import see_everything
 
     return see_everything(fresh(source, path, architecture, size_hw))
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
+@remembered
 def _own(source: str, path: str | None, architecture: str | None) -> "Loaded":
     return fresh(source, path, architecture, None)
 
@@ -123,33 +123,33 @@ def seen_box(picture: Picture, loaded: "Loaded") -> "Box":
     return _seen_box(picture.digest, loaded.preprocessing, picture.rgb)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@remembered
 def _seen_box(digest: str, preprocessing: Preprocessing, _rgb: np.ndarray) -> "Box":
     return prepare(_rgb, preprocessing)[1]
 
 
 def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "Trace":
-    """The trace of one image. When all weights would not fit, only the rows of `query` and of the special tokens."""
-    from vizkit.models.budget import rows_within
+    """The trace of one image. When all weights would not fit, only the rows of `query` and of the special tokens, or
+    the mean over heads where a row is not the same token in every layer."""
+    from vizkit.models.budget import keep_within
 
-    rows = rows_within(loaded, query, FULL_TRACE_BYTES)
-    return _trace(source, picture.digest, loaded.preprocessing, rows, loaded, picture.rgb)
+    keep = keep_within(loaded, query, FULL_TRACE_BYTES)
+    return _trace(source, picture.digest, loaded.preprocessing, keep, loaded, picture.rgb)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
+@remembered
 def _trace(
     source: str,
     digest: str,
     preprocessing: Preprocessing,
-    rows: tuple[int, ...] | None,
+    keep: "Keep",
     _loaded: "Loaded",
     _rgb: np.ndarray,
 ) -> "Trace":
-    from vizkit.models import Keep
     from vizkit.models import trace as run
 
     with device_lock():
-        return run(_loaded, _rgb, keep=Keep(rows=rows))
+        return run(_loaded, _rgb, keep=keep)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -172,7 +172,7 @@ def patch_embedding(source: str, picture: Picture, loaded: "Loaded") -> "PatchEm
     return _patch_embedding(source, picture.digest, loaded.preprocessing, loaded, picture.rgb)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@remembered
 def _patch_embedding(
     source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _rgb: np.ndarray
 ) -> "PatchEmbedding":
@@ -188,7 +188,7 @@ def parts(source: str, picture: Picture, loaded: "Loaded", layer: int, token_id:
     return _parts(source, picture.digest, loaded.preprocessing, layer, token_id, loaded, picture.rgb)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@remembered
 def _parts(
     source: str,
     digest: str,
@@ -205,7 +205,7 @@ def _parts(
         return attention_parts(_loaded, pixels_of(_loaded, _rgb), layer, token_id=token_id)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@remembered
 def shuffled_logits(
     source: str, digest: str, preprocessing: Preprocessing, seed: int | None, with_positions: bool,
     _loaded: "Loaded", _rgb: np.ndarray,
@@ -228,7 +228,7 @@ def statistics(source: str, picture: Picture, loaded: "Loaded") -> "tuple[Layer,
     return _statistics(source, picture.digest, loaded.preprocessing, loaded, picture)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@remembered
 def _statistics(
     source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _picture: Picture
 ) -> "tuple[Layer, ...]":
@@ -248,6 +248,6 @@ def made(source: str, picture: Picture, loaded: "Loaded", what: tuple, make: "Ca
     return _made(source, picture.digest, loaded.preprocessing, what, make)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@remembered
 def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:  # noqa: ANN401
     return _make()

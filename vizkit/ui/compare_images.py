@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.image import ImageError, Picture
 from vizkit.ui import cached, inputs
 from vizkit.ui.plain import plain
+from vizkit.ui.remembered import remembered
 from vizkit.ui.shown import explain_refusal, title
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def answer(source: str, loaded: "Loaded", picture: Picture) -> Answer | str:
         return f"This model could not answer ({type(error).__name__}); choose another one, or another image."
 
 
-@st.cache_resource(max_entries=512, show_spinner=False)
+@remembered
 def _answer(key: tuple, _source: str, _picture: Picture) -> Answer:
     import torch
 
@@ -90,7 +91,7 @@ def agreed(opened: "dict[str, Loaded]", counts: dict[str, int]) -> "Agreed":
     return _agreed(tuple(lists))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@remembered
 def _agreed(labels: tuple[tuple[str, ...], ...]) -> "Agreed":
     from vizkit.analysis.class_names import agreeing
 

@@ -11,6 +11,7 @@ from vizkit.ui import cached
 from vizkit.ui.distillation_fields import class_names
 from vizkit.ui.inputs import whole_image
 from vizkit.ui.plain import plain
+from vizkit.ui.remembered import remembered
 from vizkit.ui.shown import CENTRE, attempt, explain_refusal, title
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def opened_once(pictures: "ImageSet", rows: range) -> "Callable[[], list[RGB]]":
     return read
 
 
-@st.cache_resource(max_entries=1024, show_spinner=False)
+@remembered
 def _answers(key: tuple, preprocessing: Preprocessing, _loaded: "Loaded", _read: "Callable[[], list[RGB]]") -> "Tensor":
     import numpy as np
     import torch

@@ -7,6 +7,7 @@ import streamlit as st
 from vizkit.ui.distillation_answers import Answers
 from vizkit.ui.distillation_fields import LOWEST_OF_LOSSES, MOST_CLASSES, short
 from vizkit.ui.plain import plain
+from vizkit.ui.remembered import remembered
 from vizkit.ui.shown import keep_valid, marked, title
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def over_axes(found: Answers, student: str, labels: "Tensor") -> "tuple[Gradient
     return _over_axes(key, found.teacher, found.students[student], labels)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@remembered
 def _over_axes(
     key: tuple, _teacher: "Tensor", _student: "Tensor", _labels: "Tensor"
 ) -> "tuple[GradientSizes, Surface]":

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from vizkit.image import Picture
 from vizkit.ui import cached
+from vizkit.ui.remembered import remembered
 from vizkit.ui.shown import Shown
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def whole_trace(one: Shown, picture: Picture) -> "Trace":
     return _mean_trace(key_of(one, picture), one, picture)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@remembered
 def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
     from vizkit.models import Keep
     from vizkit.models import trace as run
@@ -54,7 +53,7 @@ def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
         return run(_one.loaded, _picture.rgb, keep=Keep(heads="mean"))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@remembered
 def rolled(
     key: tuple, query: "Query", fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
 ) -> "list[Rollout]":
@@ -64,7 +63,7 @@ def rolled(
     return rollout_by_layer(_trace, query, fusion, discard, start_layer, residual)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@remembered
 def rolled_matrix(
     key: tuple, fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
 ) -> "Tensor":
@@ -112,12 +111,12 @@ def target_trace(asked: Asked, target: int) -> "Trace":
     return run(asked.of, target, asked)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
+@remembered
 def _target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
     return traced_for(_asked, target)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@remembered
 def _large_target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
     return traced_for(_asked, target)
 
@@ -135,7 +134,7 @@ def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
     return _fast_maps(asked.key, traces, asked)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@remembered
 def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked) -> "dict[str, Explanation | str]":
     from vizkit.analysis.explaining import METHODS, explain
 

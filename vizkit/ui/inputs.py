@@ -11,6 +11,7 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui import device, names
 from vizkit.ui.plain import plain
+from vizkit.ui.remembered import remembered
 from vizkit.ui.uploads import UploadError, keep_checkpoint
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def unique(name: str, taken: dict[str, Picture]) -> str:
     return name
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@remembered
 def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
     """The picture, or why it is refused, so that a refused one is not decoded again at each change of the page."""
     try:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: int | None) -> str:
     if attention is None:
         count = len(trace.features)
-        return f"stage {min(layer, count)} of {count} · strength of features" if count else "no stages"
+        why = " · its attention has no softmax" if trace.linear else ""
+        return f"stage {min(layer, count)} of {count} · strength of features{why}" if count else "no stages"
     count = sum(a.learned for a in trace.attention)
     fused = attention.weights.shape[1]
-    which = f"mean of {attention.heads} heads" if head is None else f"head {min(head + 1, fused)} of {attention.heads}"
+    mean = head is None or fused < attention.heads  # for very many weights the mean alone is recorded
+    which = f"mean of {attention.heads} heads" if mean else f"head {min(head + 1, fused)} of {attention.heads}"
     grid = attention.key.grid
     size = f" · {grid[0]} × {grid[1]} places" if grid else ""
     return f"layer {min(layer, count)} of {count} · `{attention.name}` · {which}{size}"
@@ -83,8 +85,8 @@ padding sum to one. Hover to preview, click or use the arrow keys to keep a patc
 
 $$\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)$$
 
-The dark border was cut off before the model saw the image. For a network without attention the length of the feature
-vector at each place is drawn instead.
+The dark border was cut off before the model saw the image. For a network without attention, or whose attention has no
+softmax, the length of the feature vector at each place is drawn instead.
 
 **What it does not show:** why the model answered as it did. A weight says how a layer mixes its tokens; the values that
 it mixes, and everything after, are not in the picture (Jain & Wallace 2019).

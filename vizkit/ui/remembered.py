@@ -1,0 +1,149 @@
+"""What all sessions of a server share, as much as its memory may hold: models, traces, and what is made of them.
+
+Streamlit's own caches count entries, and a trace takes a megabyte or a gigabyte. Here one budget of bytes holds for
+everything together, and what was not asked for the longest goes first.
+"""
+
+import functools
+import inspect
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from vizkit.settings import settings
+
+ENTRY_BYTES = 1024  # of the objects around the numbers
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Turn:
+    """Only one session makes a value; the others wait for it. The same one may ask again while it makes it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+class Shelf:
+    """Values by key, at most `limit_bytes` of them together. What is larger alone is given, and not kept."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes, self.bytes = limit_bytes, 0
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._turns: weakref.WeakValueDictionary[Hashable, Turn] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of `key`, made once by whoever asks first. What `make` raises is kept for nobody."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+            turn = self._turns.setdefault(key, Turn())
+        with turn.lock:
+            with self._lock:
+                if key in self._kept:
+                    return self._kept[key][0]
+            value = make()
+            self._keep(key, value)
+            return value
+
+    def _keep(self, key: Hashable, value: object) -> None:
+        size = bytes_of(value)
+        with self._lock:
+            self._drop(key)
+            if size > self.limit_bytes:
+                return
+            self._kept[key] = value, size
+            self.bytes += size
+            while self.bytes > self.limit_bytes:
+                self._drop(next(iter(self._kept)))
+
+    def forget(self, belongs: Callable[[Any], bool]) -> None:
+        """Let go of all keys that belong to something."""
+        with self._lock:
+            for key in [key for key in self._kept if belongs(key)]:
+                self._drop(key)
+
+    def _drop(self, key: Hashable) -> None:
+        self.bytes -= self._kept.pop(key, (None, 0))[1]
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+
+@functools.cache
+def shelf() -> Shelf:
+    """The one of this process."""
+    return Shelf(settings().cache_bytes)
+
+
+class Remembered(Generic[P, T]):
+    """A function whose values stand on the shelf, under its name and those arguments that do not begin with “_”."""
+
+    def __init__(self, function: Callable[P, T]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.signature = function, inspect.signature(function)
+        self.name = f"{function.__module__}.{function.__qualname__}"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        given = self.signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        named = tuple(value for name, value in given.arguments.items() if not name.startswith("_"))
+        return shelf().get((self.name, *named), lambda: self.function(*args, **kwargs))
+
+    def clear(self) -> None:
+        shelf().forget(lambda key: key[0] == self.name)
+
+
+def remembered(function: Callable[P, T]) -> Remembered[P, T]:
+    return Remembered(function)
+
+
+def forget(argument: object) -> None:
+    """Let go of everything that was made for this argument, by any function."""
+    shelf().forget(lambda key: argument in key)
+
+
+def bytes_of(value: object) -> int:
+    """About what an object keeps in memory, counting every array once: its tensors and arrays, and those of what it is
+    made of."""
+    found: dict[int, int] = {}
+    collect(value, found, set())
+    return ENTRY_BYTES + sum(found.values())
+
+
+def collect(value: Any, found: dict[int, int], seen: set[int]) -> None:  # noqa: ANN401
+    """Bytes by the place in memory, or by the object where it has none of its own."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    torch = sys.modules.get("torch")  # without it nothing here is a tensor
+    if torch is not None and isinstance(value, torch.Tensor):
+        storage = value.untyped_storage()
+        found[storage.data_ptr() or id(value)] = storage.nbytes()
+    elif torch is not None and isinstance(value, torch.nn.Module):
+        for tensor in (*value.parameters(), *value.buffers()):
+            collect(tensor, found, seen)
+    elif isinstance(value, np.ndarray):
+        whole = value
+        while isinstance(whole.base, np.ndarray):
+            whole = whole.base
+        found[whole.ctypes.data or id(whole)] = whole.nbytes
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            collect(getattr(value, each.name), found, seen)
+    elif isinstance(value, dict):
+        for each in (*value.keys(), *value.values()):
+            collect(each, found, seen)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for each in value:
+            collect(each, found, seen)
+    else:
+        found[id(value)] = sys.getsizeof(value)
