@@ -6,19 +6,22 @@ measurement only). What it gets is compared, number by number, with what the sam
 
 import json
 import random
+import shutil
 import statistics
 import tempfile
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
+from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import serving
+from tests.browser.conftest import FLAGS, serving
+from tests.test_decoding import scan_bomb
 
 SESSIONS, CHANGES = 20, 30  # of every session: 600 in all
 MODELS = ("bundled:insects_vit", "bundled:insects_deit", "bundled:insects_swin")
@@ -122,26 +125,34 @@ def resident_mib(address: str) -> float:
 
 
 @contextmanager
-def hostile(address: str) -> Iterator[dict[str, int]]:
+def hostile(address: str, folder: Path) -> Iterator[dict[str, int]]:
     """While it is open, one session asks for a giant's link and one uploads scan bombs, again and again."""
-    from benchmarks.scan_bomb import scan_bomb, uploading
-
-    count, stop = {"giants refused": 0, "giants": 0, "bombs": 0, "bombs refused": 0}, threading.Event()
+    count, stop = {"links to a giant": 0, "refused": 0, "scan bombs": 0, "said to be one": 0}, threading.Event()
+    # The second has few scans, so that it is decoded, until its time is up.
+    bombs = {folder / "endless.jpg": scan_bomb(20_000, (2000, 1500)), folder / "slow.jpg": scan_bomb(79, (7000, 7000))}
+    for file, content in bombs.items():
+        file.write_bytes(content)
 
     def giants() -> None:
-        while not stop.is_set():
+        while not stop.wait(1):
             text = " ".join(shown(Visitor(address, GIANT, IMAGES[0]).snapshot))
-            count["giants"] += 1
-            count["giants refused"] += "VIZKIT_MODEL_GIB" in text
-            stop.wait(1)
+            count["links to a giant"] += 1
+            count["refused"] += "VIZKIT_MODEL_GIB" in text
 
-    def bombs() -> None:
-        with uploading(address) as upload:
-            while not stop.is_set():
-                count["bombs"] += 1
-                count["bombs refused"] += upload(scan_bomb())
+    def uploads() -> None:
+        with sync_playwright() as playwright:
+            page = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS).new_page()
+            while not stop.wait(1):
+                page.goto(address)
+                page.locator(".st-key-uploads input[type=file]").set_input_files(list(bombs))
+                errors = page.locator("[data-testid='stAlert']")
+                errors.nth(1).wait_for(timeout=60_000)
+                count["scan bombs"] += 2
+                count["said to be one"] += sum(
+                    "scans" in text or "Decoding" in text for text in errors.all_inner_texts()
+                )
 
-    threads = [threading.Thread(target=work) for work in (giants, bombs)]
+    threads = [threading.Thread(target=work) for work in (giants, uploads)]
     for thread in threads:
         thread.start()
     try:
@@ -152,25 +163,31 @@ def hostile(address: str) -> Iterator[dict[str, int]]:
             thread.join()
 
 
+def idle(address: str, sessions: int) -> float:
+    """MiB of the server for one more session that looks at a page and does nothing."""
+    before = resident_mib(address)
+    for number in range(sessions):
+        Visitor(address, MODELS[number % len(MODELS)], IMAGES[0])
+    return (resident_mib(address) - before) / sessions
+
+
 def run() -> None:
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "--server.enableAgentApi=true") as address:
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), "--server.enableAgentApi=true") as address:
+        print(f"\nserver without a visitor: {resident_mib(address):,.0f} MiB")
         expected = alone(address)
-        print(f"\n{len(expected)} views by one session alone: {resident_mib(address):,.0f} MiB")
+        print(f"{len(expected)} views by one session alone: {resident_mib(address):,.0f} MiB")
         at_once(address, expected, SESSIONS, 5)
-        for what in ("twenty sessions", "again", "again", "with a giant's link and scan bombs"):
-            before, start = resident_mib(address), time.perf_counter()
-            if "bombs" in what:
-                with hostile(address) as count:
-                    seconds, wrong = at_once(address, expected, SESSIONS, CHANGES)
-                print(count)
-            else:
+        for bombs in (False, False, True):
+            before, start, count = resident_mib(address), time.perf_counter(), {}
+            with hostile(address, Path(name)) if bombs else nullcontext(count) as count:
                 seconds, wrong = at_once(address, expected, SESSIONS, CHANGES)
             took = time.perf_counter() - start
             print(
-                f"{what:36} {len(seconds)} changes, {len(wrong)} wrong, median {statistics.median(seconds):.2f} s, "
-                f"slowest {max(seconds):.2f} s, {len(seconds) / took:.1f} changes/s, "
-                f"{before:,.0f} → {resident_mib(address):,.0f} MiB",
+                f"{SESSIONS} sessions: {len(seconds)} changes, {len(wrong)} wrong, median "
+                f"{statistics.median(seconds):.2f} s, slowest {max(seconds):.2f} s, {len(seconds) / took:.1f}/s, "
+                f"{before:,.0f} → {resident_mib(address):,.0f} MiB {count or ''}",
                 flush=True,
             )
             for each in wrong[:3]:
                 print("  ", each)
+        print(f"one more idle session: {idle(address, 40):.1f} MiB")
