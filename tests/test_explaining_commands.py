@@ -243,6 +243,8 @@ def test_the_best_of_a_column():
     assert command.best(rows, "randomisation") is None
     assert command.best([row("a", 0.4, None)], "deletion") == 0.4
     assert command.cell(rows[0], "pointing", 0.4) == "**0.40** (+0.10)"
+    assert command.cell(rows[0], "deletion", 0.4004) == "**0.400 ± 0.100** (+0.100)"
+    assert command.cell(rows[0], "deletion", 0.401) == "0.400 ± 0.100 (+0.100)"
     assert command.cell(rows[0], "deletion", None) == "0.400 ± 0.100 (+0.100)"
     assert command.cell(rows[1], "deletion", None) == "0.600 ± 0.100 (−0.100)"
     assert command.cell(rows[2], "deletion", 0.9) == "0.900 ± 0.100"

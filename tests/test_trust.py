@@ -245,6 +245,14 @@ def test_difference_to_chance_is_over_the_same_images():
     assert rows["chance"].figures["on_thing"].above_chance is None
 
 
+def test_one_map_computed_in_two_ways_is_not_better_than_itself():
+    rows = table([[scored("grad_cam", True, 0.4), scored("hires_cam", True, 0.4004), scored("legrad", True, 0.4006)]])
+    places = {row.method: row.rank for row in rows}
+    shared = (2 + 2 + 2) / 4  # pointing, mass, insertion
+    assert places["grad_cam"] == pytest.approx(shared + 1.5 / 4)
+    assert places["legrad"] == pytest.approx(shared + 2.5 / 4)
+
+
 def test_a_difference_has_its_sign():
     assert [signed(value) for value in (0.123, -0.3, -0.001, 0.0, 0.005001)] == [
         "+0.12",

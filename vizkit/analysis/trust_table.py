@@ -28,6 +28,8 @@ class Figure:
     ranked: bool = True
 
 
+SAME = 5e-4
+"""Figures are shown to three digits; what differs by less is not ranked."""
 PERCENT = f"{TOLERANCE * 100:.0f} %"
 FIGURES: dict[str, Figure] = {
     "pointing": Figure(
@@ -206,7 +208,10 @@ def summaries(found: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) 
 
 
 def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
-    """The mean place of each method; methods with equal means share a place, one without a figure is left out there."""
+    """The mean place of each method; methods with equal means share a place, one without a figure is left out there.
+
+    Means that differ by less than `SAME` are equal: one map, computed in two ways, is not better than itself.
+    """
     places: dict[str, list[float]] = {}
     for name, figure in FIGURES.items():
         if figure.larger_is_better is None or not figure.ranked:
@@ -214,7 +219,7 @@ def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
         sign = -1 if figure.larger_is_better else 1
         values = {method: sign * found[name].mean for method, found in rows.items() if name in found}
         for method, value in values.items():
-            better = sum(other < value for other in values.values())
-            equal = sum(other == value for other in values.values())
+            better = sum(other < value - SAME for other in values.values())
+            equal = sum(abs(other - value) <= SAME for other in values.values())
             places.setdefault(method, []).append(better + (equal + 1) / 2)
     return {method: sum(each) / len(each) for method, each in places.items()}

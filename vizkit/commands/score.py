@@ -253,14 +253,14 @@ def best(rows: "list[Row]", name: str) -> float | None:
 
 def cell(row: "Row", name: str, best: float | None) -> str:
     """Shares of pictures have no spread worth a word."""
-    from vizkit.analysis.trust_table import signed
+    from vizkit.analysis.trust_table import SAME, signed
 
     if name not in row.figures:
         return "–"
     value = row.figures[name]
     share = name.startswith("pointing")
     text = f"{value.mean:.2f}" if share else f"{value.mean:.3f} ± {value.spread:.3f}"
-    text = f"**{text}**" if row.rank is not None and value.mean == best else text
+    text = f"**{text}**" if row.rank is not None and best is not None and abs(value.mean - best) <= SAME else text
     if value.above_chance is None:
         return text
     return f"{text} ({signed(value.above_chance, 2 if share else 3)})"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
 SHORT = {  # what fits above a column; the whole title is in its help
+    "pointing_strict": "exactly",
     "on_thing": "on insect",
     "on_deciding": "on parts",
     "randomisation": "random ρ",
