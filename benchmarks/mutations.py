@@ -139,7 +139,7 @@ def others(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
                 yield but(ops=[*ops[:i], SWAPPED[type(op)](), *ops[i + 1 :]])
         case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
             yield but(op=SWAPPED[type(op)]())
-        case ast.UnaryOp(operand=operand):
+        case ast.UnaryOp(operand=operand) if not isinstance(operand, ast.Constant):  # −1 becomes −2 below
             yield operand
         case ast.BoolOp(op=op, values=values):
             yield but(op=SWAPPED[type(op)]())
