@@ -240,6 +240,26 @@ def test_on_a_level_line_the_loss_is_its_level(answers):
     assert seen > 20
 
 
+def test_level_lines_by_hand():
+    """CE is 1; T² · KL is 0 at the first temperature and 3 at the second: losses from 0 to 3."""
+    soft = torch.tensor([0.0, 3.0]).double()
+    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
+    found = Surface(shares(3), torch.tensor([1.0, 2.0]).double(), values, soft, 1.0)
+    (one, first), (two, second) = level_lines(found, 2)
+    assert (one, two) == (1.0, 2.0)
+    assert first.tolist() == [0.0, 0.0]  # the label's own loss: λ = 0 at every T
+    assert second.tolist() == pytest.approx([math.nan, 0.5], nan_ok=True)
+    (half, line), *_ = level_lines(found, 5)
+    assert (half, line.tolist()) == (0.5, pytest.approx([0.5, math.nan], nan_ok=True))
+
+
+def test_levels_lie_evenly_between_the_least_and_the_greatest_loss(answers):
+    found = surface(*answers, shares(5), temperatures(7))
+    low, high = float(found.values.min()), float(found.values.max())
+    levels = [level for level, _ in level_lines(found)]
+    assert levels == pytest.approx([low + (high - low) * step / 7 for step in range(1, 7)], rel=1e-12)
+
+
 def test_where_the_teacher_says_what_the_label_says_no_line_is_drawn():
     """A loss that λ does not change has no λ at which it is reached."""
     found = Surface(shares(3), temperatures(4), torch.full((3, 4), 2.0).double(), torch.full((4,), 2.0).double(), 2.0)
@@ -268,6 +288,11 @@ def test_labels_in_another_order_are_matched():
     order = same_labels(("cat", "dog", "cow"), ("cow", "cat", "dog"), ("a", "b"))
     assert torch.tensor([30.0, 10.0, 20.0])[order].tolist() == [10, 20, 30]
     assert same_labels(("crane", "crane"), ("crane", "crane"), ("a", "b")).tolist() == [0, 1]
+
+
+def test_a_label_that_stands_twice_cannot_be_found_in_another_order():
+    with pytest.raises(NotApplicable, match="cannot be compared"):
+        same_labels(("crane", "crane", "cat"), ("crane", "cat", "crane"), ("a", "b"))
 
 
 @pytest.mark.parametrize("other", [("cat", "dog"), ("cat", "dog", "cow", "pen"), ("cat", "dog", "ant"), ()])

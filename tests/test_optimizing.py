@@ -89,6 +89,7 @@ def test_the_optimiser_gets_the_recipes_numbers_and_spares_what_should_not_decay
             assert tuple(group["betas"]) == (0.7, 0.999)
         else:
             assert group["momentum"] == 0.7
+            assert group.get("betas") in (None, (0.9, 0.95))  # Muon's own, for what is no matrix
         for parameter in group["params"]:
             each = names[id(parameter)]
             seen.add(each)
