@@ -1,5 +1,5 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance] [evaluation] [sessions]`, all of them by default; `python -m benchmarks faults [--pictures 300 …]` is run alone."""
+[windows] [relevance] [evaluation] [sessions]`, all of them by default; `faults [--pictures 300 …]` is run alone."""
 
 import platform
 import sys
