@@ -10,6 +10,7 @@ from vizkit.image import Preprocessing
 from vizkit.models import FAMILIES, Keep, family_of
 from vizkit.models.budget import keep_within, weights_bytes
 from vizkit.models.loaded import Loaded, described
+from vizkit.models.unreduced import unreduced
 
 
 def sized(loaded: Loaded, size_hw: tuple[int, int]) -> Loaded:
@@ -46,6 +47,12 @@ def test_models_that_look_into_their_tensors_are_counted_too():
             return super().forward(pixels.clamp(max=float(pixels.max())))
 
     assert weights_bytes(made(Looking(softmax, softmax))) == 2 * 2 * 24 * 24 * 4
+
+
+def test_a_changed_model_is_counted_by_itself():
+    """The gradual reduction with nothing averaged has more tokens in its later blocks."""
+    loaded = loaded_of("gradual_reduction")
+    assert weights_bytes(unreduced(loaded)) > weights_bytes(loaded) > 0
 
 
 def test_a_model_without_attention_takes_nothing():

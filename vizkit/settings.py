@@ -18,9 +18,8 @@ class Settings:
     visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
     runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
-    `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all
-    sessions together keep in memory of models, traces and what is made of them; by default more than one model may
-    take."""
+    `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all sessions together keep
+    in memory of models, traces and what is made of them; by default more than one model may take."""
 
     model_bytes: int
     data_roots: tuple[Path, ...] = ()

@@ -92,7 +92,7 @@ def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if loaded.counted[size_hw][0] not in (None, len(result.calls)):
+    if loaded.counted.get(size_hw, (-1, 0))[0] not in (None, len(result.calls)):
         plain_pass(loaded, pixels)
     layers, linear = loaded.counted[size_hw]
     return replace(result, layers=layers, linear=linear)

@@ -36,8 +36,9 @@ class Loaded:
     licence: str = "not stated"
     trained: bool = True
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
-    counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict)
-    weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    # Of these modules alone: `replace` begins anew.
+    counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict, init=False)
+    weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
 
     @property
     def parameters(self) -> int:

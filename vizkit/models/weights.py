@@ -151,9 +151,8 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
         return weights.unflatten(0, (groups, -1))
     first, second = shape[-4:-2]
     weights = weights[0] if weights.dim() == 5 else weights
-    if (
-        groups is not None and groups in (1, first * second) and first > 1 < second
-    ):  # all of them are heads, or all of them groups
+    merged = groups in (1, first * second)  # all of them are heads, or all of them groups
+    if groups is not None and merged and first > 1 < second:
         return weights.flatten(0, 1).unflatten(0, (groups, -1))
     if heads is None:
         swapped = groups == second != first
