@@ -183,7 +183,7 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
 
 
 # ---- the one function ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("mark", list(r"\`*[]()<>#!|~$:&{}"))
+@pytest.mark.parametrize("mark", list(r"\`*[]<>#!|~$:&{}"))
 def test_every_mark_is_escaped(mark):
     assert plain(f"a{mark}b") == f"a\\{mark}b"
 

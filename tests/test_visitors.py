@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from PIL import Image
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import checkpoint_bytes, texts
@@ -238,10 +240,8 @@ def test_the_server_listens_on_this_machine_alone_and_its_errors_link_nowhere():
 
 
 # ---- uploads ---------------------------------------------------------------------------------------------------------
-class Upload(io.BytesIO):
-    def __init__(self, name, content, file_id="1"):
-        super().__init__(content)
-        self.name, self.file_id = name, file_id
+def upload(name, content):
+    return UploadedFile(UploadedFileRec("1", name, "application/zip", content), FileURLs())
 
 
 def test_a_checkpoint_leaves_the_disk_with_its_session(home):
@@ -277,12 +277,12 @@ def test_uploads_leave_by_age_and_the_oldest_for_want_of_room(home, monkeypatch)
     uploads.sweep()
     assert [name for name, path in kept.items() if path.exists()] == ["new"]
     with pytest.raises(uploads.UploadError, match="no room"):
-        uploads.kept_zip(Upload("b.zip", bytes(2000)))
-    assert uploads.kept_zip(Upload("b.zip", bytes(400))).read_bytes() == bytes(400)
+        uploads.kept_zip(upload("b.zip", bytes(2000)))
+    assert uploads.kept_zip(upload("b.zip", bytes(400))).read_bytes() == bytes(400)
 
 
 def test_nothing_that_a_training_reads_is_swept(home, monkeypatch):
-    place = uploads.kept_zip(Upload("b.zip", b"PK"))
+    place = uploads.kept_zip(upload("b.zip", b"PK"))
     monkeypatch.setattr(Jobs, "active", lambda self, root: RunFolder(root / "at work"))
     uploads.sweep(now=time.time() + 1e9)
     assert place.is_file()

@@ -1,5 +1,7 @@
 """Nothing on any page makes the browser of a visitor call another host, whatever the names in a run are."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -30,7 +32,7 @@ def test_no_request_leaves_for_another_host(page, server):
     page.on("dialog", lambda dialog: elsewhere.append(dialog.message))
     page.goto(server)
     expect(page.locator("[data-testid='stSidebarNav']")).to_be_visible(timeout=LONG_MS)
-    assert page.locator("link[rel='shortcut icon']").get_attribute("href").startswith(("/media", "./media", server))
+    expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
     for place in PLACES:
         page.goto(f"{server}/{place}{'&' if '?' in place else '?'}image=digit+3")
         field = page.locator(".st-key-models input").first

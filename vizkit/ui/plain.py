@@ -7,7 +7,7 @@ Streamlit reads most of what it draws as Markdown: also labels, captions, help, 
 import re
 
 JOINER = "\u2060"  # takes no room; parts what is looked for in the text after Markdown has been read
-_MARKS = re.compile(r"([\\`*{}\[\]()<>#!|~$:&]|(?<![^\W_])_|_(?![^\W_]))")  # within a word _ marks nothing
+_MARKS = re.compile(r"([\\`*{}\[\]<>#!|~$:&]|(?<![^\W_])_|_(?![^\W_]))")  # within a word _ marks nothing
 _FIRST = re.compile(r"^([-+=]|\d+(?=\.))")  # a list, a line below a heading
 _LATER = re.compile(
     r"(?<=:)(?=[\w+/-]+:)"  # :emoji: and :material/icon:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.ui.plain import plain
+
 if TYPE_CHECKING:
     from vizkit.analysis.trust import Score
     from vizkit.analysis.trust_table import Row, Summary
@@ -49,7 +51,7 @@ def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
         label = SHORT.get(name, figure.title) + ARROWS[figure.larger_is_better]
         config[name] = st.column_config.TextColumn(label, help=f"{figure.title.capitalize()}. {figure.caveat}")
     if said:
-        st.warning(said, icon=":material/balance:")
+        st.warning(plain(said), icon=":material/balance:")
     st.dataframe(lines, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
     st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · point "
                "at a column's name for what it cannot tell")  # fmt: skip
