@@ -30,7 +30,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 MODULES = {  # module → the quick tests that concern it
     "geometry": "geometry",
     "analysis.rollout": "rollout",
-    "analysis.layer_product": "rollout relevance",
+    "analysis.layer_product": "layer_product rollout",
     "analysis.shifted_windows": "shifted_windows",
     "analysis.distillation_loss": "distillation_loss",
     "evaluation.measures": "evaluation_measures",

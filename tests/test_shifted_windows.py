@@ -161,6 +161,8 @@ def test_strangers_by_hand():
     assert found.ids.tolist() == [[1, 2, 3, 4, 0, PADDING]]
     assert (found.regions[0] % 3).tolist() == [0, 0, 0, 1, 1, 2]
     assert [paper.strangers(found, w) for w in (0, 1)] == [0, 2]  # 4 → 0 and 0 → 4
+    tall = paper.layout((5, 8), (3, 8), (1, 0))  # rows 4 and 0 meet: further apart than 3, nearer than 8
+    assert [paper.strangers(tall, w) for w in (0, 1)] == [0, 2 * 8 * 8]
     right = paper.layout((1, 5), (1, 3), (0, 1), pad_first=True)
     assert right.ids.tolist() == [[1, 2, 3, 4, PADDING, 0]]
     assert [paper.strangers(right, w) for w in (0, 1)] == [0, 0]

@@ -44,7 +44,7 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
 
     ValueError where a window or grid has no extent, or the shift is not smaller than the window.
     """
-    if min(*grid, *window) < 1 or not all(0 <= s < w for s, w in zip(shift, window, strict=True)):
+    if min(grid) < 1 or not all(0 <= s < w for s, w in zip(shift, window, strict=True)):
         raise ValueError(f"Windows of {window} shifted by {shift} do not cut a grid of {grid}.")
     size = (grid[0] + -grid[0] % window[0], grid[1] + -grid[1] % window[1])
     ids = whole(window_ids(grid, window, shift, pad_first=pad_first), size, window)
