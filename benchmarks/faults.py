@@ -27,6 +27,7 @@ COUNTS = {"pictures": 14_000, "zips": 2_000, "checkpoints": 200}
 SLOWEST_S, HIGHEST_MIB = 3.0, 1024.0
 SILENCE_S = 120.0  # on a busy machine a file may take long; without a word for so long it hangs
 ROOT = Path(__file__).parents[1]
+CHILD = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults"]
 
 
 @dataclass
@@ -76,7 +77,7 @@ def measure(kind: str, first: int, count: int, found: dict[tuple[str, str], Foun
     """Read `count` files from seed `first` on; where the process ends over one, another goes on after it."""
     end = first + count
     while first < end:
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults", kind, str(first), str(end)]
+        command = [*CHILD, kind, str(first), str(end)]
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
             env = os.environ | {"VIZKIT_CACHE": folder, "VIZKIT_MODEL_GIB": "1", "HF_HUB_OFFLINE": "1"}
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True, env=env, cwd=ROOT)

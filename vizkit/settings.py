@@ -14,8 +14,8 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class Settings:
-    """`model_bytes`: what one model may take, in memory, before it is built. `data_roots`: folders of this machine that
-    visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
+    """`model_bytes`: what one model may take in memory, known before it is built. `data_roots`: folders of this machine
+    that visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
     runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
     `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all sessions together keep
@@ -34,7 +34,7 @@ def settings() -> Settings:
     """The settings as the environment has them now. Raises ValueError that names the variable that makes no sense."""
     roots = os.environ.get("VIZKIT_DATA_ROOTS", "").split(os.pathsep)
     return Settings(
-        int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 4) * GIB),
+        int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 8) * GIB),
         tuple(Path(root).expanduser().resolve() for root in roots if root.strip()),
         _yes("VIZKIT_ALLOW_DELETING"),
         _yes("VIZKIT_ALLOW_JOBS"),
