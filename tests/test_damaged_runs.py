@@ -157,7 +157,7 @@ def test_a_full_disk_stops_with_a_sentence_and_the_run_goes_on_later(run, monkey
 def test_a_disk_that_is_really_full_is_told(run, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk]).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", disk]).returncode:
         pytest.skip("no small disk can be mounted here")
     try:
         shutil.copytree(run.path, disk / "run")
@@ -175,7 +175,7 @@ def test_a_disk_that_is_really_full_is_told(run, tmp_path):
         follow(small, small.recipe, device="cpu")
         assert small.status["state"] == "done"
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def test_too_little_memory_says_what_to_change(run, monkeypatch):
