@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import time
 
 import numpy as np
 import pytest
@@ -443,10 +442,8 @@ def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
     assert "holds another run" in said()
     run.write_text("recipe.json", recipe.to_json())
     run.say(state="running")
-    with monkeypatch.context() as patch:
-        patch.setattr(command, "alive", lambda pid: pid == os.getpid())
-        assert "in training already" in said()
-    monkeypatch.setattr(command, "AT_WORK", ())
+    assert "in training already" in said()
+    run.write("status.json", {**run.status, "begun": 1.0})
     from vizkit.training import loop
 
     monkeypatch.setattr(loop, "train", lambda run, *_, **__: run.say(state="failed", message="The loss is no number."))
@@ -457,9 +454,10 @@ def test_a_silent_or_dead_run_is_gone_on_with(tmp_path):
     name, recipe = next(iter(plan("x").items()))
     run = RunFolder(tmp_path / name)
     run.create(recipe)
-    run.write("status.json", {"state": "running", "pid": 2**22 + 1, "updated": time.time()})
-    assert not command.finished(run, recipe)
-    run.write("status.json", {"state": "running", "pid": 1, "updated": time.time() - 600})
+    for pid in (2**22 + 1, os.getpid()):  # none, and one that began later
+        run.write("status.json", {"state": "running", "pid": pid, "begun": 1.0})
+        assert not command.finished(run, recipe)
+    run.write("status.json", {"state": "running", "pid": os.getpid()})
     assert not command.finished(run, recipe)
     run.write("status.json", {"state": "done"})
     assert command.finished(run, recipe)

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.settings": 0,
     "vizkit.writing": 0,
+    "vizkit.shortage": 0,
+    "vizkit.work_folder": 1,
     "vizkit.trace": 0,
     "vizkit.geometry": 1,
     "vizkit.decoding": 0,

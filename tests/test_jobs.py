@@ -1,6 +1,5 @@
 """Runs as processes, with a quick script in place of training."""
 
-import os
 import subprocess
 import sys
 import time
@@ -10,18 +9,18 @@ import pytest
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder
 from vizkit.ui import jobs as module
-from vizkit.ui.jobs import JobError, Jobs, alive, log_of
+from vizkit.ui.jobs import JobError, Jobs, log_of
+from vizkit.work_folder import alive
 
 QUICK = Recipe(data="digits", model="digits_cnn", epochs=2)
 SCRIPT = """
-import json, os, signal, sys, time
-folder, how = sys.argv[1:3]
+import pathlib, signal, sys, time
+from vizkit.work_folder import WorkFolder
+folder, how = WorkFolder(pathlib.Path(sys.argv[1])), sys.argv[2]
 asked = []
 signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 def say(state, **more):
-    part = f"{folder}/.status.part"
-    open(part, "w").write(json.dumps({"state": state, "pid": os.getpid(), "epoch": 0, "epochs": 2, **more}))
-    os.replace(part, f"{folder}/status.json")
+    folder.say(state=state, epoch=0, epochs=2, **more)
 for step in range(3 if how == "finish" else 1000):
     say("running", step=step, steps=1000, loss=1.0, rate=0.1, images_per_s=9.0, seconds_left=1.0)
     time.sleep(0.02)
@@ -34,7 +33,7 @@ say("done", message="Done.")
 
 
 def pretending(how, grace_s=5.0):
-    return Jobs(lambda folder: [sys.executable, "-S", "-c", SCRIPT, str(folder), how, "vizkit"], grace_s)
+    return Jobs(lambda folder: [sys.executable, "-c", SCRIPT, str(folder), how, "vizkit"], grace_s)
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +120,33 @@ def test_a_taken_folder_is_refused(tmp_path):
         pretending("finish").start(RunFolder(tmp_path / "first"), QUICK)
 
 
-def test_another_process_of_that_number_is_no_run():
+def test_another_process_of_that_number_is_no_run(tmp_path):
+    jobs, run = pretending("long"), RunFolder(tmp_path / "first")
+    run.create(QUICK)
+    run.say(state="running")
+    status = run.status
+    assert alive(status)
+    assert jobs.state(run) == "running"
+    run.write("status.json", {**status, "begun": status["begun"] - 60})  # this number, given to an earlier process
+    assert jobs.state(run) == "died"
+    assert not run.at_work
     with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert not alive(process.pid) or not os.path.exists("/proc/self/cmdline")
-    assert not alive(process.pid)
-    assert not alive(None)
+        assert not alive({**status, "pid": process.pid, "begun": status["begun"] - 60})
+    for strange in (
+        {},
+        {"pid": status["pid"]},
+        {**status, "pid": "x"},
+        {**status, "pid": -1},
+        {**status, "pid": 10**30},
+    ):
+        assert not alive(strange)
+
+
+def test_a_damaged_recipe_is_refused_before_a_process_begins(tmp_path):
+    jobs, run = pretending("finish"), RunFolder(tmp_path / "first")
+    run.create(QUICK)
+    (run.path / "recipe.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(RecipeError, match="not valid JSON"):
+        jobs.start(run)
+    assert jobs.state(run) == "died"
+    assert not log_of(run).exists()

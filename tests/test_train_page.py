@@ -179,20 +179,18 @@ def test_an_uploaded_zip_is_kept_for_the_process(tmp_path, monkeypatch):
 
 def test_a_second_start_is_a_sentence(runs_home):
     run = finished(runs_home, state="running")
-    run.write("status.json", {"state": "running", "epoch": 1, "epochs": 3, "step": 0, "steps": 2, "loss": 1.0,
-                              "rate": 1e-3, "images_per_s": 9.0, "seconds_left": 75.0, "pid": os.getpid()})  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "alive", lambda pid: pid == os.getpid())
-        test = opened(train_view="Start")
-        assert "first** is in training" in texts(test)
-        test.button(key="train_start").click().run()
-        assert "one run at a time" in test.warning[0].value
-        assert "run:first" not in test.multiselect(key="models").options
-        test.button(key="watch_it").click().run()
-        assert "in training" in texts(test)
-        assert "started elsewhere" in texts(test).lower()
-        assert [m.value for m in test.metric][:2] == ["1 min", "9"]
-        assert "epoch 2 of 3 · step 1 of 2" in test.get("progress")[0].proto.text
+    run.say(state="running", epoch=1, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0,
+            seconds_left=75.0)  # fmt: skip
+    test = opened(train_view="Start")
+    assert "first** is in training" in texts(test)
+    test.button(key="train_start").click().run()
+    assert "one run at a time" in test.warning[0].value
+    assert "run:first" not in test.multiselect(key="models").options
+    test.button(key="watch_it").click().run()
+    assert "in training" in texts(test)
+    assert "started elsewhere" in texts(test).lower()
+    assert [m.value for m in test.metric][:2] == ["1 min", "9"]
+    assert "epoch 2 of 3 · step 1 of 2" in test.get("progress")[0].proto.text
 
 
 def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import platform
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,16 +40,12 @@ def npz_bytes(trace: "Trace", facts: Mapping[str, Any] | None = None) -> bytes:
 
 def save_npz(trace: "Trace", path: str | os.PathLike, facts: Mapping[str, Any] | None = None) -> None:
     """Write the file whole or not at all. Raises OSError where it cannot be written."""
-    path = Path(path)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as unfinished:
-        try:
-            np.savez(unfinished, allow_pickle=False, **arrays(trace, facts))
-            unfinished.close()
-            os.chmod(unfinished.name, 0o644)  # temporary files are private, a result need not be
-            os.replace(unfinished.name, path)
-        except BaseException:
-            os.unlink(unfinished.name)
-            raise
+
+    def content(unfinished: Path) -> None:
+        with unfinished.open("wb") as file:  # numpy would add .npz to a name
+            np.savez(file, allow_pickle=False, **arrays(trace, facts))
+
+    write(path, content)
 
 
 def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":

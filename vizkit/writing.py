@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+MORE = 2**16  # bytes that a disk with any room takes
+
 
 def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], object]) -> None:
     """Replace `path` by `content`: bytes, text (UTF-8), or a function that writes the file whose path it is given.
@@ -23,7 +25,20 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(unfinished, path)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
+    except BaseException as error:
+        try:
+            if isinstance(error, Exception) and getattr(error, "errno", None) is None and unfinished.exists():
+                refuse_full(unfinished, error)
+            raise
+        finally:
+            with suppress(OSError):
+                unfinished.unlink()
+
+
+def refuse_full(unfinished: Path, error: Exception) -> None:
+    """Raise the system's own error where the disk is full: torch and numpy hide it behind their own."""
+    try:
+        with unfinished.open("ab") as file:
+            file.write(bytes(MORE))
+    except OSError as reason:
+        raise reason from error

@@ -9,16 +9,15 @@ What is done stays: killed at any moment, the same command goes on after the las
 
 import argparse
 import shlex
-import time
 from pathlib import Path
 from typing import Any
 
+from vizkit.commands.train import Bar
 from vizkit.training.data_size import IMAGES, MODELS, Study, another, plan, studies
+from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.run_folder import RunFolder, runs
-
-AT_WORK = ("starting", "preparing", "running", "testing", "stopping")
-SILENT_S = 60.0  # a run that has said nothing for so long is taken for dead
+from vizkit.writing import write
 
 
 def add(commands: Any) -> None:  # noqa: ANN401
@@ -60,7 +59,7 @@ def data_size(arguments: argparse.Namespace) -> None:
         print(text)
         return
     try:
-        table.write_text(page(arguments, text), encoding="utf-8")
+        write(table, page(arguments, text))
     except OSError as error:
         raise ValueError(f"{table} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{table}: {len(mine)} runs")
@@ -79,40 +78,18 @@ def finished(run: RunFolder, recipe: Recipe) -> bool:
     """RecipeError where another run is in the way, or somebody else is at work on this one."""
     if another(run, recipe):
         raise RecipeError(f"{run.path} holds another run: give another folder, or move that one away.")
-    said = run.status
-    if said.get("state") in AT_WORK and time.time() - said.get("updated", 0) < SILENT_S and alive(said.get("pid")):
+    if run.at_work:
         raise RecipeError(f"{run.path} is in training already; wait for it, or stop it.")
-    return said.get("state") == "done"
-
-
-def alive(pid: object) -> bool:
-    """Whether that process is one of ours; where the system does not tell, that it has spoken lately counts."""
-    if not Path("/proc/self/cmdline").exists():
-        return True
-    try:
-        return b"vizkit" in Path(f"/proc/{pid}/cmdline").read_bytes()  # empty once it has ended
-    except OSError:
-        return False
+    return run.status.get("state") == "done"
 
 
 def train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
     """Begin or go on. KeyboardInterrupt when somebody asked it to stop, ValueError when it failed."""
     if not (run.path / "recipe.json").is_file():
         run.create(recipe)
-
-    import torch
-
-    from vizkit.commands.train import Bar
-    from vizkit.training.loop import train as follow
-
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
     bar = None if arguments.quiet else Bar(run)
     try:
-        follow(run, recipe, device=arguments.device, workers=arguments.workers)
-    except ValueError as error:
-        run.say(state="failed", message=str(error))
-        raise
+        follow(run, recipe, device=arguments.device, workers=arguments.workers, threads=arguments.threads)
     finally:
         if bar:
             bar.close()

@@ -12,20 +12,25 @@ import os
 import shlex
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes
 from vizkit.commands.train import end_with
+from vizkit.training.interrupting import interruptible, terminable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from vizkit.datasets.image_set import ImageSet
+    from vizkit.evaluation.job import JobFolder
     from vizkit.evaluation.outcome import Outcome
     from vizkit.models import Loaded
 
 SUFFIXES = (".html", ".csv")
+GOES_ON = "what was answered is kept, and the next start goes on from it"
+SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
 MOST_WORKERS = 8  # beside a GPU
 
@@ -61,21 +66,27 @@ def evaluate(arguments: argparse.Namespace) -> None:
     job = JobFolder(arguments.folder) if arguments.folder else None
     if arguments.end_with:
         end_with(arguments.end_with)
-    try:
-        run(arguments, job)
-    except ValueError as error:
-        if job:
-            job.say(state="failed", message=str(error))
-        raise
-    except KeyboardInterrupt:
-        if job:
-            job.say(state="stopped", message="Stopped; what was answered is kept, and the next start goes on from it.")
-        raise
+    with terminable(), alone(job):
+        try:
+            run(arguments, job)
+        except KeyboardInterrupt:
+            if job:
+                job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
+            raise
+
+
+@contextmanager
+def alone(job: "JobFolder | None") -> "Iterator[None]":
+    """In the folder of a page: no other evaluation beside this one, and every error told in its status."""
+    if job is None:
+        yield
+        return
+    job.path.mkdir(parents=True, exist_ok=True)
+    with job.locked(), job.told(GOES_ON, SMALLER):
+        yield
 
 
 def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
-    from vizkit.training.interrupting import interruptible
-
     tell = Teller(job, arguments.quiet or job is not None)
     tell.prepare("Opening the pictures and the models.")
     accelerator = several_processes(arguments)

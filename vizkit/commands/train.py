@@ -15,8 +15,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.run_folder import RunFolder
+from vizkit.work_folder import speaks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +35,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
     where.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the new run folder")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, recipe unchanged")
     command.add_argument("--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in NAMED.items()))
+    command.add_argument("--changed-data", action="store_true", help="resume though the pictures have changed since")
     command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
     command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
@@ -87,25 +90,16 @@ def train(arguments: argparse.Namespace) -> None:
             raise RecipeError(f"The run {run.name} is finished; start a new one.")
     else:
         run, recipe = RunFolder(arguments.output), recipe_of(arguments)
-    main = int(os.environ.get("RANK", "0")) == 0
+    main = speaks()
     if main and not arguments.resume:
         run.create(recipe)
 
-    import torch
-
-    from vizkit.training.loop import train as follow
-
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
     if arguments.end_with:
         end_with(arguments.end_with)
     bar = None if arguments.quiet or not main else Bar(run)
     try:
-        follow(run, recipe, device=arguments.device, workers=arguments.workers, tensorboard=arguments.tensorboard)
-    except ValueError as error:
-        if main:
-            run.say(state="failed", message=str(error))
-        raise
+        follow(run, recipe, device=arguments.device, workers=arguments.workers, threads=arguments.threads,
+               tensorboard=arguments.tensorboard, changed_data=arguments.changed_data)  # fmt: skip
     finally:
         if bar:
             bar.close()

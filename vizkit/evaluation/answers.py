@@ -20,6 +20,7 @@ from vizkit.evaluation.classes import EvaluationError, Known, known
 from vizkit.evaluation.kept import Chunk, Kept, key_of, weights_digest
 from vizkit.evaluation.seen import Seen, loader, pixels_on
 from vizkit.models import Loaded
+from vizkit.shortage import memory_short
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -124,8 +125,14 @@ def chunks(
 def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     try:
         logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing))
-    except torch.cuda.OutOfMemoryError:
-        raise EvaluationError(f"{loaded.name} needs more memory than {loaded.device} has; choose cpu.") from None
+    except (RuntimeError, MemoryError) as error:
+        if not (owner := memory_short(error)):
+            raise
+        elsewhere = "" if loaded.device.type == "cpu" else "the CPU, "
+        raise EvaluationError(
+            f"{loaded.name} needs more memory than {owner} has for {len(seen)} pictures at once: choose {elsewhere}"
+            "a smaller image size or model."
+        ) from error
     if not isinstance(logits, torch.Tensor) or logits.dim() != 2 or not loaded.classifies:
         raise EvaluationError(f"{loaded.name} gives no class for a picture; choose a model that classifies.")
     return logits.float()

@@ -6,7 +6,6 @@
 The key is a digest of the weights, the network, its preprocessing, the pictures and the size of a chunk.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import digest_of
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.models import Loaded
+from vizkit.writing import write
 
 VERSION = 1  # of what is written; another one finds nothing of this one
 KEPT_BYTES = 4 << 30  # of all answers together; those that were longest unused go first
@@ -147,18 +147,17 @@ class Kept:
         return logits, json.loads((self.folder / "answers.json").read_text(encoding="utf-8"))
 
     def _whole(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
-        unfinished = self.folder / f".{name}.{os.getpid()}.part"
+        def content(path: Path) -> None:
+            with path.open("wb") as file:
+                fill(file)
+
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with unfinished.open("wb") as file:
-                fill(file)
-            os.replace(unfinished, self.folder / name)
+            write(self.folder / name, content)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
             raise EvaluationError(
                 f"The answers cannot be kept in {self.folder.parent}: {error.strerror or type(error).__name__}."
-            ) from None
+            ) from error
 
 
 def forget_oldest(kept: Path) -> None:

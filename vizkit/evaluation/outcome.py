@@ -4,7 +4,6 @@ Kept as outcome.json and outcome.npz, so that a page reads it without torch and 
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -17,6 +16,7 @@ from jaxtyping import Int
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
 from vizkit.evaluation.paired import Pair
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -197,12 +197,8 @@ def save(outcome: Outcome, folder: Path) -> None:
     arrays = {f"{name}{i}": getattr(each, name) for i, each in enumerate(outcome.judged) for name in ARRAYS}
     arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f".outcome.{os.getpid()}.part"
-    with part.open("wb") as file:
-        np.savez_compressed(file, **arrays)
-    os.replace(part, folder / "outcome.npz")
-    part.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
-    os.replace(part, folder / "outcome.json")
+    write(folder / "outcome.npz", lambda path: np.savez_compressed(path, **arrays))
+    write(folder / "outcome.json", json.dumps(facts, ensure_ascii=False))
 
 
 def read(folder: Path) -> Outcome:

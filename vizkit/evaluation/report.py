@@ -3,11 +3,11 @@
 import csv
 import io
 import math
-import os
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from vizkit import writing
 from vizkit.analysis.published import STUDY, STUDY_TABLE
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError
@@ -175,9 +175,7 @@ def made(outcome: Outcome, command: str) -> str:
 
 def write(text: str, path: Path) -> None:
     """Whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(part, path)
+        writing.write(path, text.encode(errors="replace"))
     except OSError as error:
-        raise EvaluationError(f"{path} cannot be written: {error.strerror or type(error).__name__}.") from None
+        raise EvaluationError(f"{path} cannot be written: {error.strerror or type(error).__name__}.") from error

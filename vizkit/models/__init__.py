@@ -12,11 +12,11 @@ from vizkit.models import cnn, dual_scale, generic, gradual_reduction, swin, tnt
 from vizkit.models.hub import ModelError, OfflineError
 from vizkit.models.loading import Loaded, bundled_names, load
 from vizkit.models.recording import Keep
+from vizkit.shortage import memory_short
+from vizkit.trace import Trace, TraceError
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-    from vizkit.trace import Trace
 
 __all__ = ["FAMILIES", "Keep", "Loaded", "ModelError", "OfflineError", "bundled_names", "family_of", "load", "trace"]
 
@@ -46,10 +46,19 @@ def trace(
     image: UInt8[ndarray, "height width 3"],
     target: int | None = None,
     keep: Keep | None = None,
-) -> "Trace":
+) -> Trace:
     """Run one image and record what every layer attends to.
 
     `target`: class whose logit's gradient with respect to every attention weight is recorded too. `keep`: which layers,
-    rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does not hold together.
+    rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does not hold together, or
+    the memory does not suffice for it.
     """
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(loaded, image), target=target, keep=keep)
+    try:
+        return FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(loaded, image), target=target, keep=keep)
+    except (RuntimeError, MemoryError) as error:
+        if not (owner := memory_short(error)):
+            raise
+        raise TraceError(
+            f"The memory of {owner} does not suffice to record {loaded.name}: keep fewer layers, some rows only or the "
+            "mean of the heads, or choose a smaller image size or model."
+        ) from error

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from vizkit.settings import settings
+from vizkit.writing import write
 
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
@@ -112,32 +112,27 @@ def fetch(url: str) -> Path:
     if target.is_file():
         return target
     request = Request(url, headers={"User-Agent": "vizkit"})  # such addresses come from timm and torchvision
-    partial = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+
+    def download_to(partial: Path) -> None:
         # Unlike torch's own download this one has a time-out, for the first byte and for every further one.
-        with (
-            within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer,
-            tempfile.NamedTemporaryFile(dir=target.parent, prefix=name, suffix=".partial", delete=False) as file,
-        ):
-            partial = Path(file.name)
+        with within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer, partial.open("wb") as file:
             if (answer.length or 0) > settings().model_bytes:
                 raise over_budget(name, answer.length, settings().model_bytes)
             shutil.copyfileobj(answer, file)
         wanted = _HASH.search(name)
-        with open(partial, "rb") as file:
+        with partial.open("rb") as file:
             if wanted and not hashlib.file_digest(file, "sha256").hexdigest().startswith(wanted[1]):
                 raise ModelError(f"The download of {name} arrived damaged; try again.")
-        os.replace(partial, target)
+
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(target, download_to)
     except ModelError:
         raise
     except Exception as error:
         if isinstance(error, HTTPError):
             error.close()  # it is an answer too, with an open connection
         raise unreachable(name, error) from error
-    finally:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
     return target
 
 

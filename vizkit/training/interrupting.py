@@ -1,20 +1,35 @@
-"""Being asked to stop: a step is always finished."""
+"""Being asked to stop: at once while nothing has begun, and then after the present step."""
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within it SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt."""
+    with handled((signal.SIGTERM,), signal.default_int_handler):
+        yield
 
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Within it SIGTERM and Ctrl-C only set the event that it gives. Another thread than the main one hears neither."""
-    asked, usual = threading.Event(), {}
-    if threading.current_thread() is threading.main_thread():
-        for each in (signal.SIGTERM, signal.SIGINT):
-            usual[each] = signal.signal(each, lambda *_: asked.set())
-    try:
+    """Within it SIGTERM and Ctrl-C only set the event that it gives."""
+    asked = threading.Event()
+    with handled((signal.SIGTERM, signal.SIGINT), lambda *_: asked.set()):
         yield asked
+
+
+@contextmanager
+def handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Another thread than the main one hears no signals."""
+    usual = {}
+    if threading.current_thread() is threading.main_thread():
+        usual = {each: signal.signal(each, handler) for each in signals}
+    try:
+        yield
     finally:
-        for each, handler in usual.items():
-            signal.signal(each, handler)
+        for each, before in usual.items():
+            signal.signal(each, before)

@@ -33,16 +33,26 @@ class NotFiniteError(Exception):
     """The loss became NaN or infinite."""
 
 
-def train(run: RunFolder, recipe: Recipe, *, device: str = "", workers: int = 0, tensorboard: bool = False) -> None:
+def train(
+    run: RunFolder,
+    recipe: Recipe,
+    *,
+    device: str = "",
+    workers: int = 0,
+    tensorboard: bool = False,
+    changed_data: bool = False,
+) -> None:
     """Follow a recipe in a run folder that `RunFolder.create` or an earlier, interrupted run has left.
 
     Goes on from the last finished epoch if there is one. Raises RecipeError, DatasetError or ModelError before the
     first step when something cannot be done; what happens later is told in status.json ("done", "stopped" or "failed"
     with a sentence). `device`: "cpu", or empty for a GPU where there is one. `workers`: processes that read pictures.
+    `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and tells
+    every error in the status.
     """
     precision = "no" if recipe.precision == "fp32" else recipe.precision
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
-    loop = Loop(run, recipe, accelerator, workers, tensorboard)
+    loop = Loop(run, recipe, accelerator, workers, tensorboard, changed_data)
     with interruptible() as loop.asked_to_stop:
         try:
             loop.fit()
@@ -65,7 +75,13 @@ class Loop:
     asked_to_stop: threading.Event
 
     def __init__(
-        self, run: RunFolder, recipe: Recipe, accelerator: Accelerator, workers: int, tensorboard: bool
+        self,
+        run: RunFolder,
+        recipe: Recipe,
+        accelerator: Accelerator,
+        workers: int,
+        tensorboard: bool,
+        changed_data: bool = False,
     ) -> None:
         self.run, self.recipe, self.accelerator, self.workers = run, recipe, accelerator, workers
         self.main, self.device = accelerator.is_main_process, accelerator.device
@@ -79,7 +95,9 @@ class Loop:
         self.updates = Updates(self.given, recipe, accelerator)
         self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
-        self.history = self.resumed()
+        self.parts = {"model": self.model, "optimizer": self.optimizer, "ema": self.ema, "scaler": accelerator.scaler}
+        self.data = {split: images.digest for split, images in self.sets.items()}
+        self.history = self.resumed(changed_data)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
     def fit(self) -> None:
@@ -145,14 +163,14 @@ class Loop:
                 saving.save_best(self.run, judged, self.given.labels)
             self.run.write("samples.json", found.samples)
             self.run.append(line)
-            saving.save_state(self.run, self.epoch, self.model, self.optimizer, self.ema, self.accelerator.scaler)
+            saving.save_state(self.run, self.epoch, self.parts, self.data)
             for name, value in line.items() if self.board else ():
                 self.board.add_scalar(name, value, self.epoch)
         self.accelerator.wait_for_everyone()
 
-    def resumed(self) -> list[dict[str, Any]]:
+    def resumed(self, changed_data: bool) -> list[dict[str, Any]]:
         """Go on from the saved state, if there is one; gives what had happened by then."""
-        self.epoch = saving.load_state(self.run, self.model, self.optimizer, self.ema, self.accelerator.scaler)
+        self.epoch = saving.load_state(self.run, self.parts, {} if changed_data else self.data)
         history = self.run.metrics()[: self.epoch]
         self.accelerator.wait_for_everyone()
         if self.main:

@@ -134,7 +134,7 @@ class Recipe:
         """Read `to_json`'s text again; missing fields keep their default. RecipeError says what is wrong."""
         try:
             values = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RecipeError("The recipe is not valid JSON.") from None
         if not isinstance(values, dict):
             raise RecipeError("A recipe is a JSON object of fields.")

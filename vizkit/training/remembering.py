@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from vizkit.datasets.cache import cache_folder
 from vizkit.training.batches import Fitted, Key, loader
+from vizkit.writing import write
 
 MEMORY_BYTES = 2 << 30  # larger sets are read again in every epoch
 KEPT_BYTES = 4 << 30  # on disk, of all sets together
@@ -71,11 +72,8 @@ def keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> Non
     """Write the file whole or not at all, and let the least used ones go. A full disk is no reason to stop."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(f".{os.getpid()}.part")
-        with unfinished.open("wb") as stream:
-            np.save(stream, pictures)
-        os.replace(unfinished, file)
-        kept = sorted(file.parent.glob("*.npy"), key=lambda each: each.stat().st_mtime, reverse=True)
+        write(file, lambda path: np.save(path, pictures))
+        kept = sorted(file.parent.glob("[!.]*.npy"), key=lambda each: each.stat().st_mtime, reverse=True)
         sizes = np.cumsum([each.stat().st_size for each in kept])
         for old in [each for each, size in zip(kept, sizes, strict=True) if size > KEPT_BYTES and each != file]:
             old.unlink(missing_ok=True)

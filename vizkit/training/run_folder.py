@@ -6,6 +6,7 @@
     config.json  model.safetensors   the best epoch's model, timm's layout: a picker and timm.create_model open it
     last.pt                      everything needed to go on
     samples.json  result.json  card.md   examples of the last epoch; the test result; the story in words
+    lock                         held by the process that trains here
 
 Every file appears whole or not at all, so that a run killed at any moment can be read and resumed. No torch here:
 the page reads run folders before it is loaded.
@@ -13,24 +14,19 @@ the page reads run folders before it is loaded.
 
 import json
 import os
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.work_folder import WorkError, WorkFolder
+
+NUMBERS = ("epoch", "train_loss", "train_accuracy", "rate", "images_per_s", "val_loss", "val_accuracy", "seconds")
+"""Of each line of the metrics."""
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """A folder of one run; reading never fails on what is missing."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        return self.path.name
+class RunFolder(WorkFolder):
+    """A folder of one run; reading never fails on what is missing or damaged."""
 
     @property
     def recipe(self) -> Recipe:
@@ -39,11 +35,8 @@ class RunFolder:
             return Recipe.from_json((self.path / "recipe.json").read_text(encoding="utf-8"))
         except OSError:
             raise RecipeError(f"{self.path.name} is no run folder: it has no recipe.json.") from None
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """What the run last said it was doing; {} before it has said anything."""
-        return self.read("status.json")
+        except UnicodeDecodeError:
+            raise RecipeError("The recipe is not valid JSON.") from None
 
     @property
     def has_model(self) -> bool:
@@ -51,61 +44,53 @@ class RunFolder:
 
     def create(self, recipe: Recipe) -> None:
         """Begin here; RecipeError if somebody's files lie in the folder already."""
-        idle = {"recipe.json", "versions.json", "status.json"}  # of a run that failed before its first epoch
+        idle = {"recipe.json", "versions.json", "status.json", "lock"}  # of a run that failed before its first epoch
         if self.path.exists() and {file.name for file in self.path.iterdir()} - idle:
             raise RecipeError(f"{self.path} is not empty: give a new folder, or --resume to go on with that run.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self.write_text("recipe.json", recipe.to_json())
+            with self.locked():
+                self.write_text("recipe.json", recipe.to_json())
         except OSError as error:
             raise RecipeError(f"{self.path} cannot be written: {error.strerror or type(error).__name__}.") from error
 
     def metrics(self) -> list[dict[str, Any]]:
-        """One dictionary an epoch; a line torn by a sudden end is left out."""
+        """One dictionary an epoch, up to the first line that is torn or damaged."""
         found = []
         try:
-            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
         for line in lines:
             try:
-                found.append(json.loads(line))
-            except ValueError:
+                epoch = json.loads(line)
+                if not all(isinstance(epoch[name], int | float) for name in NUMBERS):
+                    break
+            except (ValueError, KeyError, TypeError, RecursionError):
                 break
+            found.append(epoch)
         return found
 
     def append(self, epoch: dict[str, Any]) -> None:
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(epoch) + "\n")
+        """Add a line to the metrics."""
+        self.write_metrics([*self.metrics(), epoch])
 
     def trim(self, epochs: int) -> list[dict[str, Any]]:
-        """Keep the first `epochs` lines of the metrics (those that the saved state knows of) and give them back."""
+        """Keep the first `epochs` lines of the metrics (those that the saved state knows of) and give them back.
+
+        WorkError where so many cannot be read: the schedule, the best epoch and the card follow from them.
+        """
         kept = self.metrics()[:epochs]
-        self.write_text("metrics.jsonl", "".join(json.dumps(each) + "\n" for each in kept))
+        if len(kept) < epochs:
+            raise WorkError(
+                f"metrics.jsonl of {self.name} is damaged: {len(kept)} of {epochs} epochs can be read; put a whole "
+                "copy back, or start a new run from this one's weights."
+            )
+        self.write_metrics(kept)
         return kept
 
-    def write(self, file: str, content: Any) -> None:  # noqa: ANN401
-        self.write_text(file, json.dumps(content, ensure_ascii=False))
-
-    def say(self, **status: Any) -> None:  # noqa: ANN401
-        """Replace status.json."""
-        self.write("status.json", {**status, "pid": os.getpid(), "updated": time.time()})
-
-    def read(self, file: str) -> Any:  # noqa: ANN401
-        """A JSON file of the folder, {} while there is none."""
-        try:
-            return json.loads((self.path / file).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-
-    def write_text(self, file: str, text: str) -> None:
-        unfinished = self.unfinished(file)
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, self.path / file)
-
-    def unfinished(self, file: str) -> Path:
-        """Where to write a file before it takes its name."""
-        return self.path / f".{file}.part"
+    def write_metrics(self, epochs: list[dict[str, Any]]) -> None:
+        self.write_text("metrics.jsonl", "".join(json.dumps(each) + "\n" for each in epochs))
 
 
 def runs_root() -> Path:

@@ -20,11 +20,11 @@ import streamlit as st
 from vizkit.datasets.image_set import digest_of, kind_of
 from vizkit.evaluation.job import JobFolder
 from vizkit.ui import allowed, names
-from vizkit.ui.jobs import JobError, alive, kill, spawn
+from vizkit.ui.jobs import JobError, kill, spawn
+from vizkit.work_folder import FINAL, alive
 
 GRACE_S = 10.0
 AT_WORK = ("preparing", "running", "stopping")
-FINAL = ("done", "stopped", "failed")
 MOST_KEPT = 60  # folders of finished evaluations
 SEED = 0
 
@@ -161,7 +161,7 @@ class Evaluations:
             return "stopping" if mine.stopping else said
         # Read again: it may have said its last word since.
         said = str(folder.status.get("state", ""))
-        return said if said not in AT_WORK or (mine is None and alive(folder.status.get("pid"))) else "died"
+        return said if said not in AT_WORK or (mine is None and alive(folder.status)) else "died"
 
     def active(self) -> JobFolder | None:
         """The one at work; not one that has said its last word and is about to leave."""

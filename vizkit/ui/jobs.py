@@ -22,9 +22,9 @@ import streamlit as st
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_folder import RunFolder, runs
 from vizkit.ui import allowed
+from vizkit.work_folder import FINAL, alive
 
 ACTIVE = ("starting", "preparing", "running", "testing", "stopping")
-FINAL = ("done", "stopped", "failed")
 GRACE_S = 10.0  # a step is finished within it, on most machines
 LOOK_EVERY_S = 0.5
 MOST_POINTS = 240
@@ -77,6 +77,7 @@ class Jobs:
                 run.create(recipe)
             elif run.status.get("state") == "done":
                 raise JobError(f"{run.name} is finished; start a new run from its weights to go on.")
+            _ = run.recipe  # RecipeError before a process is started for nothing
             try:
                 run.write("status.json", {**run.status, "state": "starting", "message": "Starting."})
                 job = Job(run, spawn(self.command(run.path), log_of(run)))
@@ -121,7 +122,7 @@ class Jobs:
             return said
         if job is not None and not job.ended.is_set():
             return "stopping" if job.kill_at is not None else said or "starting"
-        return said if said in ACTIVE and alive(run.status.get("pid")) else "died"
+        return said if said in ACTIVE and alive(run.status) else "died"
 
     def active(self, root: Path) -> RunFolder | None:
         """The run that is at work: one of this server, or one under `root` that a command line has started."""
@@ -171,23 +172,6 @@ def kill(process: subprocess.Popen) -> None:
 def log_of(run: RunFolder) -> Path:
     """Beside the run: its folder has to be empty when it begins."""
     return run.path.with_name(f".{run.name}.log")
-
-
-def alive(pid: object) -> bool:
-    """Whether a run of another process is at work. Numbers are given again: where the system tells, the name counts."""
-    if not isinstance(pid, int) or pid <= 0:
-        return False
-    command = Path(f"/proc/{pid}/cmdline")
-    if Path("/proc/self/cmdline").exists():
-        try:
-            return b"vizkit" in command.read_bytes()
-        except OSError:
-            return False
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 def collect(job: Job) -> None:

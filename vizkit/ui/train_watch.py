@@ -11,6 +11,7 @@ from vizkit.ui import allowed, reading, train_curves, train_samples
 from vizkit.ui.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.train_time import in_words
+from vizkit.work_folder import FINAL
 
 WORDS = {
     "starting": ":material/hourglass_top: starting",
@@ -76,7 +77,7 @@ def show(run: RunFolder) -> None:
 
 def head(run: RunFolder, state: str) -> None:
     status, metrics = run.status, run.metrics()
-    message = status.get("message", "") if state in ("preparing", "testing", "done", "failed") else ""
+    message = status.get("message", "") if state in ("preparing", "testing", *FINAL) else ""
     st.markdown(f"**{WORDS[state]}**" + (f" · {plain(message)}" if message else ""))
     if state == "died":
         st.warning(plain(ended_unexpectedly(run, len(metrics))), icon=":material/error:")

@@ -1,0 +1,141 @@
+"""A folder in which one process works and others watch: what it does now in status.json, and a lock.
+
+The lock is the system's: it ends with its process, however that ends. A run and an evaluation are such folders. No
+torch here: pages read them before it is loaded.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock, Timeout
+
+from vizkit.shortage import disk_full, memory_short
+from vizkit.writing import write
+
+FINAL = ("done", "stopped", "failed")
+WORDS = ("state", "message", "name")  # of a status; all else in it are numbers
+SAME_START_S = 2.0  # the system's clock may have been set a little
+
+
+class WorkError(ValueError):
+    """Work in a folder cannot begin, or has ended before it was done; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """Reading never fails on what is missing or damaged."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the work last said it was doing; {} where it has said nothing, or the file is damaged."""
+        found = self.read("status.json")
+        sound = isinstance(found, dict) and all(
+            isinstance(value, str if name in WORDS else int | float) for name, value in found.items()
+        )
+        return found if sound else {}
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the process that wrote the status lives and has not said its last word."""
+        status = self.status
+        return status.get("state", FINAL[0]) not in FINAL and alive(status)
+
+    def read(self, file: str) -> Any:  # noqa: ANN401
+        """A JSON file of the folder, {} while there is none that can be read."""
+        try:
+            return json.loads((self.path / file).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+
+    def write(self, file: str, content: Any) -> None:  # noqa: ANN401
+        self.write_text(file, json.dumps(content, ensure_ascii=False))
+
+    def write_text(self, file: str, text: str) -> None:
+        write(self.path / file, text)
+
+    def say(self, **status: Any) -> None:  # noqa: ANN401
+        """Replace status.json; only the first of several processes speaks."""
+        if not speaks():
+            return
+        me = psutil.Process()
+        text = json.dumps({**status, "pid": me.pid, "begun": me.create_time(), "updated": time.time()})
+        try:
+            self.write_text("status.json", text)
+        except OSError as error:
+            if status.get("state") not in FINAL or not disk_full(error):
+                raise
+            # The last word goes over the one before: a full disk has no room for another file, however small.
+            with (self.path / "status.json").open("r+", encoding="utf-8") as file:
+                file.write(text)
+                file.truncate()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone at work here; WorkError where another process is. One of several processes locks for all."""
+        if not speaks():
+            yield
+            return
+        lock = FileLock(self.path / "lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            sentence = f"{self.name} is at work in another process already; wait for its end, or stop it."
+            raise WorkError(sentence) from None
+        try:
+            for left in self.path.glob(".*.part*"):  # of a process that was killed while it wrote
+                left.unlink(missing_ok=True)
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def told(self, goes_on: str, smaller: str) -> Iterator[None]:
+        """What goes wrong within is said in the status and raised as one sentence.
+
+        `goes_on`: what a next start does; `smaller`: what to change where the memory does not suffice.
+        """
+        try:
+            yield
+        except Exception as error:
+            state, sentence = "failed", str(error)
+            if disk_full(error):
+                state, sentence = "stopped", f"Stopped: disk full. Make room, then start it again; {goes_on}."
+            elif owner := memory_short(error):
+                sentence = f"The memory of {owner} does not suffice: {smaller}."
+            elif isinstance(error, OSError):
+                sentence = f"{error.strerror or type(error).__name__}: {error.filename or self.path}."
+            elif not isinstance(error, ValueError):
+                raise
+            with suppress(OSError):
+                self.say(state=state, message=sentence)
+            if isinstance(error, ValueError) and sentence == str(error):
+                raise
+            raise WorkError(sentence) from error
+
+
+def speaks() -> bool:
+    """Whether this process is the only one, or the first of those that a launcher has started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def alive(status: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote a status still runs: numbers are given again, so its start has to be the same."""
+    try:
+        process = psutil.Process(status["pid"])
+        same = abs(process.create_time() - status["begun"]) < SAME_START_S
+        return same and process.status() != psutil.STATUS_ZOMBIE
+    except (KeyError, TypeError, ValueError, OverflowError, psutil.Error):
+        return False
