@@ -15,7 +15,7 @@ GIB = 2**30
 @dataclass(frozen=True)
 class Settings:
     """`model_bytes`: what one model may take in memory, known before it is built. `data_roots`: folders of this machine
-    that visitors may choose from, with all that lies in them; none by default. `allow_deleting`: whether visitors delete
+    that visitors may choose from, with all in them; none by default. `allow_deleting`: whether visitors delete
     runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
     `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all sessions together keep
