@@ -7,6 +7,7 @@ this: fused attention never calls the dropout that they listen to.
 """
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class Call:
     that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel` says how
     the layer computes: "fused", "mha" or "softmax" (written out). `row_sum_error` is measured before the weights are
     rounded to the dtype in which they are kept. `differences`: what was compared with the layer's own output, see
-    `layer_output`; `sample` is what was compared, until the weights are kept: positions among the rows, and the weights
+    `layer_output`; `sample` is what was compared, until the weights are kept: places among the rows, and the weights
     of every head there. `raw` is the tensor in the autograd graph; `score_gradient`: see `layer_scores`.
     """
 
@@ -71,7 +72,7 @@ class Call:
     rows: tuple[int, ...] | None = None
     row_sum_error: Tensor | None = None
     differences: list[Difference] = field(default_factory=list)
-    sample: tuple[list[int], Tensor] | None = None
+    sample: tuple[slice, Tensor] | None = None
     gradient: Tensor | None = None
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
@@ -116,7 +117,7 @@ class Recorder(TorchFunctionMode):
         weights: Tensor | None = None,
         rows: tuple[int, ...] | None = None,
         heads: int = 0,
-        sample: tuple[list[int], Tensor] | None = None,
+        sample: tuple[slice, Tensor] | None = None,
         differences: Sequence[Difference] = (),
     ) -> None:
         """`heads`: given when `weights` are their mean already."""
@@ -135,7 +136,7 @@ class Recorder(TorchFunctionMode):
         call.heads = heads or weights.shape[1]
         if self.keep.heads == "mean":
             weights = weights.mean(1, keepdim=True)
-        call.row_sum_error = (weights.sum(-1) - 1).abs().amax()
+        call.row_sum_error = torch.linalg.vector_norm(weights.sum(-1) - 1, math.inf)
         call.weights = weights.to(self.keep.dtype or weights.dtype)
         if call.differences and call.sample is not None:
             places, each = call.sample

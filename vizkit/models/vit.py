@@ -45,7 +45,7 @@ def expected(model: nn.Module) -> int:
     """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
     if type(model).__module__.startswith("torchvision"):
         return len(model.encoder.layers)  # pyright: ignore
-    layers = [m for m in model.modules() if hasattr(m, "fused_attn") or type(m).__name__ == "MultiHeadSelfAttention"]
+    layers = [m for m in model.modules() if "fused_attn" in vars(m) or type(m).__name__ == "MultiHeadSelfAttention"]
     return sum(2 if type(layer).__name__ == "DiffAttention" else 1 for layer in layers)
 
 
