@@ -1,53 +1,69 @@
-"""What recording costs: a recorded forward pass against the plain fused one, interleaved; and with features too."""
+"""What recording costs: `vizkit.trace()`, preprocessing and check included, and the bare recorder, against the plain
+fused forward pass. One thread on the CPU, and its processor time: what else runs on the machine disturbs that least."""
 
 import statistics
 import time
+from collections.abc import Callable
 
+import numpy as np
 import torch
 
-from vizkit.models.forward import run as run_model
-from vizkit.models.recording import Keep, Recorder
+from vizkit.models import Keep, Loaded, load, pixels_of, trace
+from vizkit.models.recording import Recorder
 
-ROUNDS = 11
+ROUNDS = 21
+PICTURE_HW = (480, 640)
 CASES = (
-    ("vit_base_patch16_224", 224, "every head", Keep()),
-    ("vit_base_patch16_224", 224, "one row", Keep(rows=(0,))),
-    ("vit_base_patch14_dinov2", 518, "one row", Keep(rows=(0,))),
-    ("swin_tiny_patch4_window7_224", 224, "every head", Keep()),
+    ("vit_base_patch16_224", "every head", Keep()),
+    ("vit_base_patch16_224", "one row", Keep(rows=(0,))),
+    ("vit_base_patch14_dinov2", "one row", Keep(rows=(0,))),
+    ("swin_tiny_patch4_window7_224", "every head", Keep()),
 )
 
 
 def run() -> None:
-    print(f"\n{'model':30} {'pixels':>6}  {'kept':12} {'plain ms':>9} {'recorded':>9} {'+ features':>10}")
-    for name, pixels, what, keep in CASES:
-        plain_ms, recorded, with_features = compare(name, pixels, keep)
-        print(f"{name:30} {pixels:6}  {what:12} {plain_ms:9.1f} {recorded:8.3f}× {with_features:9.3f}×", flush=True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    print(f"\n{ROUNDS} interleaved rounds, one thread; ratios of neighbouring runs: median (middle half)")
+    print(
+        f"{'model':30} {'pixels':>6}  {'kept':10} {'plain ms':>9} {'plain again':>20} {'recorder':>20} {'trace()':>20}"
+    )
+    try:
+        for name, what, keep in CASES:
+            loaded = load(name, pretrained=False)
+            plain_ms, *ratios = compare(loaded, keep)
+            found = " ".join(f"{middle:6.3f} ({low:.3f}–{high:.3f})" for low, middle, high in ratios)
+            print(f"{name:30} {loaded.preprocessing.size_hw[0]:6}  {what:10} {plain_ms:9.1f} {found}", flush=True)
+    finally:
+        torch.set_num_threads(threads)
 
 
-def compare(name: str, pixels: int, keep: Keep) -> tuple[float, float, float]:
-    """(plain ms, and the medians of the ratios of neighbouring runs: recorded, recorded with features)."""
-    import timm
+def compare(loaded: Loaded, keep: Keep) -> tuple[float, list[float], list[float], list[float]]:
+    """(plain ms, and the quartiles of the ratios to it: a second plain pass, the bare recorder, the whole trace)."""
+    image = np.random.default_rng(0).integers(0, 256, (*PICTURE_HW, 3), dtype=np.uint8)
+    pixels = pixels_of(loaded, image).to(loaded.device)
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = timm.create_model(name, pretrained=False).eval().requires_grad_(False).to(device)
-    image = torch.randn(1, 3, pixels, pixels, device=device)
+    def plain() -> None:
+        with torch.no_grad():
+            loaded.model(pixels)
 
-    def recorded(features: bool) -> None:
-        with Recorder(model, keep):
-            run_model(model, image, features)
+    def recorded() -> None:
+        with torch.no_grad(), Recorder(loaded.model, keep):
+            loaded.model(pixels)
 
-    ways = (lambda: model(image), lambda: recorded(False), lambda: recorded(True))
-    with torch.no_grad():
-        for warm in ways:
-            warm()
-        rounds = [[clock(way) for way in ways] for _ in range(ROUNDS)]
-    medians = [statistics.median(times[way] / times[0] for times in rounds) for way in (1, 2)]
-    return statistics.median(times[0] for times in rounds) * 1e3, medians[0], medians[1]
+    ways = (plain, plain, recorded, lambda: trace(loaded, image, keep=keep))
+    for warm in (*ways, *ways):  # the first trace compares logits, once for this size
+        warm()
+    rounds = [[clock(way) for way in ways] for _ in range(ROUNDS)]
+    ratios = [statistics.quantiles((times[way] / times[0] for times in rounds), n=4) for way in (1, 2, 3)]
+    return statistics.median(times[0] for times in rounds) * 1e3, *ratios  # pyright: ignore[reportReturnType]
 
 
-def clock(work) -> float:
-    start = time.perf_counter()
+def clock(work: Callable[[], object]) -> float:
+    """Seconds: of this thread's processor time, or, on a GPU, of the wall."""
+    now = time.perf_counter if torch.cuda.is_available() else time.thread_time
+    start = now()
     work()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return now() - start

@@ -91,7 +91,7 @@ class Attention:
                 raise TraceError(f"{self.name}: {kind} ids are {tuple(ids.shape)}, expected {(groups, count)}.")
             if not ids.numel():
                 raise TraceError(f"{self.name}: there is no {kind}; weights are {tuple(self.weights.shape)}.")
-            low, high = int(ids.min()), int(ids.max())
+            low, high = (int(end) for end in ids.aminmax())
             if low < PADDING or high >= len(tokens):
                 raise TraceError(f"{self.name}: {kind} ids go {low} to {high}, but {tokens.name} has {len(tokens)}.")
         asked = self.query_ids[self.query_ids != PADDING]

@@ -4,6 +4,7 @@ The comparison of logits needs a pass without recording and says nothing where t
 kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,42 +12,42 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vizkit.models.weights import precise, repeated
+from vizkit.models.weights import full_precision, precise, repeated
 from vizkit.trace import tolerance
 
 FEW = 4
 
 
 class Difference(NamedTuple):
-    """How far two tensors are apart, relative to the largest number of the second, and how far they may be."""
+    """How far two tensors are apart in each head, relative to its largest number, and how far they may be."""
 
     error: Tensor
     tolerance: float
 
 
-def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[list[int], list[int]]:
-    """At most `FEW` places spread over the recorded rows, with the first and the last, and which queries they are.
+def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
+    """At most `FEW` places spread evenly over the recorded rows, from the first on, and which queries they are.
 
-    `rows`: the queries that are recorded; None: all those of `like`, (…, query, any).
+    `rows`: the queries that are recorded; None: all those of `like`, (…, query, any). A slice copies nothing.
     """
-    count = like.shape[-2] if rows is None else len(rows)
-    places = sorted({i * (count - 1) // (FEW - 1) for i in range(FEW)})
-    return places, places if rows is None else [rows[place] for place in places]
+    step = max(1, ((like.shape[-2] if rows is None else len(rows)) - 1) // (FEW - 1))
+    places = slice(0, (FEW - 1) * step + 1, step)
+    return places, places if rows is None else list(rows[places])
 
 
 def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
-    """The largest difference over the last two axes, relative to the largest of `theirs` there; the worst of the rest.
+    """The largest difference over the last two axes, relative to the largest of `theirs` there.
 
     So a head of small outputs is judged by its own measure. `dtype`: the coarsest of the two, that of `theirs` if None.
     """
     dtype, theirs = dtype or theirs.dtype, precise(theirs)
-    largest = theirs.abs().amax((-2, -1)).clamp(min=torch.finfo(theirs.dtype).tiny)
-    return Difference(((mine - theirs).abs().amax((-2, -1)) / largest).amax(), tolerance(dtype))
+    off, largest = (torch.linalg.vector_norm(each, math.inf, (-2, -1)) for each in (mine - theirs, theirs))
+    return Difference(off / (largest + torch.finfo(theirs.dtype).tiny), tolerance(dtype))
 
 
 def worst(differences: Sequence[Difference]) -> tuple[float, float]:
     """(error, tolerance) of the one nearest to its tolerance, or farthest above it; NaN is the worst of all."""
-    errors = torch.stack([one.error.double().cpu() for one in differences])
+    errors = torch.stack([one.error.amax().double().cpu() for one in differences])
     found = int((errors / torch.tensor([one.tolerance for one in differences])).argmax())  # NaN counts as the largest
     return float(errors[found]), differences[found].tolerance
 
@@ -55,7 +56,7 @@ def of_kernel(
     kernel: Callable[..., Tensor],
     given: tuple[Tensor, Tensor, Tensor],
     options: dict,
-    queries: list[int],
+    queries: slice | list[int],
     weights: Tensor,
     own: Tensor | None,
 ) -> list[Difference]:
@@ -65,7 +66,7 @@ def of_kernel(
     """
     query, key, value = given
     gqa = options.get("enable_gqa", False)
-    with torch.no_grad(), torch.autocast(query.device.type, enabled=False):
+    with torch.no_grad(), full_precision(query):
         mine = weights @ precise(repeated(value, query, gqa))
         rounded = own is None or own.element_size() < 4
         found = [difference(mine, kernel_rows(kernel, query, key, value, queries, options))] if rounded else []
@@ -75,7 +76,7 @@ def of_kernel(
 
 
 def kernel_rows(
-    kernel: Callable[..., Tensor], query: Tensor, key: Tensor, value: Tensor, picked: list[int], options: dict
+    kernel: Callable[..., Tensor], query: Tensor, key: Tensor, value: Tensor, picked: slice | list[int], options: dict
 ) -> Tensor:
     """What `scaled_dot_product_attention` itself gives for the `picked` queries, (…, picked, channel).
 
@@ -118,7 +119,7 @@ def of_multi_head(given: dict[str, Any], weights: Tensor, outputs: Sequence[Tens
     """`weights`, (image, head, row, key), projected as the layer does it, against its `outputs` of the same rows."""
     if given.get("static_k") is not None or given.get("static_v") is not None:
         return []
-    with torch.no_grad(), torch.autocast(weights.device.type, enabled=False):
+    with torch.no_grad(), full_precision(weights):
         mine = multi_head_rows(weights, given)
         batched = (out if out.dim() == 3 else out[:, None] for out in outputs)
         return [difference(mine, out.transpose(0, 1)) for out in batched]

@@ -7,6 +7,7 @@ this: fused attention never calls the dropout that they listen to.
 """
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class Call:
     rows: tuple[int, ...] | None = None
     row_sum_error: Tensor | None = None
     differences: list[Difference] = field(default_factory=list)
-    sample: tuple[list[int], Tensor] | None = None
+    sample: tuple[slice, Tensor] | None = None
     gradient: Tensor | None = None
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
@@ -129,7 +130,7 @@ class Recorder(TorchFunctionMode):
         weights: Tensor | None = None,
         rows: tuple[int, ...] | None = None,
         heads: int = 0,
-        sample: tuple[list[int], Tensor] | None = None,
+        sample: tuple[slice, Tensor] | None = None,
         differences: Sequence[Difference] = (),
     ) -> None:
         """`heads`: given when `weights` are their mean already."""
@@ -150,7 +151,7 @@ class Recorder(TorchFunctionMode):
         call.heads = heads or weights.shape[1]
         if self.keep.heads == "mean":
             weights = weights.mean(1, keepdim=True)
-        call.row_sum_error = (weights.sum(-1) - 1).abs().amax()
+        call.row_sum_error = torch.linalg.vector_norm(weights.sum(-1) - 1, math.inf)
         call.weights = weights.to(self.keep.dtype or weights.dtype)
         if call.differences and call.sample is not None:
             places, each = call.sample

@@ -57,8 +57,17 @@ def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Token
     if special is None or not len(special):
         tokens = replace(tokens, special=(), free=0)
     else:
-        flat = torch.cat([special.to(flat.dtype), flat])
+        flat = joined(special.to(flat.dtype), flat)
     return Features(name, flat.float(), tokens)
+
+
+def joined(first: Tensor, then: Tensor) -> Tensor:
+    """Tokens one after the other; two neighbouring pieces of one tensor, as timm cuts them, are not copied."""
+    together = first.untyped_storage().data_ptr() == then.untyped_storage().data_ptr()
+    end = first.storage_offset() + first.numel()
+    if together and first.is_contiguous() and then.is_contiguous() and end == then.storage_offset():
+        return first.as_strided((len(first) + len(then), *first.shape[1:]), first.stride())
+    return torch.cat([first, then])
 
 
 def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> list[Features]:

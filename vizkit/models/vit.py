@@ -48,7 +48,7 @@ def expected(model: nn.Module) -> int:
     """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
     if type(model).__module__.startswith("torchvision"):
         return len(model.encoder.layers)  # pyright: ignore
-    layers = [m for m in model.modules() if hasattr(m, "fused_attn") or kind(m) == OURS]
+    layers = [m for m in model.modules() if "fused_attn" in vars(m) or kind(m) == OURS]
     return sum(2 if kind(layer) == TWICE else 1 for layer in layers)
 
 

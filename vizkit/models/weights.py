@@ -3,6 +3,7 @@
 Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1).
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any
 
@@ -39,7 +40,7 @@ def attention_weights(
     query = query[..., picked, :]
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
-    with torch.autocast(query.device.type, enabled=False):
+    with full_precision(query):
         scores = scaled_product(precise(query), precise(key), factor)
         if is_causal:
             position = torch.arange(queries, device=query.device)[picked]
@@ -56,6 +57,12 @@ def attention_weights(
         return scores.softmax(-1).masked_fill(nowhere, 0.0)
 
 
+def full_precision(like: Tensor) -> AbstractContextManager:
+    """No autocast on the device of `like`. Entering one costs as much as a small product: only where there is one."""
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
 def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
     """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
@@ -66,7 +73,7 @@ def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
 
 
 def mean_over_heads(
-    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: list[int]
+    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: slice
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Mean weights (…, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights.
 
@@ -81,7 +88,7 @@ def mean_over_heads(
         part = mask[..., one, :, :] if mask is not None and mask.dim() >= 3 and mask.shape[-3] > 1 else mask
         weights = attention_weights(query[:, one], key[:, one], attn_mask=part, **options)
         outs.append(weights.to(value.dtype) @ value[:, one])
-        rows.append(weights[..., sampled, :])
+        rows.append(weights[..., sampled, :].clone())  # the sum is taken in place
         total = weights.add_(total)
     return total / heads, torch.cat(outs, 1), torch.cat(rows, 1)
 
