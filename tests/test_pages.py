@@ -79,6 +79,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
         (SWIN, ["layer 6 of 6", "6 of 6 layers", "layers.1.blocks."]),
         (CNN, ["stage 4 of 4", "strength of features"]),
         ("random:deit_tiny_distilled_patch16_224", ["12 of 12 layers", "untrained"]),
+        ("random:efficientvit_b0", ["strength of features", "its attention has no softmax"]),
         ("random:xcit_nano_12_p8_224", ["14 of 14 layers", "12 of 14 layers have no known places"]),
     ],
 )
