@@ -51,6 +51,14 @@ class Campaign:
         self.modules, self.sample, self.known = modules, sample, equivalent()
         self.rows: list[str] = []
 
+    def pytest_sessionstart(self) -> None:
+        """Property tests draw the same for every mutant; their time does not count on a busy machine."""
+        from hypothesis import Phase, settings
+
+        once = {"deadline": None, "derandomize": True, "database": None, "phases": [Phase.explicit, Phase.generate]}
+        settings.register_profile("mutants", **once)
+        settings.load_profile("mutants")
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         for module in self.modules:
             files = set(tests_of(module))
@@ -80,13 +88,15 @@ class Campaign:
                 f"{count}/{len(found)} {word} in {time.monotonic() - started:.1f} s, line {mutant.line}: {name}",
                 flush=True,
             )
-        return f"| {module} | {len(found)} | {same} | {killed} | {100 * killed / (len(found) - same):.1f} % |"
+        row = f"| {module} | {len(found)} | {same} | {killed} | {100 * killed / (len(found) - same):.1f} % |"
+        print(row, flush=True)
+        return row
 
     def unchanged(self, items: list[pytest.Item]) -> Calls:
         """Run all tests once, unchanged, in a fork, and load here what they load."""
         with tempfile.TemporaryFile(buffering=0) as told:
             if self.forked(lambda: told.write(pickle.dumps((self.watched(items), [*sys.modules])))):
-                raise pytest.Exit(f"The tests of {self.module.__name__} fail without any change.", 1)
+                pytest.exit(f"The tests of {self.module.__name__} fail without any change.", 1)
             told.seek(0)
             calls, loaded = pickle.load(told)
         for name in loaded:

@@ -179,3 +179,8 @@ def test_pixels_by_hand():
     expected = [[[1.5, -0.5]], [[-2, 2]], [[(0.2 - 0.75) / 0.125, (0.4 - 0.75) / 0.125]]]
     torch.testing.assert_close(found[0], torch.tensor(expected))
     torch.testing.assert_close(found[1], torch.tensor([[[-0.5, 1.5]], [[-2.0, 2.0]], [[-6.0, 2.0]]]))
+
+
+def test_pixels_come_to_the_device_that_is_asked_for():
+    pictures = torch.zeros(2, 4, 4, 3, dtype=torch.uint8)
+    assert normalised(pictures, NEEDS, torch.device("meta")).device.type == "meta"
