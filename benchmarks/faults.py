@@ -20,6 +20,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +83,6 @@ def measure(kind: str, first: int, count: int, found: dict[tuple[str, str], Foun
             env = os.environ | {"VIZKIT_CACHE": folder, "VIZKIT_MODEL_GIB": "1", "HF_HUB_OFFLINE": "1"}
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True, env=env, cwd=ROOT)
             form, first = listen(child, kind, first, found)
-            child.kill()
             code = child.wait()
             said.seek(0)
             last = "".join(said.readlines()[-1:]).strip()
@@ -92,7 +92,7 @@ def measure(kind: str, first: int, count: int, found: dict[tuple[str, str], Foun
 
 
 def listen(child: subprocess.Popen, kind: str, seed: int, found: dict[tuple[str, str], Found]) -> tuple[str, int]:
-    """Take in the child's lines; returns (form, seed) of the file after the last one that it told of."""
+    """Take in the child's lines to its end; returns (form, seed) of the file after the last one that it told of."""
     lines: queue.Queue[str] = queue.Queue()
     assert child.stdout is not None
     stdout = child.stdout
@@ -102,20 +102,22 @@ def listen(child: subprocess.Popen, kind: str, seed: int, found: dict[tuple[str,
             lines.put(line)
         lines.put("")
 
-    threading.Thread(target=pump, daemon=True).start()
+    pumping = threading.Thread(target=pump, daemon=True)
+    pumping.start()
     form = "unknown"
-    while True:
-        try:
-            line = lines.get(timeout=SILENCE_S)
-        except queue.Empty:
-            return form, seed
-        if not line:
-            return form, seed
-        told = json.loads(line)
-        form = told["form"]
-        if "outcome" in told:
-            found[kind, form].add(told)
-            seed = told["seed"] + 1
+    with suppress(queue.Empty):
+        while line := lines.get(timeout=SILENCE_S):
+            told = json.loads(line)
+            form = told["form"]
+            if "outcome" in told:
+                found[kind, form].add(told)
+                seed = told["seed"] + 1
+                if seed % 500 == 0:
+                    print(f"{kind}: {seed:,}", file=sys.stderr, flush=True)
+    child.kill()
+    pumping.join()
+    stdout.close()
+    return form, seed
 
 
 # ---- in the child ----------------------------------------------------------------------------------------------------

@@ -155,7 +155,6 @@ def picture(seed: int) -> tuple[str, bytes]:
 
 
 NAMES = (
-    "",
     "/",
     "..",
     "../x.png",

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import streamlit as st
 from PIL import Image
@@ -141,6 +142,28 @@ def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
     assert not test.exception
     assert len(test.error) == 1
     assert "damaged" in test.error[0].value
+
+
+def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytest.MonkeyPatch):
+    from vizkit.ui import inputs
+
+    read, seen = inputs.read_picture, []
+    monkeypatch.setattr(inputs, "read_picture", lambda data: seen.append(len(data)) or read(data))
+    test = app(models=VIT)
+    test.file_uploader(key="uploads").upload("broken.png", png()[:98], "image/png").run()
+    test.slider(key="layer").set_value(2).run()
+    assert "damaged" in test.error[0].value
+    assert seen == [98]
+
+
+def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_MODEL_GIB", "1")
+    before = psutil.Process().memory_info().rss
+    test = app(models=["random:vit_giant_patch14_224", VIT])
+    assert not test.exception
+    assert "3.8 GiB" in test.warning[0].value
+    assert "VIZKIT" in test.warning[0].value
+    assert psutil.Process().memory_info().rss < before + 300 * 2**20
 
 
 def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytest.MonkeyPatch):
