@@ -257,6 +257,17 @@ def test_a_checkpoint_leaves_the_disk_with_its_session(home):
     assert not folder.exists()
 
 
+def test_a_visitor_who_comes_back_keeps_what_was_uploaded_and_one_who_does_not_loses_it(monkeypatch):
+    own = uploads.Belongings()
+    timer = uploads.leave(own.folder)
+    uploads.present(own.folder)
+    timer.join(10)
+    assert own.folder.is_dir()
+    monkeypatch.setattr(uploads, "AWAY_S", 0.0)
+    uploads.leave(own.folder).join(10)
+    assert not own.folder.exists()
+
+
 def test_uploads_leave_by_age_and_the_oldest_for_want_of_room(home, monkeypatch):
     kept = {}
     for age, name in enumerate(("new", "old", "older")):

@@ -12,7 +12,7 @@ from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui import device, names
 from vizkit.ui.plain import plain
 from vizkit.ui.remembered import remembered
-from vizkit.ui.uploads import UploadError, keep_checkpoint
+from vizkit.ui.uploads import UploadError, keep_checkpoint, still_here
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -38,6 +38,7 @@ INSECT_SIDE_PX = 224
 
 
 def sidebar() -> None:
+    still_here()
     image_picker()
     model_picker()
     device.line()

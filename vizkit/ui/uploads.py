@@ -1,7 +1,7 @@
 """Uploaded zips and checkpoints as files: which session they belong to, how long they stay, how much room all have.
 
 <cache>/uploads/<sha256>/name.zip       by age and room: a training may need it again after its visitor has left
-<cache>/uploads/session-…/name.pt       until its session ends, or by age and room
+<cache>/uploads/session-…/name.pt       until its visitor has left, or by age and room
 <cache>/archives/<sha256>/              what was unpacked of a zip, by age and room too
 """
 
@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from contextlib import suppress
@@ -31,13 +32,40 @@ class UploadError(ValueError):
     """An upload cannot be kept; the message is one sentence for the user."""
 
 
+AWAY_S = 300.0  # Streamlit lets a visitor come back to a session for 120 s
+_leaving: dict[Path, threading.Timer] = {}
+
+
 class Belongings:
-    """The folder of one session. It goes when the session's state does, or when the server ends."""
+    """The folder of one session. It goes a while after its visitor, at the latest when the server ends."""
 
     def __init__(self) -> None:
         root().mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix="session-", dir=root()))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+def leave(folder: Path) -> threading.Timer:
+    """Streamlit drops a session when another one ends, which may be never: so its folder has a clock of its own."""
+    timer = threading.Timer(AWAY_S, shutil.rmtree, (folder,), {"ignore_errors": True})
+    timer.daemon = True
+    _leaving[folder] = timer
+    timer.start()
+    return timer
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=leave)
+def present(folder: Path) -> Path:
+    """Once for every connection of a browser; Streamlit calls `leave` when it ends, also by a reload or a bad line."""
+    if (timer := _leaving.pop(folder, None)) is not None:
+        timer.cancel()
+    return folder
+
+
+def still_here() -> None:
+    """In every run of a page."""
+    if "_belongings" in st.session_state:
+        present(st.session_state["_belongings"].folder)
 
 
 def root() -> Path:
@@ -75,6 +103,7 @@ def keep_checkpoint(file: UploadedFile) -> Path:
     """The upload as a file of this session."""
     if "_belongings" not in st.session_state:
         st.session_state["_belongings"] = Belongings()
+        still_here()
     own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
     place = own / f"{stem_of(file.name)}{Path(file.name).suffix}"
     store(place, file.getbuffer())
