@@ -14,7 +14,7 @@ from tests.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts
 from tests.test_rollout_page import DEIT, sent
 from vizkit.analysis.generic_relevance import generic_relevance
 from vizkit.analysis.subject import Stopped
-from vizkit.analysis.trust_table import table
+from vizkit.analysis.trust_table import Summary, table
 from vizkit.trace import NotApplicable
 from vizkit.ui import background, inputs, relevance_maps, trust_many, trust_table
 from vizkit.ui.background import Kept, Task, kept
@@ -184,6 +184,19 @@ def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
     assert "rank" not in shown.columns
     assert list(shown["method"][:3]) == ["Attention of the class token", "Rollout", "Gradient rollout"]
     assert not any(tile["note"] for tile in sent(test, "trust_maps")["maps"])
+
+
+def test_a_figure_in_words_has_its_difference_to_chance():
+    def words(name, mean, images, chance):
+        return trust_table.in_words(Summary(mean, 0.25, images, chance), name)
+
+    assert words("pointing", 1.0, 1, 0.2) == words("pointing_strict", 1.0, 1, 0.2) == "hit"
+    assert words("pointing", 0.0, 1, 0.2) == "miss"
+    assert words("pointing", 0.16, 1, None) == "0.16"  # of chance itself
+    assert words("pointing", 0.5, 2, 0.2) == "0.50 ± 0.25 (+0.30)"
+    assert words("deletion", 0.1, 1, 0.7) == "0.10 (−0.60)"
+    assert words("infidelity", -0.001, 1, None) == "0.00"
+    assert trust_table.in_words(None, "deletion") == ""
 
 
 def test_trust_draws_the_curves_beside_a_random_order():
