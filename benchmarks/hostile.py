@@ -173,16 +173,18 @@ def archive(seed: int) -> tuple[str, bytes]:
     rng = np.random.default_rng((1, seed))
     file = io.BytesIO()
     packing = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)[rng.integers(0, 4)]
-    with zipfile.ZipFile(file, "w", packing) as out:
+    with zipfile.ZipFile(file, "w") as out:
+
+        def add(name: str, content: bytes) -> None:  # without the time of day
+            out.writestr(zipfile.ZipInfo(name), content, packing)
+
         for label in ("ant", "bee"):
             for index in range(8):
                 _, content = pictures()[rng.integers(0, 5)]
-                out.writestr(
-                    f"{label}/{index}.png", content if rng.random() < 0.9 else bytes(int(10 ** rng.uniform(0, 7)))
-                )
+                add(f"{label}/{index}.png", content if rng.random() < 0.9 else bytes(int(10 ** rng.uniform(0, 7))))
         if rng.random() < 0.4:
             name = NAMES[rng.integers(0, len(NAMES))]
-            out.writestr(name.encode("utf-8", "replace").decode(), pictures()[0][1])
+            add(name.encode("utf-8", "replace").decode(), pictures()[0][1])
     data = file.getvalue()
     if rng.random() < 0.2:
         return "zip of strange entries", data

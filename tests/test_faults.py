@@ -1,4 +1,4 @@
-"""A few hundred of the broken and hostile files of `python -m benchmarks faults`; all of them: docs/faults.md."""
+"""A few hundred of the broken and hostile files of `python -m benchmarks faults`."""
 
 import sys
 from collections import defaultdict

@@ -315,7 +315,7 @@ BAD_CONFIGS = {
         "above 32",
     ),
     "many stages": (changed(model_args={"depths": [1] * 10_000}), "more than 1000 sizes"),
-    "deep": (changed(model_args={"depth": 1000}), "4 times|of another model|more than 20,000 parts|does not fit"),
+    "deep": (changed(model_args={"depth": 1000}), "more than 20,000 parts|seconds to plan"),
     "another file": (changed(model_args={"checkpoint_path": "/etc/passwd"}), "cannot be made"),
     "two counts": (changed(model_args={"num_classes": 5}), "two different numbers of classes"),
     "unknown entry": (with_preprocessing(colour="red"), "cannot be made"),

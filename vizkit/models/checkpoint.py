@@ -147,12 +147,12 @@ def from_torch_file(path: Path) -> Checkpoint:
     state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not state:
         raise ModelError(f"{path.name} holds no tensors.")
-    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
     for name, value in state.items():
         plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
         # A small file can describe a huge view of a few bytes.
         if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
             raise ModelError(f"{path.name}: {name} claims more numbers than the file holds; it is refused.")
+    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
     return Checkpoint(renamed(state), architecture, averaged)
 
 
