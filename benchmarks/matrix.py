@@ -1,6 +1,6 @@
 """All tests with the oldest and with the newest versions that the ranges of requirements.txt admit: `make matrix`.
 
-    python3 -m benchmarks.matrix [oldest] [newest] [--browser] [-- tests and options of pytest]
+    python3 -m benchmarks.matrix [oldest] [newest] [--browser] [--keep] [-- tests and options of pytest]
 
 Each column has its own environment, .venv-oldest and .venv-newest; docs/matrix.md tells how it went. Only the standard
 library is used here: nothing need be installed to start. Exits with 1 where a test failed.
@@ -26,7 +26,7 @@ TOLD_AT_MOST = 20  # names of failed tests
 
 @dataclass(frozen=True)
 class Result:
-    """`failed` and `errors` by the names of the tests; `versions` of some packages; `command` as it was run."""
+    """`failed`: the names of tests that failed or broke; `versions` of some packages; `command` as it was run."""
 
     day: str
     python: str
@@ -42,6 +42,7 @@ def main(given: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m benchmarks.matrix", description=__doc__)
     parser.add_argument("columns", nargs="*", help="oldest, newest; both by default")
     parser.add_argument("--browser", action="store_true", help="the journeys in Chromium too")
+    parser.add_argument("--keep", action="store_true", help="the environments as they are, where they are finished")
     own, options = given, []
     if "--" in given:
         own, options = given[: given.index("--")], given[given.index("--") + 1 :]
@@ -51,7 +52,7 @@ def main(given: list[str]) -> int:
     options = options or ["-n", "2", "--dist", "loadfile"]
     options += [] if chosen.browser else ["-m", "not browser"]
     for column in chosen.columns or COLUMNS:
-        python = installed(column)
+        python = installed(column, chosen.keep)
         (environment(column) / "result.json").write_text(json.dumps(asdict(tested(python, column, options))))
     kept = {column: read(environment(column) / "result.json") for column in COLUMNS}
     found = {column: result for column, result in kept.items() if result is not None}
@@ -68,14 +69,18 @@ def oldest(requirements: str) -> str:
     return "".join(f"{name}=={version}\n" for name, version in re.findall(r"^([\w-]+)>=([\w.]+)", requirements, re.M))
 
 
-def installed(column: str) -> Path:
+def installed(column: str, keep: bool) -> Path:
     """The Python of a new environment. Tools of the tests are today's in both."""
     folder = environment(column)
+    finished = folder / "finished"
+    if keep and finished.exists():
+        return folder / "bin/python"
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     constraints = folder / "constraints.txt"
     constraints.write_text(oldest((ROOT / "requirements.txt").read_text()) if column == "oldest" else "")
     command = [folder / "bin/pip", "install", "--quiet", "-r", "requirements-dev.txt", "-c", constraints]
     subprocess.run(command, cwd=ROOT, check=True)
+    finished.touch()
     return folder / "bin/python"
 
 
