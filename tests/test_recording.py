@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
+import vizkit
 from vizkit.models.recording import Keep, Recorder
 from vizkit.models.weights import attention_weights, grouped, groups_among, mean_over_heads
 from vizkit.trace import TraceError
@@ -635,3 +636,30 @@ def test_threads_that_share_a_model_keep_their_gradients_apart():
     for calls, expected in zip(together, alone, strict=True):
         for call, one in zip(calls, expected, strict=True):
             torch.testing.assert_close(call.gradient, one.gradient)
+
+
+def test_the_mean_of_heads_that_share_one_key_head():
+    """MobileNetV4's multi-query attention: (1, 4, 5, 7) queries, (1, 1, 11, 7) keys and values."""
+    torch.manual_seed(0)
+    query, key, value = torch.randn(1, 4, 5, 7), torch.randn(1, 1, 11, 7), torch.randn(1, 1, 11, 7)
+
+    class Shared(nn.Module):
+        def forward(self, query):
+            return F.scaled_dot_product_attention(query, key, value)
+
+    model = Shared()
+    with torch.no_grad(), Recorder(model, Keep(heads="mean")) as recorder:
+        out = model(query)
+    expected = torch.softmax(query @ key.transpose(-2, -1) / 7**0.5, -1)
+    torch.testing.assert_close(recorder.calls[0].weights, expected.mean(1, keepdim=True))
+    torch.testing.assert_close(out, expected @ value)
+
+
+@pytest.mark.parametrize("name", ["swinv2_tiny_window8_256", "vit_relpos_small_patch16_224"])
+def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
+    """The MLP's input are offsets, which no gradient reaches; what enters the attention is the tokens."""
+    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    trace = vizkit.trace(loaded, photo, target=3)
+    assert trace.check.passed
+    assert all(layer.gradient is not None for layer in trace.attention if layer.learned)
+    assert any(features.name == "into the last attention" for features in trace.cam_features)

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from vizkit import shortage, writing
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.run_folder import RunFolder
-from vizkit.work_folder import WorkError, WorkFolder
+from vizkit.work_folder import HEARD_S, WorkError, WorkFolder
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 LOCKING = """
@@ -179,3 +180,15 @@ def test_nothing_is_written_whole_but_through_one_function():
 def test_json_of_a_status_is_plain(tmp_path):
     WorkFolder(tmp_path).say(state="running", message="größe")
     assert json.loads((tmp_path / "status.json").read_text())["message"] == "größe"
+
+
+def test_work_on_another_machine_goes_by_its_last_word(tmp_path):
+    """Servers on two machines share a folder of runs: a number of a process of the other one says nothing here."""
+    folder = WorkFolder(tmp_path)
+    folder.say(state="running")
+    status = folder.status
+    assert folder.at_work
+    folder.write("status.json", {**status, "host": "another", "pid": 2**22 + 1, "updated": time.time() - HEARD_S / 2})
+    assert folder.at_work
+    folder.write("status.json", {**status, "host": "another", "updated": time.time() - 2 * HEARD_S})
+    assert not folder.at_work

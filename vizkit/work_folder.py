@@ -6,6 +6,7 @@ torch here: pages read them before it is loaded.
 
 import json
 import os
+import platform
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,8 +21,9 @@ from vizkit.shortage import disk_full, memory_short
 from vizkit.writing import write
 
 FINAL = ("done", "stopped", "failed")
-WORDS = ("state", "message", "name")  # of a status; all else in it are numbers
+WORDS = ("state", "message", "name", "host")  # of a status; all else in it are numbers
 SAME_START_S = 2.0  # the system's clock may have been set a little
+HEARD_S = 600.0  # what works on another machine has said something within this time, even where it validates for long
 
 
 class WorkError(ValueError):
@@ -71,7 +73,8 @@ class WorkFolder:
         if not speaks():
             return
         me = psutil.Process()
-        text = json.dumps({**status, "pid": me.pid, "begun": me.create_time(), "updated": time.time()})
+        process = {"host": platform.node(), "pid": me.pid, "begun": me.create_time()}
+        text = json.dumps({**status, **process, "updated": time.time()})
         try:
             self.write_text("status.json", text)
         except OSError as error:
@@ -132,7 +135,12 @@ def speaks() -> bool:
 
 
 def alive(status: Mapping[str, Any]) -> bool:
-    """Whether the process that wrote a status still runs: numbers are given again, so its start has to be the same."""
+    """Whether the process that wrote a status still runs: numbers are given again, so its start has to be the same.
+
+    Of a process of another machine that shares the folder only its last word is known.
+    """
+    if status.get("host", platform.node()) != platform.node():
+        return time.time() - status.get("updated", 0.0) < HEARD_S
     try:
         process = psutil.Process(status["pid"])
         same = abs(process.create_time() - status["begun"]) < SAME_START_S

@@ -104,7 +104,8 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         if self.gradient and func is F.linear:
-            self._projected = args[0] if args else kwargs["input"]
+            given = args[0] if args else kwargs["input"]
+            self._projected = given if given.requires_grad else self._projected  # not the offsets of a position bias
         if func is F.scaled_dot_product_attention:
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:

@@ -81,7 +81,8 @@ def mean_over_heads(
     """
     options = dict(options)
     gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
-    key, value = repeated(key, query, gqa), repeated(value, query, gqa)
+    # One key head may serve all queries without being repeated (MobileNetV4's multi-query attention).
+    key, value = (each.expand(-1, heads, -1, -1) for each in (repeated(key, query, gqa), repeated(value, query, gqa)))
     total, outs, rows = torch.zeros((), device=query.device), [], []
     for head in range(heads):
         one = slice(head, head + 1)
