@@ -259,12 +259,14 @@ def test_a_checkpoint_leaves_the_disk_with_its_session(home):
 
 def test_a_visitor_who_comes_back_keeps_what_was_uploaded_and_one_who_does_not_loses_it(monkeypatch):
     own = uploads.Belongings()
-    timer = uploads.leave(own.folder)
+    uploads.leave(own.folder)
+    timer = uploads._leaving[own.folder]
     uploads.present(own.folder)
     timer.join(10)
     assert own.folder.is_dir()
     monkeypatch.setattr(uploads, "AWAY_S", 0.0)
-    uploads.leave(own.folder).join(10)
+    uploads.leave(own.folder)
+    uploads._leaving[own.folder].join(10)
     assert not own.folder.exists()
 
 

@@ -109,7 +109,8 @@ def mixed(pixels: Pixels, recipe: Recipe, draw: np.random.Generator) -> tuple[Pi
     """Each picture with the one at its place from the end: Mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019), one
     of the two and one share λ for the whole batch. Gives λ, the first picture's share, too."""
     cut = bool(recipe.cutmix) and (not recipe.mixup or draw.random() < 0.5)
-    share = float(draw.beta(*2 * (recipe.cutmix if cut else recipe.mixup,)))
+    strength = recipe.cutmix if cut else recipe.mixup
+    share = float(draw.beta(strength, strength))
     if not cut:
         return pixels.flip(0).lerp_(pixels, share), share
     (top, bottom), (left, right) = (cut_along(side, share, draw) for side in pixels.shape[-2:])

@@ -33,7 +33,7 @@ def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None
         path.chmod(0o644)  # safetensors closes its files to others
 
     write(run.path / "model.safetensors", weights)
-    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, {"label_names": list(labels)}))
+    write(run.path / "config.json", lambda path: save_config_for_hf(model, str(path), {"label_names": list(labels)}))
 
 
 def load_best(run: RunFolder, model: nn.Module) -> None:

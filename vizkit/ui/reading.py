@@ -19,8 +19,9 @@ def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: 
         return f"stage {min(layer, count)} of {count} · strength of features{why}" if count else "no stages"
     count = sum(a.learned for a in trace.attention)
     fused = attention.weights.shape[1]
-    mean = head is None or fused < attention.heads  # for very many weights the mean alone is recorded
-    which = f"mean of {attention.heads} heads" if mean else f"head {min(head + 1, fused)} of {attention.heads}"
+    which = f"mean of {attention.heads} heads"
+    if head is not None and fused == attention.heads:  # for very many weights the mean alone is recorded
+        which = f"head {min(head + 1, fused)} of {attention.heads}"
     grid = attention.key.grid
     size = f" · {grid[0]} × {grid[1]} places" if grid else ""
     return f"layer {min(layer, count)} of {count} · `{attention.name}` · {which}{size}"

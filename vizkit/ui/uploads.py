@@ -45,13 +45,12 @@ class Belongings:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
-def leave(folder: Path) -> threading.Timer:
+def leave(folder: Path) -> None:
     """Streamlit drops a session when another one ends, which may be never: so its folder has a clock of its own."""
     timer = threading.Timer(AWAY_S, shutil.rmtree, (folder,), {"ignore_errors": True})
     timer.daemon = True
     _leaving[folder] = timer
     timer.start()
-    return timer
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=leave)
