@@ -1,5 +1,5 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance] [evaluation] [sessions]`, all of these by default; `mutants` takes most of an hour."""
+[windows] [relevance] [evaluation] [sessions]`, all of these by default; `mutants` only when asked for."""
 
 import platform
 import sys
