@@ -218,6 +218,15 @@ def test_means_over_images(answers):
         losses(teacher, student, labels, 3.0, 1.5)
 
 
+def test_shares_of_right_and_of_agreeing_answers_by_hand():
+    """First choices of the teacher 0 1 2 0, of the student 0 1 1 2; the labels 0 2 2 2."""
+    one_hot = torch.eye(3)
+    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 1, 2]], torch.tensor([0, 2, 2, 2]), 1.0, 0.5)
+    assert (found.right, found.agrees) == (0.5, 0.5)
+    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 2, 1]], torch.tensor([0, 2, 0, 2]), 1.0, 0.5)
+    assert (found.right, found.agrees) == (0.25, 0.75)
+
+
 def test_the_surface_is_the_loss_everywhere(answers):
     teacher, student, labels = answers
     found = surface(teacher, student, labels, shares(5), temperatures(7))
@@ -251,6 +260,18 @@ def test_level_lines_by_hand():
     assert second.tolist() == pytest.approx([math.nan, 0.5], nan_ok=True)
     (half, line), *_ = level_lines(found, 5)
     assert (half, line.tolist()) == (0.5, pytest.approx([0.5, math.nan], nan_ok=True))
+
+
+def test_a_level_that_only_the_teacher_alone_reaches_is_drawn():
+    soft = torch.tensor([0.0, 2.0, 4.0]).double()
+    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
+    lines = level_lines(Surface(shares(3), torch.tensor([1.0, 2.0, 3.0]).double(), values, soft, 1.0), 3)
+    assert [level for level, _ in lines] == [1.0, 2.0, 3.0]
+    assert lines[1][1].tolist() == pytest.approx([math.nan, 1.0, 1 / 3], nan_ok=True)
+
+
+def test_shares_go_from_the_labels_alone_to_the_teacher_alone():
+    assert shares().tolist() == pytest.approx([step / 20 for step in range(21)])
 
 
 def test_levels_lie_evenly_between_the_least_and_the_greatest_loss(answers):

@@ -197,8 +197,8 @@ def test_what_is_stored_is_compared_too(layer, mode, monkeypatch):
     """After the weights were right: rows are lost between the layer and the trace."""
     true = recording.grouped
 
-    def moved(found: Tensor, module: nn.Module | None) -> Tensor:
-        found = true(found, module)
+    def moved(found: Tensor, *of_its_layer: object) -> Tensor:
+        found = true(found, *of_its_layer)
         return found.roll(1, -2) if next(calls) % 2 == 0 else found  # the weights, not the sample after them
 
     calls = iter(range(1000))

@@ -89,6 +89,7 @@ def test_a_row_that_goes_nowhere_is_lost_and_not_nan():
 
 def test_the_sums_of_recorded_means_are_one():
     close(row_sums(Factor(windows(), None, 0.5, 0.5, True)), [1, 1, 1, 0])
+    assert row_sums(Factor(windows(), torch.ones(2, 2, 2).double(), 0.5, 0.5, True)).dtype == torch.float64
 
 
 def test_a_layer_that_is_the_identity_is_not_even_read():
@@ -166,8 +167,10 @@ def test_early_layers_are_the_identity_and_merging_is_as_it_is():
 
 def test_a_layer_whose_queries_are_no_keys_is_never_left_out():
     pool = layer([[[0.1, 0.6, 0.3]]], Tokens("pool", ("pool",)), WHOLE)
-    found = factors([pool, even(WHOLE)], lambda _: None, 0.5, 0.5, 1)
-    assert [each.share for each in found] == [0.5, 0.5]
+    some = layer([[[0.1, 0.6, 0.3]] * 2], Tokens("pool", ("cls", "pool")), WHOLE)
+    for early in (pool, some):
+        found = factors([early, even(WHOLE)], lambda _: None, 0.5, 0.5, 1)
+        assert [each.share for each in found] == [0.5, 0.5]
 
 
 def test_the_stream_leaves_out_tokens_of_another_name():
@@ -234,11 +237,19 @@ POOL = layer([[[0.1, 0.6, 0.3]]], Tokens("pool", ("pool", "other")), REGISTER, [
         ([even(REGISTER), POOL], 0, (0, [1, 0, 0], "[reg1]")),
         ([even(REGISTER), POOL], 2, (0, [0, 0, 1], "row 1, column 2")),
         ([even(REGISTER), POOL], (0, 0), (0, [0, 1, 0], "row 1, column 1")),
+        ([even(CLASS)], 0, (0, [1], "[cls]")),
     ],
 )
 def test_where_a_query_starts(layers, query, expected):
     position, row, name = start(layers, query)
     assert (position, row.tolist(), name) == (expected[0], [expected[1]], expected[2])
+
+
+def test_the_head_reads_the_special_tokens_of_the_last_layer_that_learned():
+    assert layer_product.read_by_head(traced(even(WHOLE), even(MARKED))) == "cls+dist"
+    assert layer_product.read_by_head(traced(even(MARKED), even(WHOLE))) == "cls"
+    assert layer_product.read_by_head(traced(even(WHOLE), even(MARKED, learned=False))) == "cls"
+    assert layer_product.read_by_head(traced(even(MARKED, learned=False), found=0)) == "cls"
 
 
 @pytest.mark.parametrize(
@@ -247,6 +258,7 @@ def test_where_a_query_starts(layers, query, expected):
         ([even(WHOLE)], "dist", NotApplicable, "no dist token"),
         ([even(WHOLE)], "cls+dist", NotApplicable, "no cls and dist token"),
         ([even(CLASS)], "mean", NotApplicable, "no places, so there is no mean"),
+        ([free(query=3, key=3)], "cls", NotApplicable, "no places, so there is no mean"),
         ([even(WHOLE)], 3, ValueError, "Token 3 does not exist: there are 3"),
         ([even(WHOLE)], -1, ValueError, "Token -1 does not exist"),
         ([even(WHOLE)], (1, 0), ValueError, "not on the 1 × 2 grid"),
@@ -272,6 +284,8 @@ def test_keys_are_joined_by_what_did_not_ask():
     found = joined(asks, before)
     assert (found.special, found.grid, found.name) == (("cls", "dist"), (1, 2), "patches")
     assert found.stride == 0  # the keys' own
+    slots = layer([[[0.5, 0.5]]], CLASS, Tokens("slots", (), (1, 1), free=1))
+    assert joined(slots, before).free == 0
     special = layer([[[0.5, 0.5]]], CLASS, Tokens("special", ("cls", "reg1")))
     found = joined(special, before)
     assert (found.special, found.grid, found.stride) == (("cls", "reg1", "dist", "pool"), (1, 2), 4.0)

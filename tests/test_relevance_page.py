@@ -179,7 +179,7 @@ def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
                   class_a="backswimmer")  # fmt: skip
     until_done(test, "trust")
     assert not test.exception
-    assert "No map is ranked here: the class is not the model's answer" in test.warning[0].value
+    assert "No map is ranked here\\: the class is not the model's answer" in test.warning[0].value
     shown = test.dataframe[0].value
     assert "rank" not in shown.columns
     assert list(shown["method"][:3]) == ["Attention of the class token", "Rollout", "Gradient rollout"]

@@ -209,6 +209,11 @@ def test_rollout_through_swin(swin_product, query):
     assert float(rollout(trace, query).sum()) == pytest.approx(1, abs=1e-5)
 
 
+def test_every_row_below_class_attention_at_once():
+    trace = traced("cait")
+    close(rollout_matrix(trace), by_loops([layer for layer in trace.attention if layer.query.grid]))
+
+
 def test_every_row_of_swin_at_once(swin_product):
     close(rollout_matrix(traced("swin")), swin_product[:-1, :-1], atol=1e-5)
 
@@ -226,6 +231,55 @@ def test_swin_by_layer_stays_on_the_input_patches():
     for one, same in zip(growing, rollout_by_layer(trace, 5), strict=True):
         assert one.query == same.query
         close(one.grid, same.grid)
+
+
+@pytest.mark.parametrize("key", ["swin", "cait"])
+def test_by_layer_the_id_of_the_first_place_is_its_cell(key):
+    trace = traced(key)
+    for one, same in zip(rollout_by_layer(trace, 0), rollout_by_layer(trace, (0, 0)), strict=True):
+        assert one.query == same.query
+        close(one.grid, same.grid)
+
+
+def test_by_layer_the_id_of_a_special_token_is_its_name():
+    for one, same in zip(
+        rollout_by_layer(traced("registers"), 2), rollout_by_layer(traced("registers"), "reg2"), strict=True
+    ):
+        assert one.query == same.query == "reg2"
+        close(one.grid, same.grid)
+
+
+def class_attention(fine: Tokens) -> Attention:
+    tokens, count = Tokens("class", ("cls",)), len(fine)
+    return Attention("class", torch.full((1, 1, 1, count), 1 / count), tokens, fine, all_ids(1), all_ids(count))
+
+
+def test_by_layer_class_attention_in_between_has_the_places_of_the_layer_before():
+    fine, coarse = Tokens("fine", ("cls",), (1, 4)), Tokens("coarse", (), (1, 2))
+    one, other = (
+        Attention("even", torch.full((1, 1, n, n), 1 / n), tokens, tokens, all_ids(n), all_ids(n))
+        for tokens, n in ((fine, 5), (coarse, 2))
+    )
+    trace = toy(one, class_attention(fine), merging("m", fine, coarse, (1, 2)), other, layers=3)
+    assert [each.query for each in rollout_by_layer(trace, (0, 1))] == [
+        "row 1, column 4", "row 1, column 4", "row 1, column 2",
+    ]  # fmt: skip
+
+
+def test_by_layer_class_attention_before_all_places_answers_for_its_own_token_alone():
+    fine = Tokens("fine", ("cls",), (1, 2))
+    even = Attention("even", torch.full((1, 1, 3, 3), 1 / 3), fine, fine, all_ids(3), all_ids(3))
+    trace = toy(class_attention(fine), even)
+    first, _ = rollout_by_layer(trace, "cls")
+    close(first.grid, torch.tensor([[1 / 6, 1 / 6]]))
+    with pytest.raises(ValueError, match="not on the 0 × 0 grid"):
+        rollout_by_layer(trace, (0, 0))
+
+
+@pytest.mark.parametrize("query", [-1, 10, 99])
+def test_by_layer_an_id_that_is_not_there_is_refused(query):
+    with pytest.raises(ValueError, match=f"Token {query} does not exist: there are 10"):
+        rollout_by_layer(traced("vit"), query)
 
 
 def test_even_attention_through_merging_by_hand():

@@ -21,6 +21,7 @@ from vizkit.training.command_line import arguments, command
 from vizkit.training.recipe import NAMED, Recipe, fields
 from vizkit.training.run_folder import RunFolder
 from vizkit.ui import cached, jobs, names, train_model, train_time
+from vizkit.ui.remembered import Remembered
 
 ROOT = Path(__file__).parents[1]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -272,22 +273,21 @@ def test_retrained_weights_replace_those_in_memory(runs_home, monkeypatch):
     run = finished(runs_home)
     weights = run.path / "model.safetensors"
     forgotten = []
-    monkeypatch.setattr(cached._own, "clear", lambda: forgotten.append(1))
+    monkeypatch.setattr(cached, "forget", forgotten.append)
     cached.run_folder("run:first")
     cached.run_folder("run:first")
     assert not forgotten
     os.utime(weights, ns=(1, 1))
     cached.run_folder("run:first")
-    assert forgotten
+    assert forgotten == ["run:first"]
 
 
-def test_everything_kept_by_a_models_name_is_forgotten():
-    kept = {name: each for name, each in vars(cached).items() if isinstance(each, type(cached._own))}
-    kept = {name: each for name, each in vars(cached).items() if isinstance(each, type(cached._own))}
-    by_name = {name for name, each in kept.items() if "source" in inspect.signature(each).parameters}
-    forgets = inspect.getsource(cached.forget_old_weights)
-    assert by_name
-    assert all(name in forgets for name in by_name)
+def test_everything_kept_by_a_models_name_is_forgotten_with_it():
+    """`forget` finds what has the name among its arguments; nothing of a model may be kept in another way."""
+    own = [each for each in vars(cached).values() if getattr(each, "__module__", "") == cached.__name__]
+    kept = [each for each in own if hasattr(each, "__wrapped__") and "source" in inspect.signature(each).parameters]
+    assert {cached._own, cached._whole, cached._trace} <= set(kept)
+    assert all(isinstance(each, Remembered) for each in kept)
 
 
 def test_our_models_are_those_of_the_engine():

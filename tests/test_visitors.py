@@ -261,7 +261,7 @@ def test_a_visitor_who_comes_back_keeps_what_was_uploaded_and_one_who_does_not_l
     own = uploads.Belongings()
     uploads.leave(own.folder)
     timer = uploads._leaving[own.folder]
-    uploads.present(own.folder)
+    uploads.stay(own.folder)
     timer.join(10)
     assert own.folder.is_dir()
     monkeypatch.setattr(uploads, "AWAY_S", 0.0)

@@ -150,6 +150,8 @@ def _forget() -> None:
     _places = threading.BoundedSemaphore(PLACES)
     for decoder in _idle:
         decoder.process.returncode = 0  # nor may its end be waited for
+        decoder.questions.close()
+        decoder.answers.close()
     _idle.clear()
 
 

@@ -94,7 +94,7 @@ def rollout_by_layer(
         if isinstance(query, tuple) and here and last.grid:
             row, column = ((2 * at + 1) * now // (2 * of) for at, now, of in zip(query, here, last.grid, strict=True))
             asked = (row, column)
-        found.append(rolled(ready[: end + 1], *start(layers[: end + 1], asked)))
+        found.append(rolled(ready, *start(layers[: end + 1], asked)))
     return found
 
 

@@ -3,7 +3,7 @@
 from vizkit.training.interrupting import terminable
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_folder import RunFolder
-from vizkit.work_folder import WorkError
+from vizkit.work_folder import WorkError, speaks
 
 GOES_ON = "resume goes on after the last finished epoch"
 SMALLER = "raise accumulate, or choose a smaller batch, image size or model"
@@ -25,7 +25,7 @@ def follow(
     Raises ValueError with one sentence, which status.json holds too. Being asked to stop is no error.
     """
     with run.locked(), run.told(GOES_ON, SMALLER), terminable():
-        if run.recipe != recipe:
+        if speaks() and run.recipe != recipe:  # the other processes may be here before the first has written it
             raise WorkError(f"Another run has begun in {run.path} meanwhile: give a new folder.")
         try:
             import torch

@@ -56,6 +56,11 @@ def leave(folder: Path) -> None:
 @st.cache_resource(scope="session", show_spinner=False, on_release=leave)
 def present(folder: Path) -> Path:
     """Once for every connection of a browser; Streamlit calls `leave` when it ends, also by a reload or a bad line."""
+    return stay(folder)
+
+
+def stay(folder: Path) -> Path:
+    """Its visitor has come back."""
     if (timer := _leaving.pop(folder, None)) is not None:
         timer.cancel()
     return folder
