@@ -1,10 +1,6 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-<<<<<<< HEAD
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour;
 `python -m benchmarks faults [--pictures 300 …]` is run alone."""
-=======
-[windows] [relevance] [evaluation] [sessions]`, all of these by default; `mutants` only when asked for."""
->>>>>>> wp/mutants
 
 import platform
 import sys
