@@ -30,7 +30,7 @@ from vizkit.ui.background import Task, kept
 
 INSECTS_VIT, INSECTS_CNN = "bundled:insects_vit", "bundled:insects_cnn"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
-FEATURES = "random:vit_tiny_patch16_dinov3_qkvb"
+FEATURES = "random:vit_small_patch16_dinov3_qkvb"
 
 
 @pytest.fixture(autouse=True)

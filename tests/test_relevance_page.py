@@ -22,7 +22,7 @@ from vizkit.ui.shown import attempt
 from vizkit.ui.trust_choice import opened as picture_set
 
 INSECTS_VIT = "bundled:insects_vit"
-FEATURES = "random:vit_tiny_patch16_dinov3_qkvb"  # has no head
+FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
 
 
 @pytest.fixture(autouse=True)
