@@ -172,7 +172,8 @@ def idle(address: str, sessions: int) -> float:
 
 
 def run() -> None:
-    with tempfile.TemporaryDirectory() as name, serving(Path(name), "--server.enableAgentApi=true") as address:
+    options = ("--server.enableAgentApi=true", "--server.agentMaxSessions=1000")
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), *options) as address:
         print(f"\nserver without a visitor: {resident_mib(address):,.0f} MiB")
         expected = alone(address)
         print(f"{len(expected)} views by one session alone: {resident_mib(address):,.0f} MiB")
