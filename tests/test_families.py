@@ -419,9 +419,9 @@ def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
 
 
 def test_every_class_in_a_table_is_one_of_timm():
-    from vizkit.models import generic, places, translate, vit, weights
+    from vizkit.models import forward, generic, places, translate, vit, weights
 
-    tables = (*translate.CHANGED, *translate.WITHOUT_SOFTMAX, *weights.HEAD_BY_HEAD, *weights.GROUP_FIRST)
+    tables = (*translate.CHANGED, *forward.WITHOUT_SOFTMAX, *weights.HEAD_BY_HEAD, *weights.GROUP_FIRST)
     tables += (*generic.CHANNELS, *generic.SLOTS, *generic.POOLED, OUTLOOK, vit.OURS, vit.TWICE)
     tables += tuple(name for name in places.RULES if "." in name)
     for name in tables:

@@ -241,24 +241,44 @@ def test_sampled_rows_are_few_spread_and_within(count, expected):
     assert list(range(count))[places] == expected
     assert places == queries
     asked = tuple(range(1000, 1000 + count))
-    assert sampled(torch.zeros(1, 2000, 3), asked) == (places, [1000 + place for place in expected])
+    again, queries = sampled(torch.zeros(1, 2000, 3), asked)
+    assert again == places
+    assert torch.arange(2000)[queries].tolist() == [1000 + place for place in expected]
 
 
 def test_a_difference_is_relative_to_the_largest_number_of_its_own_head():
     theirs = torch.tensor([[[100.0, -50.0]], [[0.1, 0.05]]])
-    assert float(difference(theirs + torch.tensor([[[0.0]], [[0.01]]]), theirs).error.amax()) == pytest.approx(0.1)
-    assert not difference(theirs, theirs).error.any()
+    assert worst([difference(theirs + torch.tensor([[[0.0]], [[0.01]]]), theirs)])[0] == pytest.approx(0.1)
+    assert worst([difference(theirs, theirs)])[0] == 0
     nothing = torch.zeros(1, 2, 2)
-    assert not difference(nothing, nothing).error.any()
+    assert worst([difference(nothing, nothing)])[0] == 0
 
 
-def test_the_worst_difference_is_the_one_nearest_to_its_own_tolerance():
-    exact, half = (difference(torch.ones(1, 1), torch.ones(1, 1, dtype=d)) for d in (torch.float32, torch.bfloat16))
-    found = [exact._replace(error=torch.tensor(9e-5)), half._replace(error=torch.tensor(8e-3))]
-    assert worst(found) == pytest.approx((9e-5, 1e-4))
-    assert worst([*found, half._replace(error=torch.tensor(1.5e-2))]) == pytest.approx((1.5e-2, 2**-6))
-    error, allowed = worst([*found, exact._replace(error=torch.tensor(float("nan")))])
-    assert not error <= allowed
+def off_by(error: float, dtype: torch.dtype = torch.float32, heads: int = 1):
+    """Heads whose last one is off by `error`, though the largest numbers of another are far larger."""
+    theirs = torch.tensor([2.0**-head for head in range(heads)])[:, None, None].expand(-1, 2, 3)
+    mine = theirs.clone()
+    mine[-1, 1, 2] *= 1 + error
+    return difference(mine, theirs, dtype)
+
+
+@pytest.mark.parametrize("heads", [(1, 1, 1), (1, 5, 5), (5, 1, 2)])
+def test_the_worst_difference_is_the_one_nearest_to_its_own_tolerance(heads):
+    """Of layers of one shape, which are compared in one go, and of different ones."""
+    of_all, half = off_by(9e-5, heads=heads[0]), off_by(8e-3, torch.bfloat16, heads[1])
+    others = [off_by(1e-6, heads=heads[2]), off_by(1e-3, torch.bfloat16, heads[2])]
+    assert worst([others[0], of_all, half, others[1]]) == pytest.approx((9e-5, 1e-4), rel=1e-2)
+    above = off_by(1.5e-2, torch.bfloat16, heads[1])
+    assert worst([of_all, others[1], half, above, others[0]]) == pytest.approx((1.5e-2, 2**-6), rel=1e-2)
+    for place in range(3):
+        error, allowed = worst([*others[:place], off_by(float("nan"), heads=heads[2]), *others[place:], above])
+        assert not error <= allowed
+
+
+def test_what_is_compared_later_keeps_no_whole_layer_in_memory():
+    layer = torch.zeros(4, 1000, 8)
+    kept = difference(layer[:, 0:4], layer[:, 4:8])
+    assert all(each.untyped_storage().nbytes() == 4 * 4 * 8 * 4 for each in kept[:2])
 
 
 @pytest.mark.parametrize("case", MASKS)

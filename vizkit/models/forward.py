@@ -2,12 +2,14 @@
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vizkit.models.counting import Counting
+from vizkit.models.kinds import kind
 from vizkit.models.layer_scores import take_score_gradients
 from vizkit.models.loading import Loaded
 from vizkit.models.recording import Call, Keep, Recorder
@@ -15,6 +17,9 @@ from vizkit.trace import LOGIT_TOLERANCE, TraceError
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
+
+WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
+"""Attention that weighs by a norm instead, and without the two products by which `counting` knows it."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,9 @@ def forward(
     """
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
-    kind = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
-    if kind in loaded.compared:
-        return counted(loaded, pixels, recorded(loaded, pixels, keep, target, tokens, *loaded.compared[kind]))
+    case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
+    if case in loaded.compared:
+        return counted(loaded, pixels, recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
     plain = logits_of(plain_pass(loaded, pixels))
     refuse_unknown(target, plain, loaded)
     try:
@@ -64,7 +69,7 @@ def forward(
         with_features = result is not None and apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
         result = result if result is not None and with_features else alone
     error = apart(result.logits, plain)
-    loaded.compared[kind] = (with_features, error)
+    loaded.compared[case] = (with_features, error)
     return counted(loaded, pixels, replace(result, logit_error=error))
 
 
@@ -84,7 +89,8 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
         except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
             loaded.counted[size_hw] = (None, 0)
             return loaded.model(pixels)
-    loaded.counted[size_hw] = (counting.layers, counting.linear)
+    others = sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules())
+    loaded.counted[size_hw] = (counting.layers, counting.linear or others)
     return out
 
 
@@ -98,6 +104,17 @@ def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     return replace(result, layers=layers, linear=linear)
 
 
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep what a pass frees for the next one.
+
+    As a rule it gives large blocks back to the system, which hands each pass thousands of fresh pages full of zeros.
+    Once a block of up to 32 MiB has been freed, blocks of that size stay (glibc's mallopt(3), M_MMAP_THRESHOLD), as
+    happens sooner or later to every program that frees a large array.
+    """
+    torch.empty(31 << 20, dtype=torch.uint8)
+
+
 def recorded(
     loaded: Loaded,
     pixels: Tensor,
@@ -107,6 +124,7 @@ def recorded(
     with_features: bool,
     logit_error: float,
 ) -> Pass:
+    keep_freed_memory()
     recorder = Recorder(loaded.model, keep, gradient=target is not None)
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.

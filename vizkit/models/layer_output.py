@@ -4,7 +4,6 @@ The comparison of logits needs a pass without recording and says nothing where t
 kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,16 +11,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vizkit.models.weights import full_precision, precise, repeated
+from vizkit.models.weights import full_precision, places_of, precise, repeated
 from vizkit.trace import tolerance
 
 FEW = 4
 
 
 class Difference(NamedTuple):
-    """How far two tensors are apart in each head, relative to its largest number, and how far they may be."""
+    """Two tensors, (…, row, column), that should be equal, and how far they may be apart in each head, relative to the
+    largest number of `theirs` there."""
 
-    error: Tensor
+    mine: Tensor
+    theirs: Tensor
     tolerance: float
 
 
@@ -32,24 +33,41 @@ def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | 
     """
     step = max(1, ((like.shape[-2] if rows is None else len(rows)) - 1) // (FEW - 1))
     places = slice(0, (FEW - 1) * step + 1, step)
-    return places, places if rows is None else list(rows[places])
+    return places, places if rows is None else places_of(rows[places])
 
 
 def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
-    """The largest difference over the last two axes, relative to the largest of `theirs` there.
+    """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None."""
+    return Difference(alone(mine), alone(theirs), tolerance(dtype or theirs.dtype))
 
-    So a head of small outputs is judged by its own measure. `dtype`: the coarsest of the two, that of `theirs` if None.
-    """
-    dtype, theirs = dtype or theirs.dtype, precise(theirs)
-    off, largest = (torch.linalg.vector_norm(each, math.inf, (-2, -1)) for each in (mine - theirs, theirs))
-    return Difference(off / (largest + torch.finfo(theirs.dtype).tiny), tolerance(dtype))
+
+def alone(rows: Tensor) -> Tensor:
+    """Outside the graph of a gradient; a few rows of a large tensor are copied, or they would keep all of it alive."""
+    rows = rows.detach()
+    return rows.clone() if rows.untyped_storage().nbytes() > 2 * rows.nbytes else rows
 
 
 def worst(differences: Sequence[Difference]) -> tuple[float, float]:
-    """(error, tolerance) of the one nearest to its tolerance, or farthest above it; NaN is the worst of all."""
-    errors = torch.stack([one.error.amax().double().cpu() for one in differences])
-    found = int((errors / torch.tensor([one.tolerance for one in differences])).argmax())  # NaN counts as the largest
-    return float(errors[found]), differences[found].tolerance
+    """(error, tolerance) of the one nearest to its tolerance, or farthest above it; NaN is the worst of all.
+
+    An error is the largest difference over the last two axes, relative to the largest of `theirs` there: so a head of
+    small outputs is judged by its own measure. What has one shape is compared in one go: a dozen layers at once cost
+    what one does.
+    """
+    alike: dict[tuple, list[Difference]] = {}
+    for one in differences:
+        alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
+    errors = torch.stack([largest_error(same) for same in alike.values()])
+    allowed = [key[0] for key in alike]
+    found = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
+    return float(errors[found]), allowed[found]
+
+
+def largest_error(alike: Sequence[Difference]) -> Tensor:
+    """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
+    mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
+    off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
+    return (off / (largest + torch.finfo(theirs.dtype).tiny)).amax().double().cpu()
 
 
 def of_kernel(

@@ -26,6 +26,7 @@ from vizkit.models.weights import (
     groups_among,
     mean_over_heads,
     multi_head_output,
+    places_of,
     precise,
     repeated,
     softmax_axis,
@@ -58,13 +59,13 @@ class Keep:
 class Call:
     """One attention layer as it was called, of one image.
 
-    `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost module
-    that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel` says how
-    the layer computes: "fused", "mha" or "softmax" (written out). `row_sum_error` is measured before the weights are
-    rounded to the dtype in which they are kept. `differences`: what was compared with the layer's own output, see
-    `layer_output`; `sample` is what was compared, until the weights are kept: positions among the rows, and the weights
-    of every head there. `raw` is the tensor in the autograd graph; `score_gradient`: see `layer_scores`; `groups`: see
-    `weights.grouped`.
+    `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost
+    module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
+    says how the layer computes: "fused", "mha" or "softmax" (written out). `row_sums` were taken before the weights
+    were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
+    the layer's own output, see `layer_output`; `sample` is what was compared, until the weights are kept: positions
+    among the rows, and the weights of every head there. `raw` is the tensor in the autograd graph;
+    `score_gradient`: see `layer_scores`; `groups`: see `weights.grouped`.
     """
 
     path: str
@@ -73,13 +74,22 @@ class Call:
     weights: Tensor | None = None
     heads: int = 1
     rows: tuple[int, ...] | None = None
-    row_sum_error: Tensor | None = None
+    row_sums: Tensor | None = None
     differences: list[Difference] = field(default_factory=list)
     sample: tuple[slice, Tensor] | None = None
     gradient: Tensor | None = None
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
     groups: int | None = None
+
+    @property
+    def row_sum_error(self) -> Tensor | None:
+        """The largest |sum of a row − 1|; taken when it is asked for, after the pass, where all layers cost what one
+        between two others does."""
+        if self.weights is None:
+            return None
+        sums = self.weights.sum(-1) if self.row_sums is None else self.row_sums
+        return torch.linalg.vector_norm(sums - 1, math.inf)
 
     def grouped(self, weights: Tensor) -> Tensor:
         """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
@@ -152,8 +162,9 @@ class Recorder(TorchFunctionMode):
         call.heads = heads or weights.shape[1]
         if self.keep.heads == "mean":
             weights = weights.mean(1, keepdim=True)
-        call.row_sum_error = torch.linalg.vector_norm(weights.sum(-1) - 1, math.inf)
         call.weights = weights.to(self.keep.dtype or weights.dtype)
+        if call.weights is not weights:
+            call.row_sums = weights.sum(-1)
         if call.differences and call.sample is not None:
             places, each = call.sample
             each = call.grouped(each)
@@ -192,7 +203,7 @@ class Recorder(TorchFunctionMode):
             weights = weights if weights.requires_grad else weights.detach().requires_grad_()  # a map of places alone
             out = following(out, weights if axis == -1 else weights.transpose(-1, -2))
         rows = self._rows(weights)
-        kept = weights if rows is None else weights[..., list(rows), :]
+        kept = weights if rows is None else weights[..., places_of(rows), :]
         places, queries = sampled(kept, rows)
         # Written out, the weights are what the layer itself goes on with: they are their own proof, up to rounding.
         sample = kept.detach()[..., places, :]
@@ -237,7 +248,7 @@ class Recorder(TorchFunctionMode):
         if beside:
             asked = {name: precise(value) for name, value in asked.items()}
         if rows is not None:
-            picked, mask = list(rows), asked.get("attn_mask")
+            picked, mask = places_of(rows), asked.get("attn_mask")
             asked |= {"query": asked["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
         out, weights = func(**asked)
         own = func(**given) if beside else None

@@ -27,10 +27,6 @@ CHANGED = {
 OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
 
 
-WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
-"""Attention that weighs by a norm instead, and without the two products by which `counting` knows it."""
-
-
 def names_of(calls: Sequence[Call]) -> list[str]:
     """The path of each call, numbered where a module calls several times."""
     count, seen, names = Counter(call.path for call in calls), Counter(), []
@@ -105,7 +101,7 @@ def finish(
     expected = max((count for count in (planned, result.layers) if count is not None), default=None)
     if expected and not result.calls:
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
-    errors = [call.row_sum_error for call in result.calls if call.row_sum_error is not None]
+    errors = [error for call in result.calls if (error := call.row_sum_error) is not None]
     row_sum_error = float(torch.stack(errors).max()) if errors else 0.0  # NaN stays NaN
     check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls))
     return Trace(
@@ -118,7 +114,7 @@ def finish(
         target,
         (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
         tuple(on_cpu(f) for f in cam),
-        result.linear or sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules()),
+        result.linear,
     )
 
 

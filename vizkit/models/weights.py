@@ -3,6 +3,7 @@
 Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1).
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Any
@@ -36,7 +37,7 @@ def attention_weights(
     queries, keys = query.shape[-2], key.shape[-2]
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     key = repeated(key, query, enable_gqa)
-    picked = slice(None) if rows is None else list(rows)
+    picked = slice(None) if rows is None else places_of(rows)
     query = query[..., picked, :]
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
@@ -55,6 +56,11 @@ def attention_weights(
         scores = scores.masked_fill(~attn_mask, float("-inf")) if boolean else scores + attn_mask
         nowhere = (scores == float("-inf")).all(-1, keepdim=True)
         return scores.softmax(-1).masked_fill(nowhere, 0.0)
+
+
+def places_of(rows: Sequence[int]) -> slice | list[int]:
+    """An index of these rows; of a single one it copies nothing."""
+    return slice(rows[0], rows[0] + 1) if len(rows) == 1 else list(rows)
 
 
 def full_precision(like: Tensor) -> AbstractContextManager:
