@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from vizkit.analysis.cost_curves import SIZES_PX, cost_curves
-from vizkit.analysis.fusion import fuse
+from vizkit.analysis.attention.fusion import fuse
+from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
+from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
-from vizkit.figure.matrix import matrix
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, filter_tiles, pulled_apart, strip
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
-from vizkit.trace import PADDING, Tokens
+from vizkit.traces import PADDING, Tokens
 
 
 def test_patches_are_pulled_apart_in_reading_order():

@@ -12,13 +12,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from vizkit.models.flow import flow
 from vizkit.models.networks import dual_scale
+from vizkit.models.probes.flow import flow
 from vizkit.training.architectures import build
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
-from vizkit.training.saving import save_best
-from vizkit.ui.architecture import SPECIAL, VIEWS
+from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.saving import save_best
+from vizkit.ui.pages.architecture.page import SPECIAL, VIEWS
 
 ROOT = Path(__file__).parents[1]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
@@ -171,7 +171,7 @@ def dual(runs: Path):
 def logits_at(loaded, name: str, alpha: float) -> torch.Tensor:
     """A whole pass with another α, not the page's shortcut."""
     from vizkit.models import pixels_of
-    from vizkit.ui import inputs
+    from vizkit.ui.sidebar import inputs
 
     with torch.no_grad():
         return dual_scale.with_alpha(loaded.model, alpha)(pixels_of(loaded, inputs.sample(name).rgb))[0]
@@ -258,7 +258,8 @@ def test_gradual_reduction_tells_its_stages_and_what_they_save(runs: Path):
 
 # ---- TNT -------------------------------------------------------------------------------------------------------------
 def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
-    from vizkit.ui import cached, inputs
+    from vizkit.ui.session import cached
+    from vizkit.ui.sidebar import inputs
 
     test = opened(models=TNT, image="flower", architecture_view="TNT", tnt_block="3", tnt_inner="2", at="0.4,0.3")
     fine(test)

@@ -9,12 +9,12 @@ import torch
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
-from vizkit.models.flow import Step, flow, tokens_in
-from vizkit.models.flow_groups import changed_between, folded, unfolded
-from vizkit.models.from_parts import inside
 from vizkit.models.networks.vit_from_parts import ViT
-from vizkit.models.unreduced import unreduced
-from vizkit.trace import NotApplicable
+from vizkit.models.probes.flow import Step, flow, tokens_in
+from vizkit.models.probes.flow_groups import changed_between, folded, unfolded
+from vizkit.models.probes.from_parts import inside
+from vizkit.models.probes.unreduced import unreduced
+from vizkit.traces import NotApplicable
 
 BLOCK = Step("blocks.0", "Block", ((5, 8),), ((5, 8),), 5, 5, 100, 30, 7, 1)
 IMAGE = (3, 224, 224)

@@ -5,12 +5,12 @@ import torch
 from torch import nn
 
 from benchmarks.architectures import BATCH, accuracy
-from vizkit.models.cost import kept_learning
-from vizkit.models.multiply_adds import work_of
-from vizkit.training.architecture_runs import SIZES, VARIANTS, plan, worths
+from vizkit.models.probes.cost import kept_learning
+from vizkit.models.probes.multiply_adds import work_of
 from vizkit.training.architectures import OURS
+from vizkit.training.experiments.architectures import SIZES, VARIANTS, plan, worths
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 
 DIGITS = SIZES["digits"]
 

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.test_architecture_table import finish
-from vizkit.training.architecture_runs import SIZES, VARIANTS, Worth, worths
-from vizkit.ui.architecture_worth import shipped, verdict
+from vizkit.training.experiments.architectures import SIZES, VARIANTS, Worth, worths
+from vizkit.ui.pages.architecture.worth import shipped, verdict
 
 ROOT = Path(__file__).parents[1]
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from vizkit.analysis.attention_map import all_heads, attention_map, find_query, fused, layers, top_classes
-from vizkit.analysis.feature_strength import feature_strength
+from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers, top_classes
+from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.geometry import all_ids, merging, window_ids
-from vizkit.trace import Attention, Check, Features, NotApplicable, Tokens, Trace
+from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
 
 PATCHES = Tokens("patches", ("cls",), (2, 3), stride=16.0)
 

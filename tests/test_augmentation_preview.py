@@ -10,15 +10,15 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import opened, texts
-from vizkit.figure.dots import dots
-from vizkit.figure.skipped_blocks import skipped_blocks
+from vizkit.figure.training.dots import dots
+from vizkit.figure.training.skipped_blocks import skipped_blocks
 from vizkit.image import Preprocessing, prepare, unprepare
-from vizkit.models.loaded import Loaded
-from vizkit.models.residual import branches
-from vizkit.trace import NotApplicable
-from vizkit.training import augmentation_preview as preview
-from vizkit.training.augmentation import augmented, picture_changes
-from vizkit.training.batches import drawn_from, fitted, normalised
+from vizkit.models.probes.residual import branches
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import NotApplicable
+from vizkit.training.pictures import preview
+from vizkit.training.pictures.augmentation import augmented, picture_changes
+from vizkit.training.pictures.batches import drawn_from, fitted, normalised
 from vizkit.training.recipe import Recipe
 
 DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))

@@ -8,9 +8,9 @@ from tests.test_counting import PIXELS, Model, made, softmax, written_out
 from tests.test_families import ZOO, first_trace, loaded_of
 from vizkit.image import Preprocessing
 from vizkit.models import FAMILIES, Keep, family_of
-from vizkit.models.budget import keep_within, weights_bytes
-from vizkit.models.loaded import Loaded, described
-from vizkit.models.unreduced import unreduced
+from vizkit.models.probes.budget import keep_within, weights_bytes
+from vizkit.models.probes.unreduced import unreduced
+from vizkit.models.sources.loaded import Loaded, described
 
 
 def sized(loaded: Loaded, size_hw: tuple[int, int]) -> Loaded:
@@ -37,7 +37,7 @@ def test_it_is_counted_once_for_a_size(monkeypatch):
     loaded = made(Model(softmax))
     first = weights_bytes(loaded)
     assert first == 2 * 24 * 24 * 4
-    monkeypatch.setattr("vizkit.models.budget.counted", lambda *_: pytest.fail("it is known"))
+    monkeypatch.setattr("vizkit.models.probes.budget.counted", lambda *_: pytest.fail("it is known"))
     assert weights_bytes(loaded) == first
 
 

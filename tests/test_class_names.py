@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vizkit.analysis.class_names import agreeing, match
-from vizkit.models.loaded import imagenet_labels
+from vizkit.analysis.comparison.class_names import agreeing, match
+from vizkit.models.sources.loaded import imagenet_labels
 
 IMAGENET = imagenet_labels(1000)
 NAMES = st.lists(st.sampled_from(["a", "A", "b", "c_d", "c d", "a, b", "b, c", "e", "", "e, é"]), max_size=7)

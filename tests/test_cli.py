@@ -16,7 +16,7 @@ import vizkit
 from vizkit.__main__ import main, numbers
 from vizkit.models import Keep
 from vizkit.saving import npz_bytes, open_npz, save_npz
-from vizkit.trace import TraceError
+from vizkit.traces import TraceError
 
 ROOT = Path(__file__).parents[1]
 

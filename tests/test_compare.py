@@ -12,21 +12,15 @@ import vizkit
 from tests.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
 from tests.test_relevance_page import until_done
 from tests.test_rollout_page import sent
-from vizkit.analysis.disagreement import overlaps
-from vizkit.analysis.perturbation import PERTURBATIONS, perturbed
-from vizkit.analysis.subject import Stopped
-from vizkit.figure.strength_curves import legend, strength_curves
-from vizkit.ui import (
-    cached,
-    compare_answers,
-    compare_changes,
-    compare_cost,
-    compare_images,
-    compare_predictions,
-    compare_robustness,
-    inputs,
-)
-from vizkit.ui.background import Task, kept
+from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.comparison.disagreement import overlaps
+from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
+from vizkit.figure.evaluation.strength_curves import legend, strength_curves
+from vizkit.ui.pages.compare import answers as compare_answers
+from vizkit.ui.pages.compare import changes, cost, images, predictions, robustness
+from vizkit.ui.session import cached
+from vizkit.ui.session.background import Task, kept
+from vizkit.ui.sidebar import inputs
 
 INSECTS_VIT, INSECTS_CNN = "bundled:insects_vit", "bundled:insects_cnn"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
@@ -86,9 +80,9 @@ def test_models_of_other_classes_are_shown_beside_and_not_compared():
 def test_lists_that_share_a_part_say_how_much():
     own, labels = vizkit.load(VIT, device="cpu"), {"few": ("Cat", "dog, hound"), "more": ("ant", "cat", "dog")}
     models = {name: replace(own, labels=each) for name, each in labels.items()}
-    agreed = compare_images.agreed(models, {})
+    agreed = images.agreed(models, {})
     table = compare_answers.Table(models, agreed, overlaps(agreed), [])
-    assert compare_predictions.unmatched(table) == (
+    assert predictions.unmatched(table) == (
         "few and more have 2 classes in common by name, of 2 and 3; only these are compared."
     )
 
@@ -174,8 +168,8 @@ def test_a_model_of_features_and_one_that_is_missing_say_so():
 def test_the_csv_has_every_answer_and_no_formula():
     loaded = {source: vizkit.load(source, device="cpu") for source in (VIT, CNN)}
     rgb = inputs.sample("digit 3")
-    answers = [compare_images._answer((source, "test"), source, rgb) for source in loaded]
-    agreed = compare_images.agreed(loaded, {})
+    answers = [images._answer((source, "test"), source, rgb) for source in loaded]
+    agreed = images.agreed(loaded, {})
     firsts = {i: int(each.logits.argmax()) for i, each in enumerate(answers)}
     row = compare_answers.Row("=1+1", rgb, list(answers), firsts, ((0, 1),), {(0, 1): 0.125})
     table = compare_answers.Table(loaded, agreed, {(0, 1): ([], [])}, [row])
@@ -197,8 +191,8 @@ def test_the_whole_image_in_place_of_the_crop():
 
 @pytest.mark.parametrize("view", ["Cost", "Robustness"])
 def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: pytest.MonkeyPatch):
-    from vizkit.models import shape
-    from vizkit.trace import NotApplicable
+    from vizkit.models.probes import shape
+    from vizkit.traces import NotApplicable
 
     see_everything = shape.see_everything
 
@@ -238,7 +232,7 @@ def test_cost_is_counted_at_once_and_measured_when_asked():
     assert not test.exception
     table = table_of(test)
     loaded = vizkit.load(VIT, device="cpu")
-    assert table.loc["Parameters", "digits_vit"] == compare_cost.counted_in(loaded.parameters)
+    assert table.loc["Parameters", "digits_vit"] == cost.counted_in(loaded.parameters)
     assert table.loc["Tokens or places", "digits_vit"] == "65"
     assert set(table.loc["Time, one image"]) == {"–"}
     test.button(key="compare_measure").click().run()
@@ -260,7 +254,7 @@ def test_published_numbers_stand_in_brackets():
 
 def test_published_numbers_belong_to_a_size():
     loaded = vizkit.load("deit_small_patch16_224", pretrained=False, device="cpu", image_size=(112, 112))
-    assert compare_cost.published(loaded) is None
+    assert cost.published(loaded) is None
 
 
 # ---- robustness ------------------------------------------------------------------------------------------------------
@@ -271,7 +265,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
     charts = test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")
     assert len(charts) == len(PERTURBATIONS) == len(test.main.get("image"))
     loaded, rgb = vizkit.load(VIT, device="cpu"), inputs.sample("digit 3").rgb
-    asked = compare_changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
+    asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
     for kind in ("rotation", "noise", "shuffle"):
         logits = asked.logits(VIT, kind)
         assert logits is not None
@@ -279,8 +273,8 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
         changed = perturbed(rgb, kind, PERTURBATIONS[kind].strengths[level], 0)
         torch.testing.assert_close(logits[level], vizkit.trace(loaded, changed).logits, rtol=1e-4, atol=1e-4)
         plain = vizkit.trace(loaded, rgb).logits
-        assert compare_changes.followed(logits)[0] == pytest.approx(float(plain.softmax(0).max()), abs=1e-5)
-    lines = list(csv.DictReader(io.StringIO(compare_changes.as_csv(asked))))
+        assert changes.followed(logits)[0] == pytest.approx(float(plain.softmax(0).max()), abs=1e-5)
+    lines = list(csv.DictReader(io.StringIO(changes.as_csv(asked))))
     assert len(lines) == 9 * 8
     assert {line["answer"] for line in lines if line["strength"] == "0"} == {"3"}
 
@@ -291,8 +285,8 @@ def test_the_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a model ran")
 
-    monkeypatch.setattr("vizkit.models.asking.logits_of_batch", refuse)
-    monkeypatch.setattr("vizkit.analysis.perturbation.perturbed", refuse)
+    monkeypatch.setattr("vizkit.models.probes.asking.logits_of_batch", refuse)
+    monkeypatch.setattr("vizkit.analysis.comparison.perturbation.perturbed", refuse)
     before = [image.proto.imgs[0].url for image in test.main.get("image")]
     test.slider(key="robust_level").set_value(7).run()
     assert not test.exception
@@ -304,7 +298,7 @@ def test_the_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_stop_keeps_what_is_there_and_going_on_does_the_rest(monkeypatch: pytest.MonkeyPatch):
-    asked = compare_changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
+    asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
     task = Task(cached.device_lock())
 
     put = kept().put
@@ -316,23 +310,23 @@ def test_stop_keeps_what_is_there_and_going_on_does_the_rest(monkeypatch: pytest
 
     monkeypatch.setattr(kept(), "put", put_and_stop)
     with task.lock, pytest.raises(Stopped):
-        compare_changes.compute(asked, asked.todo(), task)
+        changes.compute(asked, asked.todo(), task)
     left = asked.todo()
     assert left == list(PERTURBATIONS)[2:]
     task = Task(cached.device_lock())
     with task.lock:
-        compare_changes.compute(asked, left, task)
+        changes.compute(asked, left, task)
     assert asked.todo() == []
     assert replace(asked, seed=1).todo() == ["noise", "occlusion", "shuffle"]
 
 
 def test_an_image_without_cells_is_refused_in_a_sentence():
     from vizkit.image import Picture
-    from vizkit.trace import NotApplicable
+    from vizkit.traces import NotApplicable
 
     tiny = Picture(torch.zeros(9, 40, 3).byte().numpy(), "tiny", "")
     with pytest.raises(NotApplicable, match="fewer than 14 pixels"):
-        compare_robustness.strip_of(tiny, [VIT])
+        robustness.strip_of(tiny, [VIT])
 
 
 # ---- its charts ------------------------------------------------------------------------------------------------------

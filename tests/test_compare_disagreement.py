@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from vizkit.analysis.class_names import agreeing
-from vizkit.analysis.disagreement import clusters, divergences, groups, js_bits, overlaps
+from vizkit.analysis.comparison.class_names import agreeing
+from vizkit.analysis.comparison.disagreement import clusters, divergences, groups, js_bits, overlaps
 
 SHARES = st.lists(st.floats(0, 1, width=32), min_size=4, max_size=4).filter(lambda p: sum(p) > 1e-3)
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from vizkit.analysis.published import IMAGENET
+from vizkit.analysis.comparison.published import IMAGENET
 from vizkit.image import Preprocessing
 from vizkit.models import ModelError
-from vizkit.models.cost import held_answering, kept_learning, measure, seconds_of, tokens_of
-from vizkit.models.loaded import Loaded
-from vizkit.models.multiply_adds import counted
+from vizkit.models.probes.cost import held_answering, kept_learning, measure, seconds_of, tokens_of
+from vizkit.models.probes.multiply_adds import counted
+from vizkit.models.sources.loaded import Loaded
 
 CPU = torch.device("cpu")
 
@@ -142,5 +142,5 @@ def test_a_model_without_a_way_back_is_measured_but_for_learning():
 def test_what_is_taken_per_image_is_of_the_batch(monkeypatch):
     """A clock that says one second for every pass."""
     now = iter(range(1000))
-    monkeypatch.setattr("vizkit.models.cost.time", SimpleNamespace(perf_counter=lambda: float(next(now))))
+    monkeypatch.setattr("vizkit.models.probes.cost.time", SimpleNamespace(perf_counter=lambda: float(next(now))))
     assert seconds_of(loaded_of(Looks()), torch.zeros(4, 3, 8, 8)) == (0.25, 0.25, 0.25, 4)

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
-from vizkit.models import FAMILIES, family_of, generic
-from vizkit.models.counting import Counting
-from vizkit.models.loaded import Loaded
-from vizkit.trace import TraceError
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.families import generic
+from vizkit.models.recording.counting import Counting
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import TraceError
 
 # Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
 
@@ -243,6 +244,6 @@ def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
     """The families read their number off the model: it holds where nothing was counted at all."""
     loaded = loaded_of(module)
     monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0)})
-    monkeypatch.setattr("vizkit.models.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
+    monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
     check = FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(module)).check
     assert check.layers_expected == check.layers_found

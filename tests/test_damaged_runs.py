@@ -14,10 +14,10 @@ from PIL import Image
 import vizkit
 from tests.test_training import FIELDS, QUICK, command, followed
 from vizkit.models import Loaded
-from vizkit.trace import TraceError
-from vizkit.training import saving
+from vizkit.traces import TraceError
 from vizkit.training.following import follow
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs import saving
+from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import WorkError
 
 

@@ -14,8 +14,8 @@ from tests.test_pages import opened, texts
 from tests.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
-from vizkit.figure.data_size import HEIGHT, NAME_APART_PX, Line, comparable, data_size, ends, spread
-from vizkit.training.data_size import (
+from vizkit.figure.evaluation.data_size import HEIGHT, NAME_APART_PX, Line, comparable, data_size, ends, spread
+from vizkit.training.experiments.data_size import (
     IMAGES,
     MODELS,
     another,
@@ -30,12 +30,13 @@ from vizkit.training.data_size import (
     studies,
 )
 from vizkit.training.recipe import Recipe, RecipeError, fields
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui import evaluate_size, evaluate_size_runs, experiment
-from vizkit.ui import jobs as jobs_module
-from vizkit.ui.experiment import Series
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.evaluate import size, size_runs
+from vizkit.ui.session import jobs as jobs_module
+from vizkit.ui.session import series as experiment
+from vizkit.ui.session.series import Series
 
-SHIPPED = [RunFolder(file.parent) for file in sorted(evaluate_size_runs.SHIPPED.glob("*/recipe.json"))]
+SHIPPED = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
 TEACHING = ("teacher", "distillation")
 REACHED = {  # by hand: test accuracy on 60, 300, 1,200 and 6,000 images
     "CNN": (0.2, 0.5, 0.8, 0.95),
@@ -187,17 +188,17 @@ def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
 
 def test_the_sentences_say_no_more_than_the_numbers(tmp_path):
     (study,) = studies(trained(tmp_path))
-    few, many, gaps, hunger, limits = evaluate_size.verdict(study)
+    few, many, gaps, hunger, limits = size.verdict(study)
     assert "**60 images** the **Swin** leads: 25.0% of the test pictures right, 4.0 points above the ViT" in few
     assert "**6,000 images** the CNN (95.0%) and the Swin (94.0%) cannot be told apart" in many
     assert "+1.0 points with 60, −10.0 points with 300, −20.0 points with 1,200, −10.0 points with 6,000" in gaps
     assert "reached from **1,200** images (80.0%), the **ViT** reached from **6,000**" in hunger
     assert "6,000 not to the end (60% and 60%)" in limits
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
-    assert evaluate_size.verdict(alone) == [f":material/compare_arrows: {evaluate_size.limits(alone)}"]
+    assert size.verdict(alone) == [f":material/compare_arrows: {size.limits(alone)}"]
     (low,) = studies(trained(tmp_path / "low", ("CNN", "DeiT", "ViT"), (300, 6_000), plus=-0.2) +
                      trained(tmp_path / "high", ("CNN",), (1_200,), plus=0.1))  # fmt: skip
-    assert "from none of these numbers" in evaluate_size.hunger(low)
+    assert "from none of these numbers" in size.hunger(low)
 
 
 def test_by_heart_is_told_from_unfinished(tmp_path):
@@ -206,11 +207,11 @@ def test_by_heart_is_told_from_unfinished(tmp_path):
     for run, learned, unseen in ((few, 0.99, 0.2), (many, 0.5, 0.66)):
         run.append({**epoch(7, unseen), "train_accuracy": learned})
     (study,) = studies([few, many])
-    said = evaluate_size.limits(study)
+    said = size.limits(study)
     assert "60 images by heart (99% of them right, 20% of unseen ones); 6,000 not to the end (50% and 66%)" in said
     few.append({**epoch(8, 0.98), "train_accuracy": 0.99})
     many.append({**epoch(8, 0.93), "train_accuracy": 0.95})
-    assert evaluate_size.limits(study) == ""
+    assert size.limits(study) == ""
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def test_the_chart_holds_means_errors_seeds_and_chance():
 
 
 def test_curves_side_by_side_have_one_scale():
-    from vizkit.figure.learning_curves import learning_curves
+    from vizkit.figure.training.learning_curves import learning_curves
 
     made = learning_curves(["a", "b"], [[1], [1]], [[0.5], [0.6]], [[0.4], [0.6]], [[0.6], [0.6]], percent=True)
     chart = comparable(made)
@@ -260,16 +261,16 @@ def acting(monkeypatch, tmp_path):
     """The page with quick scripts in place of training, three runs in place of sixteen, and nothing shipped."""
     jobs = pretending("finish")
     series = Series(jobs)
-    monkeypatch.setattr(evaluate_size_runs, "jobs", lambda: jobs)
-    monkeypatch.setattr(evaluate_size_runs, "series", lambda: series)
-    monkeypatch.setattr(evaluate_size_runs, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr(evaluate_size, "parameters_of", lambda recipe: 700_000)  # building them takes seconds
-    monkeypatch.setattr(evaluate_size_runs, "plan", lambda *given: dict(list(plan(*given).items())[:3]))
+    monkeypatch.setattr(size_runs, "jobs", lambda: jobs)
+    monkeypatch.setattr(size_runs, "series", lambda: series)
+    monkeypatch.setattr(size_runs, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(size, "parameters_of", lambda recipe: 700_000)  # building them takes seconds
+    monkeypatch.setattr(size_runs, "plan", lambda *given: dict(list(plan(*given).items())[:3]))
     return series
 
 
 def test_without_runs_they_are_offered_and_trained(acting, runs_home, monkeypatch):
-    monkeypatch.setattr(evaluate_size, "parameters_of", evaluate_size_runs.parameters_of)
+    monkeypatch.setattr(size, "parameters_of", size_runs.parameters_of)
     test = view()
     assert not test.exception
     assert "No run of this experiment" in test.info[0].value

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tests.toys import CELLS, linear, picture
-from vizkit.analysis.deletion import Curves, area, curves, order_of, random_curves
-from vizkit.analysis.road import Road, imputed, road
-from vizkit.analysis.subject import Stopped, Subject, filled
+from vizkit.analysis.attribution.subject import Stopped, Subject, filled
+from vizkit.analysis.trust.deletion import Curves, area, curves, order_of, random_curves
+from vizkit.analysis.trust.road import Road, imputed, road
 
 # Four cells in a row of one pixel each; the picture's mean is 2.5, and the logit is log 2 · (3 x₁ + x₂ − x₄) + 0.
 ROW = torch.tensor([[[[4.0, 3.0, 2.0, 1.0]]]])

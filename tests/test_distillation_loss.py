@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from vizkit.analysis.distillation_loss import (
+from vizkit.analysis.distillation.loss import (
     Surface,
     cross_entropy,
     cross_entropy_gradient,
@@ -26,9 +26,9 @@ from vizkit.analysis.distillation_loss import (
     soft_loss,
     surface,
 )
-from vizkit.analysis.temperature import temperatures
-from vizkit.figure.loss_surface import edges, loss_surface
-from vizkit.trace import NotApplicable
+from vizkit.analysis.distillation.temperature import temperatures
+from vizkit.figure.distillation.loss_surface import edges, loss_surface
+from vizkit.traces import NotApplicable
 from vizkit.training import distillation
 from vizkit.training.recipe import Recipe
 

@@ -10,7 +10,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import ROOT, png, texts
-from vizkit.ui import distillation_pair, typed_logits
+from vizkit.ui.pages.distillation import pair, typed_logits
 
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
 DEIT = "bundled:insects_deit"
@@ -255,7 +255,7 @@ def test_a_folder_and_no_folder(tmp_path, monkeypatch):
     assert not test.error, test.error[0].value
     assert "mean over 6 pictures" in texts(test)
     (tmp_path / "test" / "3" / "0.png").write_bytes(png()[:80])
-    distillation_pair.opened_set.clear()
+    pair.opened_set.clear()
     test.run()
     assert not test.exception
     assert len(test.error) == 1

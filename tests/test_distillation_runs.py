@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from tests.test_jobs import pretending, until
 from tests.test_pages import opened, texts
 from tests.test_train_page import epoch
-from vizkit.figure.learning_curves import learning_curves
-from vizkit.training.experiment import (
+from vizkit.figure.training.learning_curves import learning_curves
+from vizkit.training.experiments.groups import (
     DIGITS,
     NO_TEACHER,
     TEACHING,
@@ -23,11 +23,12 @@ from vizkit.training.experiment import (
     taught_by,
 )
 from vizkit.training.recipe import Recipe, fields
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui import distillation_runs, experiment
-from vizkit.ui import jobs as jobs_module
-from vizkit.ui.experiment import Series
-from vizkit.ui.jobs import JobError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.distillation import runs as distillation_runs
+from vizkit.ui.session import jobs as jobs_module
+from vizkit.ui.session import series as experiment
+from vizkit.ui.session.jobs import JobError
+from vizkit.ui.session.series import Series
 
 STUDENT = Recipe(data="digits", model="digits_vit", images=96, epochs=2)
 SOFT = {"teacher": "bundled:digits_cnn", "distillation": "soft", "temperature": 2.0, "teacher_share": 0.7}

@@ -11,13 +11,13 @@ import vizkit
 from tests.conftest import random_model
 from tests.test_pages import opened, texts
 from vizkit.__main__ import main
-from vizkit.analysis.agreement import PUBLISHED, Row, share, standard_error, table
-from vizkit.analysis.two_tokens import cosines, overlaps
+from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error, table
+from vizkit.analysis.distillation.two_tokens import cosines, overlaps
 from vizkit.datasets.image_set import open_set
 from vizkit.geometry import all_ids
-from vizkit.models.two_heads import has_two_tokens, learned_tokens, two_heads
-from vizkit.trace import Attention, Check, NotApplicable, Tokens, Trace
-from vizkit.training.answers import BOTH, CLASS, DIST, ask
+from vizkit.models.probes.two_heads import has_two_tokens, learned_tokens, two_heads
+from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.training.experiments.answers import BOTH, CLASS, DIST, ask
 
 DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))
 TINY = "deit_tiny_distilled_patch16_224"
@@ -29,7 +29,7 @@ def deit():
     """Two blocks of 64² pixels, random weights."""
     import timm
 
-    from vizkit.models.loaded import described
+    from vizkit.models.sources.loaded import described
 
     with torch.random.fork_rng():
         torch.manual_seed(5)
@@ -168,7 +168,7 @@ def test_published_agreement_is_one_minus_the_papers_disagreement():
 
 def test_every_picture_is_asked_as_if_it_were_alone(student, teacher, monkeypatch):
     from vizkit.models import pixels_of
-    from vizkit.training import answers
+    from vizkit.training.experiments import answers
 
     monkeypatch.setattr(answers, "BATCH", 4)  # so that there are two batches
     pictures = open_set("insects:hard", "test", images=INSECTS, size_px=112)
@@ -241,8 +241,8 @@ def test_the_view_of_other_models_says_why_not_and_shows_the_bundled_one(model):
 
 
 def test_counting_fills_the_table_and_only_when_asked(monkeypatch):
-    from vizkit.training import answers
-    from vizkit.ui import distillation_agreement
+    from vizkit.training.experiments import answers
+    from vizkit.ui.pages.distillation import agreement
 
     asked = []
     real = answers.ask
@@ -263,12 +263,12 @@ def test_counting_fills_the_table_and_only_when_asked(monkeypatch):
     tables = [frame.value for frame in test.dataframe]
     assert tables[0][""].tolist()[:4] == ["class token", "distillation token", "both averaged", "insects_vit"]
     assert "3 pictures" in texts(test)
-    test.selectbox(key="agree_data").set_value(distillation_agreement.FOLDER).run()
+    test.selectbox(key="agree_data").set_value(agreement.FOLDER).run()
     test.button(key="agree_go").click().run()
     assert "Choose a folder" in test.warning[0].value
     test.selectbox(key="token_teacher").set_value("bundled:digits_cnn").run()
     test.selectbox(key="agree_data").set_value("insects").run()
     monkeypatch.setattr(answers, "ask", real)
-    monkeypatch.setattr(distillation_agreement, "opened", lambda *_: open_set("insects", "test", images=2, size_px=112))
+    monkeypatch.setattr(agreement, "opened", lambda *_: open_set("insects", "test", images=2, size_px=112))
     test.button(key="agree_go").click().run()
     assert "do not know the same classes" in test.warning[0].value

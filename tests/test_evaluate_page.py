@@ -17,10 +17,12 @@ from streamlit.testing.v1 import AppTest
 from tests.test_pages import texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui import cached, evaluate_data, evaluate_data_jobs, jobs, names
-from vizkit.ui.evaluate_data_jobs import Evaluations, Wanted, evaluations, wanted
-from vizkit.ui.jobs import JobError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.evaluate import data
+from vizkit.ui.session import cached, jobs, model_names
+from vizkit.ui.session import evaluations as evaluate_data_jobs
+from vizkit.ui.session.evaluations import Evaluations, Wanted, evaluations, wanted
+from vizkit.ui.session.jobs import JobError
 
 ROOT = Path(__file__).parents[1]
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
@@ -54,7 +56,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate_data_jobs, "spawn", here)
     yield tmp_path
     st.cache_data.clear()
-    for each in (evaluate_data.opened, evaluate_data.outcome_in, evaluations):
+    for each in (data.opened, data.outcome_in, evaluations):
         each.clear()
     cached._weights_seen.clear()
     jobs.jobs().jobs.clear()
@@ -115,7 +117,7 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
             Image.new("RGB", (40, 40), (90 * number,) * 3).save(path / name / f"p *{number}*.png")
     (path / "0" / "broken.png").write_bytes(b"nothing")
     test = opened(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
-                  eval_data=evaluate_data.FOLDER)  # fmt: skip
+                  eval_data=data.FOLDER)  # fmt: skip
     test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
     assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
     test = sound(test.button(key="eval_start").click().run())
@@ -128,7 +130,7 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
 
 def test_refusals_are_sentences(home):
     (home / "empty" / "class").mkdir(parents=True)
-    test = opened(eval_data=evaluate_data.FOLDER)
+    test = opened(eval_data=data.FOLDER)
     assert "Choose a folder" in texts(test)
     test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
     assert "There are no pictures in 'empty'" in test.error[0].value
@@ -142,7 +144,7 @@ def test_a_result_that_cannot_be_read_is_said():
     sound(opened().button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
     (folder / "outcome.npz").write_bytes(b"torn")
-    evaluate_data.outcome_in.clear()
+    data.outcome_in.clear()
     test = opened()
     assert "cannot be read any more" in test.warning[0].value
 
@@ -154,11 +156,11 @@ def test_pictures_that_changed_since_are_not_shown(home):
         Image.new("RGB", (40, 40)).save(path / name / "a.png")
 
     def chosen():
-        return opened(eval_data=evaluate_data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
+        return opened(eval_data=data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
 
     sound(chosen().button(key="eval_start").click().run())
     Image.new("RGB", (30, 30), "white").save(path / "0" / "b.png")
-    evaluate_data.opened.clear()
+    data.opened.clear()
     test = sound(chosen())
     assert "eval_start" in [button.key for button in test.button]  # other pictures, another evaluation
 
@@ -222,7 +224,7 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
     run = RunFolder(home / "runs" / "mine")
     run.path.mkdir(parents=True)
     for file in ("config.json", "model.safetensors"):
-        shutil.copy(names.BUNDLED / "digits_cnn" / file, run.path / file)
+        shutil.copy(model_names.BUNDLED / "digits_cnn" / file, run.path / file)
     (run.path / "recipe.json").write_text("{}")
     run.write("status.json", {"state": "done"})
     sources = ["bundled:digits_vit", "run:mine", "run:none", "owner/name", "deit_tiny_patch16_224", "/etc/x.pt", "docs"]
@@ -239,7 +241,7 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
 
 def test_progress_in_words():
     status = {"state": "running", "model": 1, "models": 2, "name": "b", "done": 50, "total": 100, "images_per_s": 12.3}
-    assert evaluate_data.progress(status, "running") == (0.75, "b: 50 of 100 pictures · 12 pictures a second")
-    assert evaluate_data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
-    assert evaluate_data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
-    assert evaluate_data.progress(status, "stopping")[1].startswith("Stopping")
+    assert data.progress(status, "running") == (0.75, "b: 50 of 100 pictures · 12 pictures a second")
+    assert data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
+    assert data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
+    assert data.progress(status, "stopping")[1].startswith("Stopping")

@@ -5,8 +5,8 @@ import pytest
 
 from vizkit.evaluation.measures import Bin
 from vizkit.evaluation.report_pictures import confusion_table, frequent, mistakes, reliability_svg
-from vizkit.figure.confusion import CELL, MOST_NUMBERED, confusion
-from vizkit.figure.reliability import reliability
+from vizkit.figure.evaluation.confusion import CELL, MOST_NUMBERED, confusion
+from vizkit.figure.evaluation.reliability import reliability
 
 COUNTS = np.array([[8, 2, 0], [0, 5, 5]])
 

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from tests.test_relevance import SWIN, TARGET, image, made, traced
-from vizkit.analysis import input_attribution
-from vizkit.analysis.explaining import METHODS, applicable, explain, why_not
-from vizkit.analysis.generic_relevance import generic_relevance
-from vizkit.analysis.grad_cam import cam_layer, grad_cam, hires_cam
-from vizkit.analysis.gradient_rollout import gradient_rollout
-from vizkit.analysis.legrad import legrad
-from vizkit.analysis.rollout import rollout
-from vizkit.analysis.subject import Stopped, Subject, cells_of
-from vizkit.models.asking import batch_within, logits_of_batch
-from vizkit.trace import NotApplicable
+from vizkit.analysis.attribution import input_attribution
+from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
+from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
+from vizkit.analysis.attribution.legrad import legrad
+from vizkit.analysis.attribution.rollout import rollout
+from vizkit.analysis.attribution.subject import Stopped, Subject, cells_of
+from vizkit.models.probes.asking import batch_within, logits_of_batch
+from vizkit.traces import NotApplicable
 
 RIVAL = 1
 WIDE = (96, 160)

@@ -13,8 +13,8 @@ from PIL import Image
 import vizkit
 from tests.launching import on_two_nodes
 from vizkit.__main__ import main
-from vizkit.analysis.explaining import METHODS, explain
-from vizkit.analysis.trust_table import Row, Summary
+from vizkit.analysis.attribution.explaining import METHODS, explain
+from vizkit.analysis.trust.table import Row, Summary
 from vizkit.commands import score as command
 from vizkit.commands.explain import chosen
 from vizkit.commands.model_options import class_of
@@ -185,9 +185,9 @@ def test_score_without_a_file_prints(capsys):
 
 
 def test_what_was_scored_stays_when_it_is_stopped(tmp_path, monkeypatch):
-    from vizkit.analysis import trust
+    from vizkit.analysis.trust import scores
 
-    real, calls = trust.score_case, []
+    real, calls = scores.score_case, []
 
     def interrupted(*args, **options):
         calls.append(args)
@@ -195,7 +195,7 @@ def test_what_was_scored_stays_when_it_is_stopped(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(trust, "score_case", interrupted)
+    monkeypatch.setattr(scores, "score_case", interrupted)
     out = tmp_path / "part.md"
     options = ["--images", "6", "--method", "grad_cam", "--measure", "truth", "-o", str(out)]
     assert main(["score", "--model", CNN, "--model", VIT, *options]) == 130
@@ -252,15 +252,15 @@ def test_the_best_of_a_column():
 
 
 def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatch):
-    from vizkit.analysis import trust
+    from vizkit.analysis.trust import scores
 
     reasons = iter(["the day is wet", ""])
-    monkeypatch.setattr(trust, "undecided", lambda subject, fill: next(reasons))
+    monkeypatch.setattr(scores, "undecided", lambda subject, fill: next(reasons))
     out = tmp_path / "t.md"
     assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
     assert "\n1 of 2 images are left out: the day is wet.\n" in text
-    monkeypatch.setattr(trust, "undecided", lambda subject, fill: "the day is wet")
+    monkeypatch.setattr(scores, "undecided", lambda subject, fill: "the day is wet")
     assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
     assert "2 of 2 images cannot rank maps: the day is wet." in text

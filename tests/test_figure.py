@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from vizkit.figure.mosaic import GAP, mosaic
+from vizkit.figure.attention.mosaic import GAP, mosaic
 from vizkit.figure.overlay import CEILING, FLOOR, overlay
 from vizkit.figure.palette import SCALES, colours
 from vizkit.figure.vector import vector_overlay

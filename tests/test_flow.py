@@ -8,8 +8,8 @@ import torch
 
 import vizkit
 import vizkit.models.networks  # registers ours
-from vizkit.models.flow import flow, passing, tokens
-from vizkit.models.loaded import described
+from vizkit.models.probes.flow import flow, passing, tokens
+from vizkit.models.sources.loaded import described
 
 
 def flow_of(name, size_hw=(224, 224), device="meta", **options):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.test_relevance import GRID, SWIN, TARGET, image, made, traced
-from vizkit.analysis.grad_cam import grad_cam, hires_cam
+from vizkit.analysis.attribution.grad_cam import grad_cam, hires_cam
 
 package = pytest.importorskip("pytorch_grad_cam")
 

@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests import hostile
 from tests.hostile import NAME, TEXT
-from vizkit.ui import architecture, cached
+from vizkit.ui.pages.architecture import page as architecture
 from vizkit.ui.plain import JOINER, plain, without_pictures
+from vizkit.ui.session import cached
 
 ROOT = Path(__file__).parents[1]
 UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
@@ -71,7 +72,7 @@ def home(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def nothing_goes_on(monkeypatch):
     """No thread that computes maps outlives its test."""
-    monkeypatch.setattr("vizkit.ui.background.start", lambda name, work: None)
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
 
 
 def strings(message: Message, path: str = ""):
@@ -151,7 +152,7 @@ def test_every_page_shows_hostile_names_as_text(page, models, query):
 
 
 def test_the_walk_sees_what_is_not_escaped(monkeypatch):
-    monkeypatch.setattr("vizkit.ui.shown.plain", str)
+    monkeypatch.setattr("vizkit.ui.session.shown.plain", str)
     assert unescaped(opened("explore", [VIT]))
 
 

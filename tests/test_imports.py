@@ -15,7 +15,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.writing": 0,
     "vizkit.shortage": 0,
     "vizkit.work_folder": 1,
-    "vizkit.trace": 0,
+    "vizkit.traces": 0,
     "vizkit.geometry": 1,
     "vizkit.decoding": 0,
     "vizkit.decoding_apart": 1,
@@ -39,7 +39,7 @@ ONLY_IN = {  # a package and the modules that may import it
     "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
     "plotly": ("vizkit.figure*",),
-    "captum": ("vizkit.analysis.input_attribution",),
+    "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),
     "sklearn": ("vizkit.datasets*", "vizkit.training*", "vizkit.evaluation*"),
     "torchmetrics": ("vizkit.evaluation*",),
@@ -100,28 +100,31 @@ def test_every_module_has_a_room():
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("vizkit/trace.py", "from vizkit.geometry import cell_of"),
-        ("vizkit/models/vit.py", "from vizkit.analysis.rollout import rollout"),
-        ("vizkit/models/vit.py", "def f():\n    import vizkit.analysis"),
-        ("vizkit/models/vit.py", "from .. import figure"),
-        ("vizkit/analysis/rollout.py", "from vizkit.models import load"),
-        ("vizkit/analysis/rollout.py", "from importlib import import_module\nimport_module('vizkit.figure')"),
+        ("vizkit/traces.py", "from vizkit.geometry import cell_of"),
+        ("vizkit/models/families/vit.py", "from vizkit.analysis.attribution.rollout import rollout"),
+        ("vizkit/models/families/vit.py", "def f():\n    import vizkit.analysis"),
+        ("vizkit/models/families/vit.py", "from ... import figure"),
+        ("vizkit/analysis/attribution/rollout.py", "from vizkit.models import load"),
+        (
+            "vizkit/analysis/attribution/rollout.py",
+            "from importlib import import_module\nimport_module('vizkit.figure')",
+        ),
         ("vizkit/figure/overlay.py", "from vizkit import analysis"),
         ("vizkit/geometry.py", "from vizkit.ui import shell"),
         ("vizkit/training/loop.py", "if TYPE_CHECKING:\n    from vizkit.ui import shell"),
         ("vizkit/ui/shell.py", "import pages.explore"),
         ("vizkit/image.py", "import streamlit as st"),
-        ("vizkit/analysis/rollout.py", "import timm"),
+        ("vizkit/analysis/attribution/rollout.py", "import timm"),
         ("vizkit/datasets/digits.py", "import cv2"),
-        ("vizkit/ui/explore.py", "from plotly import graph_objects"),
-        ("vizkit/analysis/rollout.py", "import captum.attr"),
+        ("vizkit/ui/pages/explore/page.py", "from plotly import graph_objects"),
+        ("vizkit/analysis/attribution/rollout.py", "import captum.attr"),
         ("pages/explore.py", "import torchvision"),
     ],
 )
 def test_the_checker_can_fail(tmp_path, file, line):
     path = tmp_path / file
     path.parent.mkdir(parents=True)
-    path.write_text("from vizkit.trace import Trace\n" if "trace.py" not in file else "")
+    path.write_text("from vizkit.traces import Trace\n" if "traces.py" not in file else "")
     assert not list(violations(tmp_path))
     path.write_text(line)
     assert list(violations(tmp_path))
@@ -134,7 +137,14 @@ def heavy_after(statement):
 
 
 @pytest.mark.parametrize(
-    "module", ["vizkit", "vizkit.__main__", "vizkit.ui.shell", "vizkit.ui.names", "vizkit.analysis.methods"]
+    "module",
+    [
+        "vizkit",
+        "vizkit.__main__",
+        "vizkit.ui.shell",
+        "vizkit.ui.session.model_names",
+        "vizkit.analysis.attribution.methods",
+    ],
 )
 def test_import_is_light(module):
     """The first page appears before torch is there."""
@@ -142,15 +152,7 @@ def test_import_is_light(module):
 
 
 def test_lightness_test_can_fail():
-    assert heavy_after("import vizkit.trace") == "['torch']"
-
-
-def test_trace_is_the_function_though_a_file_is_called_so():
-    import vizkit
-    import vizkit.models
-    import vizkit.trace
-
-    assert vizkit.trace is vizkit.models.trace
+    assert heavy_after("import vizkit.traces") == "['torch']"
 
 
 def test_files_are_short():

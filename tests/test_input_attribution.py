@@ -6,8 +6,8 @@ import torch
 
 import vizkit
 from tests.toys import CELLS, SIZE, by_cell, linear, picture
-from vizkit.analysis import input_attribution as again
-from vizkit.analysis.subject import Stopped, Subject, cell_of_pixel, filled, on_cells
+from vizkit.analysis.attribution import input_attribution as again
+from vizkit.analysis.attribution.subject import Stopped, Subject, cell_of_pixel, filled, on_cells
 from vizkit.datasets.insects import draw
 from vizkit.scoring import subject_of
 

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui import jobs as module
-from vizkit.ui.jobs import JobError, Jobs, log_of
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.session import jobs as module
+from vizkit.ui.session.jobs import JobError, Jobs, log_of
 from vizkit.work_folder import alive
 
 QUICK = Recipe(data="digits", model="digits_cnn", epochs=2)

@@ -11,12 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.test_recording import HEADS, KEYS, Fused, MultiHead, Toy, Written, X
-from vizkit.models import FAMILIES, family_of, layer_output, recording, weights
-from vizkit.models.layer_output import difference, kernel_rows, multi_head_rows, sampled, worst
-from vizkit.models.loaded import Loaded, described
-from vizkit.models.recording import Call, Keep, Recorder
-from vizkit.models.translate import output_of
-from vizkit.trace import OUTPUT_TOLERANCE, Trace, tolerance
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.families.translate import output_of
+from vizkit.models.recording import layer_output, weights
+from vizkit.models.recording import recorder as recording
+from vizkit.models.recording.layer_output import difference, kernel_rows, multi_head_rows, sampled, worst
+from vizkit.models.recording.recorder import Call, Keep, Recorder
+from vizkit.models.sources.loaded import Loaded, described
+from vizkit.traces import OUTPUT_TOLERANCE, Trace, tolerance
 
 TRUE = weights.attention_weights
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from vizkit.analysis import layer_product
-from vizkit.analysis.layer_product import (
+from vizkit.analysis.attribution import layer_product
+from vizkit.analysis.attribution.layer_product import (
     Factor,
     Mass,
     factors,
@@ -19,7 +19,7 @@ from vizkit.analysis.layer_product import (
     times,
 )
 from vizkit.geometry import all_ids, merging
-from vizkit.trace import PADDING, Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens, Trace
 
 ROW = Tokens("patches", (), (1, 3))
 WHOLE = Tokens("patches", ("cls",), (1, 2))

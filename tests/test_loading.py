@@ -31,11 +31,12 @@ from PIL import Image
 import vizkit
 from vizkit.datasets import insects
 from vizkit.image import prepare
-from vizkit.models import ModelError, OfflineError, hub
-from vizkit.models.checkpoint import read_checkpoint
-from vizkit.models.creating import known
-from vizkit.models.loaded import imagenet_labels
-from vizkit.models.loading import TORCHVISION, bundled_names
+from vizkit.models import ModelError, OfflineError
+from vizkit.models.sources import hub
+from vizkit.models.sources.checkpoint import read_checkpoint
+from vizkit.models.sources.creating import known
+from vizkit.models.sources.loaded import imagenet_labels
+from vizkit.models.sources.loading import TORCHVISION, bundled_names
 
 SMALL = "test_vit"  # 6 layers, 371,240 parameters, 160×160
 
@@ -262,7 +263,7 @@ def test_image_size_of_fine_tuning_is_given(tmp_path):
 
 def test_checking_safetensors_does_not_read_the_weights(tmp_path, monkeypatch):
     write_folder(tmp_path)
-    monkeypatch.setattr("vizkit.models.checkpoint.renamed", lambda *_: pytest.fail("read the whole file"))
+    monkeypatch.setattr("vizkit.models.sources.checkpoint.renamed", lambda *_: pytest.fail("read the whole file"))
     vizkit.load(tmp_path, device="cpu")
 
 

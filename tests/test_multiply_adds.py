@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import vizkit
-from vizkit.models.flow import flow
-from vizkit.models.multiply_adds import Work, copy_with, counted, one_pass, work_of
+from vizkit.models.probes.flow import flow
+from vizkit.models.probes.multiply_adds import Work, copy_with, counted, one_pass, work_of
 
 IMAGES, TOKENS, CHANNELS, HEADS = 1, 10, 24, 2
 SHAPE = (IMAGES, TOKENS, CHANNELS)

@@ -12,18 +12,20 @@ import torch
 
 import vizkit
 import vizkit.models.networks
-from vizkit.analysis.grad_cam import cam_layer, grad_cam
-from vizkit.analysis.legrad import legrad, legrad_by_layer
-from vizkit.analysis.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
-from vizkit.analysis.statistics import mean_distance_px
+from vizkit.analysis.attention.statistics import mean_distance_px
+from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam
+from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
+from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.geometry import distances_px, id_of, merging, pixel_box
-from vizkit.models import FAMILIES, Keep, ModelError, dual_scale, family_of, gradual_reduction, positions
-from vizkit.models.budget import keep_within, weights_bytes
-from vizkit.models.loaded import described
-from vizkit.models.parts import attention_parts, patch_embedding
-from vizkit.models.shape import step_px
+from vizkit.models import FAMILIES, Keep, ModelError, family_of
+from vizkit.models.families import dual_scale, gradual_reduction
+from vizkit.models.probes import positions
+from vizkit.models.probes.budget import keep_within, weights_bytes
+from vizkit.models.probes.parts import attention_parts, patch_embedding
+from vizkit.models.probes.shape import step_px
+from vizkit.models.sources.loaded import described
 from vizkit.saving import open_npz, save_npz
-from vizkit.trace import Attention, NotApplicable, Tokens, dense
+from vizkit.traces import Attention, NotApplicable, Tokens, dense
 
 SIZE = (32, 48)
 USUAL = {"img_size": SIZE, "patch_size": 4, "embed_dim": 24, "num_heads": 2, "num_classes": 5, "depth": 4}
@@ -344,7 +346,7 @@ def test_a_trace_goes_to_a_file_and_back(kind, tmp_path):
 
 
 def test_names_are_in_the_catalogue():
-    from vizkit.models.catalogue import catalogue
+    from vizkit.models.sources.catalogue import catalogue
 
     families = {entry.name.partition(".")[0]: entry.family for entry in catalogue("*")}
     assert families["dual_scale_tiny"] == "dual_scale"
@@ -367,7 +369,7 @@ def test_load_by_name_at_another_size(name):
 
 
 def test_checkpoints_open_in_a_fresh_process(tmp_path):
-    """As `vizkit.training.saving` writes them; whoever opens them knows nothing of our networks."""
+    """As `vizkit.training.runs.saving` writes them; whoever opens them knows nothing of our networks."""
     from timm.models import save_for_hf
 
     expected, options = {}, {"dual": {"alpha": 0.3, "positions": "2d"}, "gradual": {}, "parts, mean-pooled": {}}

@@ -11,14 +11,14 @@ from safetensors.torch import save_file
 from torch import nn
 
 import vizkit.models.networks
-from vizkit.analysis import positions as analysis
-from vizkit.models.multiply_adds import work_of
+from vizkit.analysis.attention import positions as analysis
 from vizkit.models.networks.dual_scale import with_alpha
 from vizkit.models.networks.gradual_reduction import averaged, grids
 from vizkit.models.networks.merging import Balance, alignment
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
 from vizkit.models.networks.vit_from_parts import MLP, ConvStem, EncoderBlock, MultiHeadSelfAttention, PatchEmbedding
+from vizkit.models.probes.multiply_adds import work_of
 
 TINY = {"embed_dim": 24, "num_heads": 2, "num_classes": 5}
 OBLONG = {"img_size": (32, 48), "patch_size": 4}

@@ -11,8 +11,9 @@ import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from vizkit.ui import names, shell
+from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
+from vizkit.ui.session import model_names
 
 ROOT = Path(__file__).parents[1]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
@@ -67,7 +68,7 @@ def test_every_page_is_listed_guarded_and_opens():
 def test_the_first_page_shows_bundled_models_and_their_proof():
     test = app()
     assert not test.exception
-    assert test.session_state["models"] == names.bundled()[:2]
+    assert test.session_state["models"] == model_names.bundled()[:2]
     assert components(test) == 3  # two cards and the mosaic
     assert "6 of 6 layers" in texts(test)
     assert not test.warning
@@ -145,7 +146,7 @@ def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
 
 
 def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytest.MonkeyPatch):
-    from vizkit.ui import inputs
+    from vizkit.ui.sidebar import inputs
 
     read, seen = inputs.read_picture, []
     monkeypatch.setattr(inputs, "read_picture", lambda data: seen.append(len(data)) or read(data))
@@ -206,7 +207,7 @@ def test_a_typed_path_is_no_model(name: str):
 
 def test_the_samples_are_the_insects_that_are_drawn():
     from vizkit.datasets import insects
-    from vizkit.ui import inputs
+    from vizkit.ui.sidebar import inputs
 
     assert inputs.INSECTS == insects.LABELS
     place = insects.LABELS.index("water strider")
@@ -220,8 +221,8 @@ def test_names_are_those_of_timm():
 
     import vizkit.models.networks  # registers ours
 
-    assert names.timm_names() == sorted(timm.list_models())
-    assert set(vizkit.models.networks.NAMES) < set(names.timm_names())
+    assert model_names.timm_names() == sorted(timm.list_models())
+    assert set(vizkit.models.networks.NAMES) < set(model_names.timm_names())
 
 
 DEIT = "random:deit_tiny_distilled_patch16_224"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vizkit
-from vizkit.analysis.patches import (
+from vizkit.analysis.attention.patches import (
     cost,
     filters,
     fitting_sizes,
@@ -24,8 +24,8 @@ from vizkit.analysis.patches import (
     unpatchify,
 )
 from vizkit.models import pixels_of
-from vizkit.models.parts import patch_embedding
-from vizkit.trace import Check, Features, NotApplicable, Tokens, Trace
+from vizkit.models.probes.parts import patch_embedding
+from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
 
 
 def trace_of(*features):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vizkit.analysis.perturbation import (
+from vizkit.analysis.comparison.perturbation import (
     CELLS,
     LEVELS,
     PERTURBATIONS,

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vizkit
-from vizkit.analysis.patches import permutation, shuffle
-from vizkit.analysis.positions import by_distance, cosine_grid, pca_rgb, similarity, sinusoidal, sinusoidal_2d
+from vizkit.analysis.attention.patches import permutation, shuffle
+from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb, similarity, sinusoidal, sinusoidal_2d
 from vizkit.image import Preprocessing
-from vizkit.models.loaded import Loaded
-from vizkit.models.parts import attention_parts
-from vizkit.models.positions import (
+from vizkit.models.probes.parts import attention_parts
+from vizkit.models.probes.positions import (
     kind,
     learned_table,
     logits_shuffled,
@@ -24,7 +23,8 @@ from vizkit.models.positions import (
     rope_similarity,
     without_positions,
 )
-from vizkit.trace import NotApplicable
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import NotApplicable
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import opened, texts
 from tests.test_train_page import finished
-from vizkit.analysis.published import (
-    DETECTION,
-    IMAGENET,
-    STUDY,
-    TRANSFER,
-    families,
-    matching,
-)
-from vizkit.figure.accuracy_cost import (
+from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
+from vizkit.figure.evaluation.accuracy_cost import (
     HEIGHT,
     LETTER_PX,
     NARROW_PX,
@@ -32,12 +25,12 @@ from vizkit.figure.accuracy_cost import (
     shared,
     ticks,
 )
-from vizkit.models.multiply_adds import PUBLISHED_G
-from vizkit.training import experiment
+from vizkit.models.probes.multiply_adds import PUBLISHED_G
+from vizkit.training.experiments import groups
 from vizkit.training.recipe import NAMED
-from vizkit.ui import evaluate_published_yours as yours
-from vizkit.ui import names
-from vizkit.ui.evaluate_published_columns import TABLES
+from vizkit.ui.pages.evaluate import published_yours as yours
+from vizkit.ui.pages.evaluate.published_columns import TABLES
+from vizkit.ui.session import model_names
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +61,11 @@ def test_the_tables_hold_what_the_papers_print():
 
 def test_what_is_printed_elsewhere_in_the_program_agrees():
     by_timm = {row.timm: row for row in IMAGENET}
-    assert set(by_timm) <= set(names.timm_names())
+    assert set(by_timm) <= set(model_names.timm_names())
     assert len(by_timm) == len(IMAGENET)
     for name, giga in PUBLISHED_G.items():
         assert by_timm[name].multiply_adds == giga * 1e9
-    alone = experiment.PUBLISHED[0]  # DeiT-Ti, -S, -B without a teacher
+    alone = groups.PUBLISHED[0]  # DeiT-Ti, -S, -B without a teacher
     assert alone[2:] == (by_timm["deit_small_patch16_224"].top1, by_timm["deit_base_patch16_224"].top1)
     for row in STUDY:
         recipe = NAMED[row.recipe][1]

@@ -5,13 +5,13 @@ import timm
 import torch
 from torch import nn
 
-from vizkit.analysis.receptive_field import holding, reached_after, receptive_fields
-from vizkit.analysis.shifted_windows import cut, layout
+from vizkit.analysis.swin.receptive_field import holding, reached_after, receptive_fields
+from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.geometry import merging, window_ids
 from vizkit.models import FAMILIES, family_of
-from vizkit.models.loaded import described
-from vizkit.models.swin_stages import hierarchy
-from vizkit.trace import Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.models.probes.swin_stages import hierarchy
+from vizkit.models.sources.loaded import described
+from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
 
 
 def regions_of(loaded, size_hw):

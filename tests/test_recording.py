@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 import vizkit
-from vizkit.models.recording import Keep, Recorder
-from vizkit.models.weights import attention_weights, grouped, groups_among, mean_over_heads
-from vizkit.trace import TraceError
+from vizkit.models.recording.recorder import Keep, Recorder
+from vizkit.models.recording.weights import attention_weights, grouped, groups_among, mean_over_heads
+from vizkit.traces import TraceError
 
 IMAGES, HEADS, QUERIES, KEYS, WIDTH, VALUES = 2, 3, 5, 7, 11, 13  # a different prime for every axis
 

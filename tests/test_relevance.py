@@ -6,15 +6,15 @@ import pytest
 import timm
 import torch
 
-from vizkit.analysis.generic_relevance import generic_relevance
-from vizkit.analysis.grad_cam import cam_layer, grad_cam, hires_cam
-from vizkit.analysis.gradient_rollout import gradient_rollout
-from vizkit.analysis.legrad import legrad, legrad_by_layer
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
+from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
+from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
 from vizkit.geometry import all_ids, merging
 from vizkit.models import FAMILIES, family_of
-from vizkit.models.loaded import described
-from vizkit.models.recording import Recorder
-from vizkit.trace import Attention, Check, Features, NotApplicable, Tokens, Trace
+from vizkit.models.recording.recorder import Recorder
+from vizkit.models.sources.loaded import described
+from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
 
 METHODS = [gradient_rollout, generic_relevance, legrad, grad_cam, hires_cam]
 SIZE = (48, 80)
@@ -405,7 +405,7 @@ def test_without_a_target_nothing_more_is_recorded(vit):
 def test_torchvision_has_the_input_of_its_last_attention():
     import torchvision
 
-    import vizkit.models.vit as family
+    from vizkit.models.families import vit as family
 
     with torch.random.fork_rng():
         torch.manual_seed(0)

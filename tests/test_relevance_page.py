@@ -12,14 +12,17 @@ from streamlit.testing.v1 import AppTest
 import vizkit
 from tests.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
 from tests.test_rollout_page import DEIT, sent
-from vizkit.analysis.generic_relevance import generic_relevance
-from vizkit.analysis.subject import Stopped
-from vizkit.analysis.trust_table import Summary, table
-from vizkit.trace import NotApplicable
-from vizkit.ui import background, inputs, relevance_maps, trust_many, trust_table
-from vizkit.ui.background import Kept, Task, kept
-from vizkit.ui.shown import attempt
-from vizkit.ui.trust_choice import opened as picture_set
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.trust.table import Summary, table
+from vizkit.traces import NotApplicable
+from vizkit.ui.pages.relevance import maps as relevance_maps
+from vizkit.ui.pages.relevance import trust_many, trust_table
+from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
+from vizkit.ui.session import background
+from vizkit.ui.session.background import Kept, Task, kept
+from vizkit.ui.session.shown import attempt
+from vizkit.ui.sidebar import inputs
 
 INSECTS_VIT = "bundled:insects_vit"
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
@@ -106,7 +109,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
 
 
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("vizkit.ui.explained.TARGET_TRACE_BYTES", 1)
+    monkeypatch.setattr("vizkit.ui.session.explained.TARGET_TRACE_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
     assert not test.exception
     assert "choose a smaller input" in test.info[0].value

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from vizkit.ui import cached, remembered
-from vizkit.ui.remembered import ENTRY_BYTES, Shelf, bytes_of
+from vizkit.ui.session import cached, remembered
+from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
 MIB = 2**20
 
@@ -146,7 +146,7 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
     weights.write_bytes(b"1")
     cached._weights_seen().clear()
     cached.forget_old_weights("run:a", tmp_path)
-    keys = [("vizkit.ui.cached._own", source, None, None) for source in ("run:a", "run:b")]
+    keys = [("vizkit.ui.session.cached._own", source, None, None) for source in ("run:a", "run:b")]
     for key in keys:
         shelf.get(key, object)
     cached.forget_old_weights("run:a", tmp_path)

@@ -9,11 +9,11 @@ import timm
 import torch
 
 from tests.conftest import random_model
-from vizkit.analysis.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
+from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.geometry import all_ids, merging
 from vizkit.models import FAMILIES, Keep, family_of
-from vizkit.models.loaded import described
-from vizkit.trace import PADDING, Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.models.sources.loaded import described
+from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens, Trace
 
 MODELS = {  # name → (timm name, (height, width), options)
     "vit": ("test_vit", (48, 48), {"depth": 3}),
@@ -366,7 +366,7 @@ def test_a_trained_model(digits, photo):
     import vizkit
 
     trace = vizkit.trace(digits, photo)
-    assert float(vizkit.analysis.rollout.rollout(trace).sum()) == pytest.approx(1, abs=1e-5)
+    assert float(vizkit.analysis.attribution.rollout.rollout(trace).sum()) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
-from vizkit.analysis.rollout import rollout_by_layer, rollout_masses, rollout_matrix
-from vizkit.ui import cached, inputs
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
+from vizkit.ui.session import cached
+from vizkit.ui.sidebar import inputs
 
 DEIT = "bundled:insects_deit"
 

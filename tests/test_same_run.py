@@ -14,12 +14,12 @@ import vizkit
 from tests.test_training import ENVIRONMENT, SAME, TINY_VIT, command, followed
 from vizkit.datasets.image_set import open_set
 from vizkit.image import Preprocessing
-from vizkit.training import augmentation
-from vizkit.training.batches import Batches, Fitted, drawn_from, loader, normalised
-from vizkit.training.command_line import arguments
 from vizkit.training.loop import train
+from vizkit.training.pictures import augmentation
+from vizkit.training.pictures.batches import Batches, Fitted, drawn_from, loader, normalised
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.command_line import arguments
+from vizkit.training.runs.folder import RunFolder
 
 EVERYTHING = Recipe(
     data="digits", images=96, model="vit_tiny_patch16_224", model_args=TINY_VIT, epochs=2, batch=32, crop=0.3,

@@ -7,9 +7,9 @@ import timm
 import torch
 from timm.models import swin_transformer, swin_transformer_v2
 
-from vizkit.analysis import shifted_windows as paper
+from vizkit.analysis.swin import shifted_windows as paper
 from vizkit.geometry import window_ids
-from vizkit.trace import PADDING
+from vizkit.traces import PADDING
 
 BLOCKS = {
     "v1": (swin_transformer, swin_transformer.SwinTransformerBlock),

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from vizkit.figure.matrix import blocks
+from vizkit.figure.attention.matrix import blocks
+from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.overlay import CEILING, overlay, painting, top_of
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.figure.removal_curves import removal_curves
 from vizkit.figure.vector import vector_overlay
 
 GREY = np.full((10, 30, 3), 100, np.uint8)

@@ -19,8 +19,9 @@ from torch import nn
 
 import vizkit
 from tests.test_loading import CONFIG, SMALL, refusal, same, weights, write_folder
-from vizkit.models import ModelError, hub, sizing
-from vizkit.models.sizing import bytes_of, measured, sketch
+from vizkit.models import ModelError
+from vizkit.models.sources import hub, sizing
+from vizkit.models.sources.sizing import bytes_of, measured, sketch
 
 ROOT = Path(__file__).parents[1]
 

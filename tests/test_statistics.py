@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vizkit
-from vizkit.analysis.statistics import Layer, by_layer, layer, mean_distance_px, mean_entropy, paid_to, spread
+from vizkit.analysis.attention.statistics import Layer, by_layer, layer, mean_distance_px, mean_entropy, paid_to, spread
 from vizkit.geometry import all_ids, window_ids
-from vizkit.trace import Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
 
 HEADS, GRID, STRIDE = 3, (2, 5), 7.0
 

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 import vizkit
-from vizkit.models import swin
-from vizkit.models.positions import relative_bias
-from vizkit.models.swin_changes import changed
-from vizkit.models.swin_stages import hierarchy, is_swin, own_mask
-from vizkit.trace import NotApplicable
+from vizkit.models.families import swin
+from vizkit.models.probes.positions import relative_bias
+from vizkit.models.probes.swin_changes import changed
+from vizkit.models.probes.swin_stages import hierarchy, is_swin, own_mask
+from vizkit.traces import NotApplicable
 
 
 def of(name: str, **options):

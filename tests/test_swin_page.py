@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from vizkit.ui.swin import VIEWS
+from vizkit.ui.pages.swin.page import VIEWS
 
 ROOT = Path(__file__).parents[1]
 VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
@@ -111,7 +111,7 @@ def test_the_drawn_mask_regions_and_ids_are_the_models_own(at: str):
 
 
 def test_the_drawn_weights_are_the_recorded_ones():
-    from vizkit.ui import inputs
+    from vizkit.ui.sidebar import inputs
 
     test = opened(models=SWIN, image="mayfly nymph", swin_view="Shift", swin_block="4", at="0.9500,0.9500")
     content = told(test)

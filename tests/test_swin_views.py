@@ -17,23 +17,25 @@ from torch import nn
 
 import vizkit
 from tests.test_swin_page import opened, texts
-from vizkit.analysis.cost_curves import beside, exponent, sizes_px
-from vizkit.analysis.statistics import by_layer, farthest_px
-from vizkit.analysis.subject import Stopped
-from vizkit.analysis.window_attention import lost_to_padding, moved, regions, sides
-from vizkit.figure.distances import distances
+from vizkit.analysis.attention.statistics import by_layer, farthest_px
+from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
+from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
+from vizkit.figure.attention.distances import distances
 from vizkit.figure.feature_map import feature_map, neighbours
-from vizkit.figure.power_laws import power_laws
-from vizkit.figure.reach import block_colours, growth, reach
-from vizkit.figure.window_map import window_map
-from vizkit.models import FAMILIES, family_of, window_parts
-from vizkit.models.attention_timing import Layer, attend, machine, one_layer, time_layer
-from vizkit.models.loaded import Loaded, described
-from vizkit.models.multiply_adds import PUBLISHED_G, multiply_adds
-from vizkit.models.patch_merging import NEIGHBOURS, leaving, merged
-from vizkit.models.window_parts import WindowParts
-from vizkit.trace import NotApplicable, dense
-from vizkit.ui import background, names, swin_cost
+from vizkit.figure.swin.power_laws import power_laws
+from vizkit.figure.swin.reach import block_colours, growth, reach
+from vizkit.figure.swin.window_map import window_map
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.probes import window_parts
+from vizkit.models.probes.attention_timing import Layer, attend, machine, one_layer, time_layer
+from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
+from vizkit.models.probes.patch_merging import NEIGHBOURS, leaving, merged
+from vizkit.models.probes.window_parts import WindowParts
+from vizkit.models.sources.loaded import Loaded, described
+from vizkit.traces import NotApplicable, dense
+from vizkit.ui.pages.swin import cost
+from vizkit.ui.session import background, model_names
 
 SMALL = {"depths": (2, 2), "embed_dim": 8, "num_heads": (2, 2), "num_classes": 3}
 MODELS = {  # name → (height, width)
@@ -336,11 +338,11 @@ def test_measured_windows_grow_linearly_and_global_attention_quadratically():
 
 
 def test_the_times_that_come_with_vizkit_say_the_same():
-    found = json.loads((names.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
-    times, words = swin_cost.shipped()
+    found = json.loads((model_names.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
+    times, words = cost.shipped()
     assert found["machine"] in words
     for window, low, high in ((7, 0.85, 1.2), (None, 1.8, 2.1)):
-        each = [one for one in times if one.window == window and one.tokens >= swin_cost.LEAST_TOKENS]
+        each = [one for one in times if one.window == window and one.tokens >= cost.LEAST_TOKENS]
         assert [one.size_px for one in each][-1] == 1024
         assert low < exponent([one.tokens for one in each], [one.seconds for one in each]) < high
 
@@ -359,17 +361,17 @@ class Task(background.Task):
 
 
 def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(swin_cost, "MEASURED_PX", (224, 320))
+    monkeypatch.setattr(cost, "MEASURED_PX", (224, 320))
     layer, task = Layer(32, 8, 1), Task(threading.RLock(), stop_after=2)
     with pytest.raises(Stopped):
-        swin_cost.measure(layer, 4, task)
-    kept = [swin_cost.kept().get(key) for key in swin_cost.keys(layer, 4)]
+        cost.measure(layer, 4, task)
+    kept = [cost.kept().get(key) for key in cost.keys(layer, 4)]
     assert [one and (one.size_px, one.window) for one in kept] == [(224, 4), (224, None), None, None]
     assert task.said[0] == ("Windows at 224 × 224 …", 0, 4)
-    monkeypatch.setattr(swin_cost, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(cost, "PATIENCE_S", 0.0)
     other = Layer(32, 16, 1)
-    swin_cost.measure(other, 4, Task(threading.RLock()))
-    there = [swin_cost.kept().get(key) is not None for key in swin_cost.keys(other, 4)]
+    cost.measure(other, 4, Task(threading.RLock()))
+    there = [cost.kept().get(key) is not None for key in cost.keys(other, 4)]
     assert there == [True, True, True, False]  # global attention at 320 would take too long
 
 
@@ -525,9 +527,9 @@ def test_cost_shows_curves_before_anything_is_measured():
 def test_cost_measured_here_takes_the_place_of_what_was_shipped():
     layer = Layer(8, 64, 2)  # the first stage of the bundled Swin
     for size, window, seconds in ((640, 7, 0.1), (768, 7, 0.2)):
-        from vizkit.models.attention_timing import Timed
+        from vizkit.models.probes.attention_timing import Timed
 
-        swin_cost.kept().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
+        cost.kept().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
     test = opened(models=SWIN, image="mayfly nymph", swin_view="Cost")
     assert not test.exception
     assert f"64 channels, 2 heads, tokens of 8 pixels; {machine()}" in texts(test)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from vizkit.analysis.temperature import (
+from vizkit.analysis.distillation.temperature import (
     against_even,
     along,
     dark_knowledge,
@@ -21,10 +21,10 @@ from vizkit.analysis.temperature import (
 )
 from vizkit.figure import palette
 from vizkit.figure.class_bars import FLOOR, class_bars, distinct, reach, told
-from vizkit.figure.class_matrix import class_matrix
-from vizkit.figure.lines_at import Line, decades, lines_at
-from vizkit.trace import NotApplicable
-from vizkit.ui import typed_logits
+from vizkit.figure.distillation.class_matrix import class_matrix
+from vizkit.figure.distillation.lines_at import Line, decades, lines_at
+from vizkit.traces import NotApplicable
+from vizkit.ui.pages.distillation import typed_logits
 
 GOLDEN = torch.tensor([17.0, 0.0, 11.0, 9.0, 0.0])
 EXTREME = torch.tensor([1e4, -1e4, 9999.0, 0.0])

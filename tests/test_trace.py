@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from vizkit.trace import (
+from vizkit.traces import (
     PADDING,
     Attention,
     Check,

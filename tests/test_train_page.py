@@ -17,11 +17,13 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import texts
-from vizkit.training.command_line import arguments, command
 from vizkit.training.recipe import NAMED, Recipe, fields
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui import cached, jobs, names, train_model, train_time
-from vizkit.ui.remembered import Remembered
+from vizkit.training.runs.command_line import arguments, command
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.train import model
+from vizkit.ui.session import cached, jobs, model_names
+from vizkit.ui.session.remembered import Remembered
+from vizkit.ui.widgets import time_estimate
 
 ROOT = Path(__file__).parents[1]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -45,7 +47,7 @@ def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cn
     run = RunFolder(home / name)
     run.create(recipe)
     for file in ("config.json", "model.safetensors"):
-        shutil.copy(names.BUNDLED / bundled / file, run.path / file)
+        shutil.copy(model_names.BUNDLED / bundled / file, run.path / file)
     for number in (1, 2):
         run.append(epoch(number, number * 0.4))
     run.write("samples.json", [{"index": 0, "label": 0, "predicted": 0, "probability": 0.93},
@@ -294,20 +296,20 @@ def test_everything_kept_by_a_models_name_is_forgotten_with_it():
 def test_our_models_are_those_of_the_engine():
     from vizkit.training.architectures import OURS
 
-    assert list(train_model.OURS) == list(OURS)
+    assert list(model.OURS) == list(OURS)
 
 
 def test_time_comes_from_measured_runs_only(runs_home):
     past = [finished(runs_home)]
-    assert train_time.estimate(DIGITS.but({"model": "small_vit"}), 96, "CPU", past) is None
-    assert train_time.estimate(DIGITS, 96, "H200", past) is None
-    same = train_time.estimate(DIGITS.but({"epochs": 10}), 96, "CPU", past)
+    assert time_estimate.estimate(DIGITS.but({"model": "small_vit"}), 96, "CPU", past) is None
+    assert time_estimate.estimate(DIGITS, 96, "H200", past) is None
+    same = time_estimate.estimate(DIGITS.but({"epochs": 10}), 96, "CPU", past)
     assert same.seconds == 30
     assert same.whole
-    other = train_time.estimate(DIGITS.but({"images": 500}), 500, "CPU", past)
+    other = time_estimate.estimate(DIGITS.but({"images": 500}), 500, "CPU", past)
     assert other.seconds == 2 * 500 / 50
     assert not other.whole
-    assert "about **30 s**, at 50 images/s as in first" in train_time.sentence(same)
+    assert "about **30 s**, at 50 images/s as in first" in time_estimate.sentence(same)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,7 @@ def test_time_comes_from_measured_runs_only(runs_home):
     ],
 )
 def test_times_in_words(seconds, words):
-    assert train_time.in_words(seconds) == words
+    assert time_estimate.in_words(seconds) == words
 
 
 def test_the_command_is_the_recipe():

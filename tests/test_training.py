@@ -16,11 +16,12 @@ import vizkit
 from tests.launching import on_two_nodes
 from vizkit.datasets.image_set import open_set
 from vizkit.image import Preprocessing
-from vizkit.training import architectures, augmentation, optimizing
-from vizkit.training.batches import Batches, Fitted, fitted, normalised
+from vizkit.training import architectures, optimizing
 from vizkit.training.loop import train
+from vizkit.training.pictures import augmentation
+from vizkit.training.pictures.batches import Batches, Fitted, fitted, normalised
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder, runs
+from vizkit.training.runs.folder import RunFolder, runs
 
 TINY_VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2}
 QUICK = Recipe(data="digits", images=96, model="vit_tiny_patch16_224", model_args=TINY_VIT, epochs=2, batch=32)

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 
 from vizkit.training import architectures, loop
-from vizkit.training.batches import Fitted, normalised
 from vizkit.training.evaluating import evaluate
 from vizkit.training.ingredients import gather
+from vizkit.training.pictures.batches import Fitted, normalised
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 
 TINY_VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2}
 LABELS, CPU = tuple("0123456789"), torch.device("cpu")

@@ -9,18 +9,18 @@ import torch
 import vizkit
 from tests.test_relevance import image, made, traced
 from tests.toys import CELLS, linear, picture
-from vizkit.analysis.deletion import Curves
-from vizkit.analysis.explaining import Explanation, explain
-from vizkit.analysis.methods import METHODS
-from vizkit.analysis.randomisation import ranks, spearman, survives
-from vizkit.analysis.subject import Stopped
-from vizkit.analysis.trust import Case, Score, score, score_case, score_many, undecided
-from vizkit.analysis.trust_table import FIGURES, Tally, signed, table
-from vizkit.analysis.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
+from vizkit.analysis.attribution.explaining import Explanation, explain
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.trust.deletion import Curves
+from vizkit.analysis.trust.randomisation import ranks, spearman, survives
+from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_many, undecided
+from vizkit.analysis.trust.table import FIGURES, Tally, signed, table
+from vizkit.analysis.trust.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
-from vizkit.models.asking import randomised
+from vizkit.models.probes.asking import randomised
 from vizkit.scoring import cases, pictures
-from vizkit.trace import NotApplicable
+from vizkit.traces import NotApplicable
 
 MASK = torch.zeros(100, 200, dtype=torch.bool)
 MASK[50:, :50] = True  # the lower left quarter of the left half

@@ -19,11 +19,15 @@ from tests.test_pages import checkpoint_bytes, texts
 from vizkit.datasets.image_set import digest_of
 from vizkit.settings import GIB
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_bin import KEPT_S, empty_bin, throw_away
-from vizkit.training.run_folder import RunFolder, runs
-from vizkit.ui import allowed, evaluate_data, folders, inputs, names, train_fields, train_model, uploads
-from vizkit.ui.evaluate_data_jobs import Evaluations, Wanted
-from vizkit.ui.jobs import JobError, Jobs
+from vizkit.training.runs.bin import KEPT_S, empty_bin, throw_away
+from vizkit.training.runs.folder import RunFolder, runs
+from vizkit.ui.pages.evaluate import data
+from vizkit.ui.pages.train import fields, model
+from vizkit.ui.session import allowed, model_names, uploads
+from vizkit.ui.session.evaluations import Evaluations, Wanted
+from vizkit.ui.session.jobs import JobError, Jobs
+from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets import folders
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,7 +40,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
     yield tmp_path
     st.cache_data.clear()
-    evaluate_data.opened.clear()
+    data.opened.clear()
 
 
 def opened(page, **query):
@@ -86,7 +90,7 @@ def test_a_link_opens_no_folder_and_does_not_tell_whether_it_exists(home, monkey
 
 
 def test_a_page_says_how_its_owner_allows_a_folder():
-    assert "VIZKIT_DATA_ROOTS=~/photos make run" in texts(opened("evaluate", eval_data=evaluate_data.FOLDER))
+    assert "VIZKIT_DATA_ROOTS=~/photos make run" in texts(opened("evaluate", eval_data=data.FOLDER))
 
 
 def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(home, monkeypatch):
@@ -104,7 +108,7 @@ def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(h
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(root))
     found = folders.offered((root.resolve(),))
     assert set(found) == {"photos", "photos/loose.zip", "photos/birds", "photos/more", "photos/more/fish"}
-    test = opened("evaluate", eval_data=evaluate_data.FOLDER, eval_images="4")
+    test = opened("evaluate", eval_data=data.FOLDER, eval_images="4")
     assert "secret" not in "".join(test.selectbox(key="eval_folder").options)
     test.selectbox(key="eval_folder").set_value("photos/birds").run()
     assert not test.error
@@ -114,7 +118,7 @@ def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(h
 def test_a_chosen_folder_that_is_no_longer_allowed_is_let_go(home, monkeypatch):
     pictures(home / "photos" / "birds")
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(home / "photos"))
-    test = opened("evaluate", eval_data=evaluate_data.FOLDER)
+    test = opened("evaluate", eval_data=data.FOLDER)
     test.selectbox(key="eval_folder").set_value("photos/birds").run()
     assert "2 classes" in texts(test)
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", "")
@@ -126,9 +130,9 @@ def test_a_chosen_folder_that_is_no_longer_allowed_is_let_go(home, monkeypatch):
 @pytest.mark.parametrize("typed", ["/etc/passwd", "../secret.pt", "docs", "no_such_thing", "~/x.safetensors", "a:/b"])
 def test_a_typed_model_is_never_a_path(home, monkeypatch, typed):
     """`docs` is a folder where the app runs, `no_such_thing` is not: the answers are the same."""
-    assert not names.is_name(typed)
+    assert not model_names.is_name(typed)
     with pytest.raises(RecipeError, match="is no name of a model"):
-        train_model.folder_of(typed)
+        model.folder_of(typed)
     test = opened("explore", models=typed)
     assert not test.exception
     assert "run folder" not in test.warning[0].value
@@ -148,11 +152,11 @@ def test_a_typed_model_is_never_a_path(home, monkeypatch, typed):
 )
 def test_model_arguments_of_a_visitor_name_no_file(given):
     with pytest.raises(RecipeError):
-        train_fields.refuse_paths(given)
+        fields.refuse_paths(given)
 
 
 def test_plain_model_arguments_are_taken():
-    train_fields.refuse_paths({"depth": 6, "reduce_after": [1, 2], "global_pool": "avg", "qkv_bias": False, "x": None})
+    fields.refuse_paths({"depth": 6, "reduce_after": [1, 2], "global_pool": "avg", "qkv_bias": False, "x": None})
 
 
 # ---- deleting, starting, stopping ------------------------------------------------------------------------------------
@@ -308,7 +312,7 @@ def test_nothing_that_a_training_reads_is_swept(home, monkeypatch):
 
 def test_an_upload_without_room_is_a_sentence(monkeypatch):
     monkeypatch.setenv("VIZKIT_UPLOADS_GIB", "1e-9")
-    test = opened("evaluate", eval_data=evaluate_data.ARCHIVE)
+    test = opened("evaluate", eval_data=data.ARCHIVE)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr("a/b.txt", "x")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch.overrides import _get_current_function_mode_stack
 
 import vizkit
-from vizkit.analysis.attention_map import layers
-from vizkit.analysis.value_weighted import over_heads, transformed, value_weighted
-from vizkit.analysis.walkthrough import (
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.value_weighted import over_heads, transformed, value_weighted
+from vizkit.analysis.attention.walkthrough import (
     SENTENCE,
     SENTENCE_WEIGHTS,
     causal,
@@ -27,10 +27,10 @@ from vizkit.analysis.walkthrough import (
 )
 from vizkit.image import Preprocessing
 from vizkit.models import FAMILIES, family_of
-from vizkit.models.loaded import Loaded
-from vizkit.models.parts import attention_parts
-from vizkit.models.watching import Seen, fused
-from vizkit.trace import NotApplicable
+from vizkit.models.probes.parts import attention_parts
+from vizkit.models.recording.watching import Seen, fused
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import NotApplicable
 
 HEADS, QUERIES, KEYS, WIDTH, VALUES, OUT = 3, 5, 7, 11, 13, 17  # a different prime for every axis
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

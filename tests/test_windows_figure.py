@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from vizkit.analysis.moved_mass import moved_mass
-from vizkit.analysis.shifted_windows import layout, pieces
+from vizkit.analysis.swin.moved_mass import moved_mass
+from vizkit.analysis.swin.shifted_windows import layout, pieces
 from vizkit.figure.palette import REGIONS
-from vizkit.figure.windows import DIMMED, MARK, borders, windows
+from vizkit.figure.swin.windows import DIMMED, MARK, borders, windows
 
 GREY = np.full((64, 64, 3), 100, np.uint8)
 

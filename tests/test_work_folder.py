@@ -17,7 +17,7 @@ from tests.test_training import ENVIRONMENT
 from vizkit import shortage, writing
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import HEARD_S, WorkError, WorkFolder
 
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from vizkit.commands.train import Bar
-from vizkit.training.data_size import IMAGES, MODELS, Study, another, plan, studies
+from vizkit.training.experiments.data_size import IMAGES, MODELS, Study, another, plan, studies
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder, runs
+from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.writing import write
 
 

@@ -13,9 +13,10 @@ from torch.utils.data import Dataset
 import vizkit
 from vizkit.datasets.image_set import ImageSet, open_set
 from vizkit.image import Preprocessing
-from vizkit.training import architectures, remembering
-from vizkit.training.batches import Fitted
+from vizkit.training import architectures
 from vizkit.training.optimizing import choose_trainable
+from vizkit.training.pictures import remembering
+from vizkit.training.pictures.batches import Fitted
 from vizkit.training.recipe import Recipe, RecipeError
 
 

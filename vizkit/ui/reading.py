@@ -9,7 +9,7 @@ from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
-    from vizkit.trace import Attention, Trace
+    from vizkit.traces import Attention, Trace
 
 
 def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: int | None) -> str:
@@ -107,7 +107,7 @@ def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
 
 def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
     """Draw a view, or say in its place why it has no meaning for this model."""
-    from vizkit.trace import NotApplicable
+    from vizkit.traces import NotApplicable
 
     try:
         draw(*given)
