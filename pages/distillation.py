@@ -5,6 +5,6 @@ from vizkit.ui.shell import ensure_shell
 ensure_shell()
 
 from vizkit.ui.pages.distillation import page  # noqa: E402
-from vizkit.ui.sidebar import inputs  # noqa: E402
+from vizkit.ui.session import chosen  # noqa: E402
 
-page.view(inputs.picture(), inputs.sources())
+page.view(chosen.picture(), chosen.sources())

@@ -14,7 +14,8 @@ from vizkit.datasets import archive
 from vizkit.datasets.archive import open_archive, unpack, unpacked
 from vizkit.datasets.cache import complete_folder
 from vizkit.datasets.folder import open_folder
-from vizkit.datasets.image_set import DatasetError, open_set
+from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.opening import open_set
 
 
 @pytest.fixture(autouse=True)

@@ -192,7 +192,7 @@ def test_too_little_memory_says_what_to_change(run, monkeypatch):
 
 
 def test_too_little_memory_to_record_or_to_evaluate_is_a_sentence(digits, photo, tmp_path, monkeypatch):
-    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.opening import open_set
     from vizkit.evaluation.answers import evaluate
     from vizkit.evaluation.classes import EvaluationError
 

@@ -19,7 +19,8 @@ from vizkit.__main__ import main
 from vizkit.datasets import builtin, digits, from_torchvision
 from vizkit.datasets.contact_sheet import contact_sheet
 from vizkit.datasets.from_torchvision import open_torchvision
-from vizkit.datasets.image_set import DatasetError, ImageSet, Source, kind_of, open_set, splits_of
+from vizkit.datasets.image_set import DatasetError, ImageSet, Source
+from vizkit.datasets.opening import kind_of, open_set, splits_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -156,7 +157,7 @@ def test_a_set_is_never_empty_and_sentences_are_short():
 
 def test_opening_is_light():
     code = (
-        "import sys; from vizkit.datasets.image_set import open_set; len(open_set('digits', 'train'))\n"
+        "import sys; from vizkit.datasets.opening import open_set; len(open_set('digits', 'train'))\n"
         "print([name for name in ('torch', 'torchvision', 'cv2', 'sklearn') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from tests.test_pages import opened, texts
 from vizkit.__main__ import main
 from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error, table
 from vizkit.analysis.distillation.two_tokens import cosines, overlaps
-from vizkit.datasets.image_set import open_set
+from vizkit.datasets.opening import open_set
 from vizkit.geometry import all_ids
 from vizkit.models.probes.two_heads import has_two_tokens, learned_tokens, two_heads
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace

@@ -12,7 +12,7 @@ from timm.data.random_erasing import RandomErasing
 
 import vizkit
 from tests.test_training import ENVIRONMENT, SAME, TINY_VIT, command, followed
-from vizkit.datasets.image_set import open_set
+from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training.loop import train
 from vizkit.training.pictures import augmentation

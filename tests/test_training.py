@@ -14,7 +14,7 @@ from PIL import Image
 
 import vizkit
 from tests.launching import on_two_nodes
-from vizkit.datasets.image_set import open_set
+from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training import architectures, optimizing
 from vizkit.training.loop import train

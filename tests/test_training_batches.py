@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset
 
-from vizkit.datasets.image_set import open_set
+from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import Batches, Fitted, drawn_from, fitted, loader, normalised, seed_of
 from vizkit.training.recipe import Recipe, RecipeError

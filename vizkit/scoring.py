@@ -96,8 +96,8 @@ class Question:
 
 def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":
     """At most `images` pictures of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
-    from vizkit.datasets.image_set import open_set
     from vizkit.datasets.insects import SIZES_PX
+    from vizkit.datasets.opening import open_set
 
     side = max(loaded.preprocessing.size_hw)
     return open_set(data, split, images=images, size_px=min(max(side, SIZES_PX[0]), SIZES_PX[1]), seed=seed)

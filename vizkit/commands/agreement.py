@@ -38,7 +38,7 @@ def agreement(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
 
     import vizkit
-    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.opening import open_set
     from vizkit.training.experiments.answers import ask
 
     names = [arguments.model, *arguments.beside, *([arguments.teacher] if arguments.teacher else [])]

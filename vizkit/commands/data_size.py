@@ -69,7 +69,7 @@ def images_of(data: str) -> int:
     """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
     if data.split(":")[0] == "insects":
         return IMAGES[-1]
-    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.opening import open_set
 
     return len(open_set(data, "train"))
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 import vizkit
-from vizkit.datasets.image_set import ImageSet, open_set
+from vizkit.datasets.image_set import ImageSet
+from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training import architectures
 from vizkit.training.optimizing import choose_trainable

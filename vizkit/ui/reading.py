@@ -8,6 +8,8 @@ import streamlit as st
 from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from vizkit.models import Loaded
     from vizkit.traces import Attention, Trace
 
@@ -113,3 +115,7 @@ def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
         draw(*given)
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
+
+
+def listed(values: "np.ndarray", count: int = 8) -> str:
+    return ", ".join(f"{value:.2f}" for value in values[:count]) + " …"

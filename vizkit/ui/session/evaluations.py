@@ -17,7 +17,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from vizkit.datasets.image_set import digest_of, kind_of
+from vizkit.datasets.image_set import digest_of
+from vizkit.datasets.opening import kind_of
 from vizkit.evaluation.job import JobFolder
 from vizkit.ui.session import allowed, model_names
 from vizkit.ui.session.jobs import JobError, kill, spawn

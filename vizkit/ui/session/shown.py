@@ -10,8 +10,7 @@ import streamlit as st
 from vizkit.image import ImageError, Picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.sidebar import inputs
-from vizkit.ui.widgets import canvases
+from vizkit.ui.session.chosen import whole_image
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -73,7 +72,7 @@ def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float
     from vizkit.traces import NotApplicable, TraceError
 
     try:
-        loaded = cached.model(source, picture if inputs.whole_image() else None)
+        loaded = cached.model(source, picture if whole_image() else None)
         box = cached.seen_box(picture, loaded)
         query = asked if asked != "patch" else in_box(point, box, picture)
         trace = cached.trace(source, loaded, picture, query)
@@ -166,41 +165,6 @@ def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
         else:
             explain_refusal(source, *result)
     return shown
-
-
-def show_map(
-    key: str,
-    content: dict[str, Any],
-    one: Shown,
-    picture: Picture,
-    draw: str,
-    label: str,
-    classes: Sequence[tuple[str, float]] = (),
-    query_key: str = "query",
-) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it.
-
-    `query_key`: the widget that says whose map it is; a click sets it to "patch".
-    """
-    height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = one.box_xyxy
-    special = one.query if isinstance(one.query, str) else None
-    point = cursor()
-    canvases.card(
-        key,
-        content,
-        draw,
-        query_key,
-        image=cached.browser_image(picture.digest, picture.rgb),
-        size=(height, width),
-        box=(x0 / width, y0 / height, x1 / width, y1 / height),
-        point=point,
-        special=special,
-        epoch=f"{point}{special}",
-        show_grid=True,
-        label=f"{label} {one.source}. Use the arrow keys to move the query.",
-        classes=list(classes),
-    )
 
 
 def choose_view(key: str, views: tuple[str, ...]) -> str:

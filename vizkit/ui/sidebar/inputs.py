@@ -11,6 +11,7 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
+from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import UploadError, keep_checkpoint, still_here
 from vizkit.ui.sidebar import device
@@ -18,8 +19,6 @@ from vizkit.ui.sidebar import device
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-MAX_MODELS = 4
-INPUTS = ("cropped", "whole image")
 DIGITS = (3, 5, 2, 7, 8)
 INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
     "mayfly nymph",
@@ -178,11 +177,6 @@ def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
     return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
 
 
-def picture() -> Picture:
-    """The image that every page shows."""
-    return st.session_state["_picture"]
-
-
 # ---- models ----------------------------------------------------------------------------------------------------------
 def model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
@@ -240,13 +234,3 @@ def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
     name = f"checkpoint:{path.stem}-{digest}"
     st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
     st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
-
-
-def whole_image() -> bool:
-    return st.session_state.get("input") == INPUTS[1]
-
-
-def sources() -> list[str]:
-    """The chosen models, checked again: what a browser sends is not to be trusted with a path."""
-    chosen = st.session_state.get("models") or []
-    return list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]

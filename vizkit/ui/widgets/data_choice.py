@@ -7,7 +7,8 @@ import numpy as np
 import streamlit as st
 
 from vizkit.datasets.builtin import ABOUT, INSECTS
-from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, kind_of, open_set
+from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
+from vizkit.datasets.opening import kind_of, open_set
 from vizkit.ui.plain import plain
 from vizkit.ui.session import uploads
 from vizkit.ui.widgets import folders

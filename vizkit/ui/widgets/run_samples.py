@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from vizkit.datasets.image_set import DatasetError, open_set
+from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.opening import open_set
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -13,6 +14,9 @@ from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.canvases import OPACITIES, text64
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attribution.explaining import Explanation
 
 HERE = Path(__file__).parent
 STEPS = 65535
@@ -40,6 +44,19 @@ class Tile:
     @property
     def values(self) -> Float[np.ndarray, "row column"]:
         return np.zeros((0, 0)) if self.places is None else self.places
+
+
+def tile(name: str, value: "Explanation | str | None") -> Tile:
+    """The map; or its sentence, because a map that is zero or the same everywhere would look like one."""
+    from vizkit.analysis.attribution.methods import METHODS
+
+    method = METHODS[name]
+    if value is None:
+        return Tile(method.title, None, "Not computed yet.", method.asks)
+    if isinstance(value, str):
+        return Tile(method.title, None, value, method.asks)
+    more = " ".join(filter(None, [method.caveat, method.differs, *value.notes, f"({method.source})"]))
+    return Tile(method.title, value.heat.numpy(), method.asks, more, value.signed, "%" if method.shares else "")
 
 
 def tiles(

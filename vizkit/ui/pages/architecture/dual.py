@@ -10,8 +10,9 @@ from vizkit.ui import reading
 from vizkit.ui.pages.architecture import worth
 from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid, show_map
+from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from vizkit.image import ImageError, Picture
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
+from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.shown import explain_refusal, title
-from vizkit.ui.sidebar import inputs
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -71,7 +71,7 @@ def measured(source: str, picture: Picture) -> Measured | tuple[str, bool]:
     from vizkit.traces import NotApplicable, TraceError
 
     try:
-        loaded = cached.model(source, picture if inputs.whole_image() else None)
+        loaded = cached.model(source, picture if whole_image() else None)
         return Measured(loaded, steps_of(source, loaded, picture))
     except (ModelError, TraceError, NotApplicable, ImageError) as error:
         return str(error), isinstance(error, OfflineError)

@@ -10,8 +10,9 @@ from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.pages.architecture import flow, worth
 from vizkit.ui.pages.architecture.flow import amount
-from vizkit.ui.session.shown import Shown, show_map
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from vizkit.models.probes.flow import Step

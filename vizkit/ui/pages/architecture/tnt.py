@@ -8,8 +8,9 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
-from vizkit.ui.session.shown import Shown, keep_valid, show_map
+from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:

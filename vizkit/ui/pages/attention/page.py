@@ -8,9 +8,10 @@ from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.pages.attention import walkthrough
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side
+from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, side_by_side
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,9 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid, show_map
+from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +93,6 @@ def vectors(parts: "Parts", steps: "Steps", position: int, head: int, single: bo
     from vizkit.analysis.attention.walkthrough import pair, saturation
     from vizkit.figure.patches import strip
     from vizkit.geometry import name_of
-    from vizkit.ui.pages.patches.page import listed
 
     row = steps.weights[head, position]
     best = int(row.argmax())
@@ -102,10 +102,10 @@ def vectors(parts: "Parts", steps: "Steps", position: int, head: int, single: bo
         query, key = parts.query[head, position], parts.key[head, best]
         st.markdown(f"**Query** of {names[0]}")
         st.image(strip(query.numpy(), height=20), alt="The query vector", width="stretch")
-        st.caption(listed(query.numpy()))
+        st.caption(reading.listed(query.numpy()))
         st.markdown(f"**Key** that gets most: {names[1]}")
         st.image(strip(key.numpy(), height=20), alt="The key vector", width="stretch")
-        st.caption(listed(key.numpy()))
+        st.caption(reading.listed(key.numpy()))
         found = pair(query, key, float(parts.scale[head]))
         st.markdown(
             f"q · k = **{found.dot:.3f}** · scaled **{found.scaled:.3f}** · cosine {found.cosine:.3f} · "
@@ -163,7 +163,6 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
     """Weighted values, the head's output, all heads side by side, the projection."""
     from vizkit.figure.patches import strip
     from vizkit.geometry import name_of
-    from vizkit.ui.pages.patches.page import listed
 
     row = steps.weights[head, position]
     top = row.topk(min(5, len(row)))
@@ -183,7 +182,7 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
     mixed = steps.mixed[head, position].numpy()
     st.markdown("**Weighted values, summed: the output of this head**")
     st.image(strip(mixed, height=20), alt="Output of the head", width="stretch")
-    st.caption(listed(mixed))
+    st.caption(reading.listed(mixed))
     if exact:
         for name, vector in (
             (f"All {parts.weights.shape[0]} heads side by side", parts.concatenated[position].numpy()),
@@ -191,4 +190,4 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
         ):
             st.markdown(f"**{name}**")
             st.image(strip(vector, height=20), alt=name, width="stretch")
-            st.caption(f"{len(vector)} numbers: {listed(vector)}")
+            st.caption(f"{len(vector)} numbers: {reading.listed(vector)}")

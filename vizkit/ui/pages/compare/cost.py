@@ -13,10 +13,9 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, cached
+from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import title
-from vizkit.ui.sidebar import inputs
 
 if TYPE_CHECKING:
     from vizkit.analysis.comparison.published import Classifier
@@ -41,7 +40,7 @@ class Cost:
 
 def view(picture: Picture, sources: list[str]) -> None:
     # A model made for the shape of this picture costs something else.
-    opened = images.models(sources, picture if inputs.whole_image() else None)
+    opened = images.models(sources, picture if chosen.whole_image() else None)
     if not opened:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):

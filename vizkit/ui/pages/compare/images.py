@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.image import ImageError, Picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
+from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import explain_refusal, title
 from vizkit.ui.sidebar import inputs
@@ -59,7 +60,7 @@ def answer(source: str, loaded: "Loaded", picture: Picture) -> Answer | str:
     if not loaded.classifies:
         return "This model gives features, not classes, so it has no answer to compare."
     try:
-        return _answer((source, cached.weights_of(source), picture.digest, inputs.whole_image()), source, picture)
+        return _answer((source, cached.weights_of(source), picture.digest, whole_image()), source, picture)
     except (ModelError, NotApplicable, TraceError, ImageError) as sentence:
         return str(sentence)
     except Exception as error:
@@ -74,7 +75,7 @@ def _answer(key: tuple, _source: str, _picture: Picture) -> Answer:
     from vizkit.models import pixels_of
     from vizkit.models.probes.asking import logits_of_batch
 
-    loaded = cached.model(_source, _picture if inputs.whole_image() else None)
+    loaded = cached.model(_source, _picture if whole_image() else None)
     with cached.device_lock(), torch.no_grad():
         logits = logits_of_batch(loaded)(pixels_of(loaded, _picture.rgb))[0].cpu()
     return Answer(logits, cached.seen_box(_picture, loaded))

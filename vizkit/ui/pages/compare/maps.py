@@ -10,12 +10,11 @@ from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.grid import strip
-from vizkit.ui.pages.explore import page as explore
 from vizkit.ui.session import explained
 from vizkit.ui.session.explained import Asked, quantile_of
 from vizkit.ui.session.shown import Shown, run_in, side_by_side
-from vizkit.ui.widgets import canvases, class_choice
-from vizkit.ui.widgets.tiles import Tile, tiles
+from vizkit.ui.widgets import attention_card, canvases, class_choice
+from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
@@ -61,10 +60,10 @@ def attention(picture: Picture, sources: list[str]) -> None:
     if not found:
         return
     with controls:
-        choice = explore.choices([one for _, one in found])
+        choice = attention_card.choices([one for _, one in found])
     for index, (column, one) in enumerate(found):
         with column:
-            explore.card(index, one, picture, choice)
+            attention_card.card(index, one, picture, choice)
     reading.attention()
 
 
@@ -101,7 +100,6 @@ def one_map(index: int, one: Shown, picture: Picture, method: str, classes: clas
     from vizkit.analysis.attribution.explaining import why_not
     from vizkit.figure.overlay import top_of
     from vizkit.traces import NotApplicable
-    from vizkit.ui.pages.relevance.maps import tile
 
     asked = class_choice.asked_of(one, picture, classes)
     st.caption(class_choice.in_words(asked))

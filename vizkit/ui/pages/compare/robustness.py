@@ -12,10 +12,9 @@ from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.changes import SHOWN_PX, Asked, as_csv, compute, followed
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, cached
+from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import title
-from vizkit.ui.sidebar import inputs
 
 if TYPE_CHECKING:
     from vizkit.analysis.comparison.perturbation import Perturbation
@@ -47,7 +46,7 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
     if min(height, width) < CELLS:
         raise NotApplicable(f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another.")
     opened = {}
-    for source, loaded in images.models(sources, picture if inputs.whole_image() else None).items():
+    for source, loaded in images.models(sources, picture if chosen.whole_image() else None).items():
         if loaded.classifies:
             opened[source] = loaded
         else:
@@ -65,7 +64,7 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
 def work(asked: Asked) -> None:
     """Begin what is not there yet, and show its progress."""
     todo = asked.todo()
-    wanted = (asked.picture.digest, tuple(asked.opened), asked.seed, inputs.whole_image())
+    wanted = (asked.picture.digest, tuple(asked.opened), asked.seed, chosen.whole_image())
     if todo and st.session_state.get("_robust_begun") != wanted:
         st.session_state["_robust_begun"] = wanted
         background.start(TASK, lambda task: compute(asked, todo, task))

@@ -123,7 +123,8 @@ def counted(source: str, loaded: "Loaded", teacher: str, data: str, count: int, 
 
 def opened(data: str, count: int, side_px: int) -> "ImageSet | list[RGB]":
     """Raises DatasetError."""
-    from vizkit.datasets.image_set import DatasetError, open_set
+    from vizkit.datasets.image_set import DatasetError
+    from vizkit.datasets.opening import open_set
 
     if data == UPLOADS:
         return [picture.rgb for picture in inputs.read_uploads()[0].values()][:count]

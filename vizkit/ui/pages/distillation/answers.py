@@ -10,9 +10,9 @@ from vizkit.image import Picture, Preprocessing
 from vizkit.ui.pages.distillation.fields import class_names
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
+from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import CENTRE, attempt, explain_refusal, title
-from vizkit.ui.sidebar.inputs import whole_image
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -135,7 +135,7 @@ def many(teacher: str, students: list[str], controls: "DeltaGenerator") -> "tupl
 
 @st.cache_resource(ttl=300, max_entries=8, show_spinner=False)
 def opened_set(name: str, images: int, size_px: int, changed_ns: int) -> "ImageSet":
-    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.opening import open_set
 
     return open_set(name, "test", images=images, size_px=size_px)
 

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.pages.patches.cost import cost
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, show_map, side_by_side
-from vizkit.ui.sidebar import inputs
+from vizkit.ui.session.chosen import picture as chosen_picture
+from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, side_by_side
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,11 +81,11 @@ def cut_one(index: int, one: Shown, picture: Picture) -> None:
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
     st.markdown(f"**Patch {number + 1}** · {name_of(tokens, chosen)}")
     st.image(strip(flat), alt="The numbers of the patch, blue below zero, red above", width="stretch")
-    st.caption(f"its {len(flat)} numbers, colour by colour, row by row: {listed(flat)}")
+    st.caption(f"its {len(flat)} numbers, colour by colour, row by row: {reading.listed(flat)}")
     embedded = cached.patch_embedding(one.source, picture, one.loaded)
     vector = embedded.vectors[cell].numpy()
     st.image(strip(vector), alt="The embedded patch, blue below zero, red above", width="stretch")
-    st.caption(f"its embedding of {len(vector)} numbers, before positions are added: {listed(vector)}")
+    st.caption(f"its embedding of {len(vector)} numbers, before positions are added: {reading.listed(vector)}")
     if embedded.feature_map is not None:
         hybrid(index, embedded.feature_map)
 
@@ -99,10 +99,6 @@ def hybrid(index: int, feature_map: "Tensor") -> None:
     strength = feature_map.norm(dim=0).numpy()
     figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300)
     st.plotly_chart(figure, key=f"hybrid_{index}")
-
-
-def listed(values: np.ndarray, count: int = 8) -> str:
-    return ", ".join(f"{value:.2f}" for value in values[:count]) + " …"
 
 
 def first_tokens(one: Shown) -> "Tokens":
@@ -174,7 +170,7 @@ def filters(one: Shown) -> None:
     from vizkit.figure.patches import filter_tiles
     from vizkit.traces import NotApplicable
 
-    weight = cached.patch_embedding(one.source, inputs.picture(), one.loaded).weight
+    weight = cached.patch_embedding(one.source, chosen_picture(), one.loaded).weight
     if weight is None:
         raise NotApplicable("This model embeds the feature map of a CNN: its filters have no colours to show.")
     found = components(weight)

@@ -16,7 +16,7 @@ from vizkit.ui.session.explained import Asked, quantile_of
 from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.widgets import canvases, class_choice
 from vizkit.ui.widgets.class_choice import Classes
-from vizkit.ui.widgets.tiles import Tile, tiles
+from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
@@ -166,19 +166,6 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
         words = " ".join(f"*{', '.join(names)}:* {plain(reason)}" for reason, names in reasons.items())
         st.caption(f":material/block: Not here: {words}")
     save(index, maps, drawn)
-
-
-def tile(name: str, value: "Explanation | str | None") -> Tile:
-    """The map; or its sentence, because a map that is zero or the same everywhere would look like one."""
-    from vizkit.analysis.attribution.methods import METHODS
-
-    method = METHODS[name]
-    if value is None:
-        return Tile(method.title, None, "Not computed yet.", method.asks)
-    if isinstance(value, str):
-        return Tile(method.title, None, value, method.asks)
-    more = " ".join(filter(None, [method.caveat, method.differs, *value.notes, f"({method.source})"]))
-    return Tile(method.title, value.heat.numpy(), method.asks, more, value.signed, "%" if method.shares else "")
 
 
 def save(index: int, maps: Maps, drawn: list[Tile]) -> None:

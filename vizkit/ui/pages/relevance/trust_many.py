@@ -8,7 +8,7 @@ from vizkit.ui import export
 from vizkit.ui.pages.relevance import trust_table
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, cached
+from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
@@ -62,7 +62,7 @@ def methods_of(one: Shown, choice: Choice) -> tuple[str, ...]:
     from vizkit.analysis.attribution.explaining import METHODS, why_not
     from vizkit.ui.session.explained import Asked, key_of, target_trace
 
-    picture = inputs.picture()
+    picture = chosen.picture()
     asked = Asked(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
     without = why_not(target_trace(asked, asked.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))

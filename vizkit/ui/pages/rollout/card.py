@@ -11,8 +11,9 @@ from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import export, reading
 from vizkit.ui.pages.rollout.choice import QUERIES, Choice, Ready
 from vizkit.ui.session import explained
-from vizkit.ui.session.shown import Shown, cursor, in_box, show_map
+from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:

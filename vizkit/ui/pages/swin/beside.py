@@ -8,15 +8,15 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, model_names
-from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, show_map, title
-from vizkit.ui.sidebar import inputs
+from vizkit.ui.session import cached, chosen, model_names
+from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"
@@ -72,7 +72,7 @@ def heading(one: Shown, words: str) -> None:
 
 def vits() -> list[str]:
     """The ViTs among the chosen models, then the bundled ones."""
-    own = [source for source in inputs.sources() if is_vit(source)]
+    own = [source for source in chosen.sources() if is_vit(source)]
     bundled = [source for source in model_names.bundled() if source.endswith(("_vit", "_deit"))]
     return list(dict.fromkeys([*own, BUNDLED_VIT, *bundled]))
 

@@ -7,12 +7,13 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, show_map
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from vizkit.traces import Trace
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 OFF = ("shift", "relative bias")
 SHOWN_CLASSES = 3

@@ -17,7 +17,7 @@ from vizkit.ui.session.shown import Shown, keep_valid, title
 if TYPE_CHECKING:
     from vizkit.models.probes.attention_timing import Layer, Timed
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)

@@ -9,8 +9,9 @@ import streamlit as st
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, show_map
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from vizkit.models.probes.patch_merging import Merged
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 COLOURS = ("main components", "lengths")
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}

@@ -8,8 +8,9 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, show_map
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import Rollout
     from vizkit.analysis.swin.receptive_field import Field
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 HELD = 0.9
 

@@ -7,6 +7,7 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.pages.swin import canvas
+from vizkit.ui.pages.swin.place import Place, choose_place
 from vizkit.ui.session.shown import CENTRE, Shown, cursor
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from vizkit.analysis.swin.shifted_windows import Layout
     from vizkit.traces import Attention
-    from vizkit.ui.pages.swin.page import Place
 
 GRIDS = ("this image", "8 × 8, to be counted")
 SMALL = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example: every number fits on its tile
@@ -46,7 +46,6 @@ def view(one: Shown, picture: Picture, _place: "Place") -> None:
 def on_image(one: Shown, picture: Picture) -> None:
     from vizkit.analysis.attention.attention_map import fused, layers
     from vizkit.analysis.swin.shifted_windows import layout, window_of
-    from vizkit.ui.pages.swin.page import choose_place
 
     place = choose_place(one, "block")
     found = layout(place.grid, place.window, place.shift, pad_first=place.pad_first)

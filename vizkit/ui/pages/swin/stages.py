@@ -10,7 +10,7 @@ from vizkit.ui.session.shown import Shown
 
 if TYPE_CHECKING:
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 LIE = ("regular", "shifted")
 

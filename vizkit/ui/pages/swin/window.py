@@ -8,15 +8,16 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid, show_map
+from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.swin.window_attention import Sides
     from vizkit.models.probes.window_parts import WindowParts
-    from vizkit.ui.pages.swin.page import Place
+    from vizkit.ui.pages.swin.place import Place
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
