@@ -167,7 +167,8 @@ def main(modules: list[str], sample: int = 0) -> None:
     # Before tests import torch: a fork has one thread.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     campaign = Campaign(modules, sample)
-    files = sorted({f"tests/{file}" for module in modules for file in tests_of(module)})
+    names = {name for module in modules for name in tests_of(module)}
+    files = sorted(str(file) for file in Path("tests").rglob("test_*.py") if file.name in names)
     with tempfile.TemporaryDirectory() as folder:
         options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
         if pytest.main([*options, *files], plugins=[campaign]):

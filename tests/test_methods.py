@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.test_relevance import image, made, traced
+from tests.analysis.test_relevance import image, made, traced
 from tests.toys import linear, picture
 from vizkit.analysis.attribution import explaining, methods
 from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not
@@ -22,7 +22,7 @@ from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 
 FOLDER = Path(methods.__file__).parent
-ROOT = FOLDER.parents[1]
+ROOT = FOLDER.parents[2]
 
 
 def whole(**changed):

@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.test_training import ENVIRONMENT
+from tests.training.test_training import ENVIRONMENT
 from vizkit import shortage, writing
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
