@@ -173,7 +173,10 @@ def test_nothing_is_written_whole_but_through_one_function():
     found = subprocess.run(["grep", "-rlE", r"os\.replace\(|\.rename\(|os\.rename", root, "--include=*.py"],
                            capture_output=True, text=True)  # fmt: skip
     names = {os.path.relpath(line, root) for line in found.stdout.split()}
-    folders = {os.path.join("datasets", "cache.py"), os.path.join("training", "run_bin.py")}  # these rename whole ones
+    folders = {
+        os.path.join("datasets", "cache.py"),
+        os.path.join("training", "runs", "bin.py"),
+    }  # these rename whole ones
     assert names == {"writing.py", *folders}
 
 

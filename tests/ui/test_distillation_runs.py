@@ -26,7 +26,7 @@ from vizkit.training.recipe import Recipe, fields
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.distillation import runs as distillation_runs
 from vizkit.ui.session import jobs as jobs_module
-from vizkit.ui.session import series as experiment
+from vizkit.ui.session import series as series_module
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.session.series import Series
 
@@ -38,7 +38,7 @@ HARD = {"teacher": "bundled:digits_cnn", "distillation": "hard"}
 @pytest.fixture(autouse=True)
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(experiment, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(series_module, "LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(jobs_module, "LOOK_EVERY_S", 0.05)
     yield tmp_path / "runs"
     st.cache_data.clear()

@@ -20,7 +20,7 @@ from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import cached, jobs, model_names
-from vizkit.ui.session import evaluations as evaluate_data_jobs
+from vizkit.ui.session import evaluations as processes
 from vizkit.ui.session.evaluations import Evaluations, Wanted, evaluations, wanted
 from vizkit.ui.session.jobs import JobError
 
@@ -53,7 +53,7 @@ def home(tmp_path, monkeypatch):
         main([*given[:at], *given[at + 2 :], "--device", "cpu", "--quiet"])
         return Ended()
 
-    monkeypatch.setattr(evaluate_data_jobs, "spawn", here)
+    monkeypatch.setattr(processes, "spawn", here)
     yield tmp_path
     st.cache_data.clear()
     for each in (data.opened, data.outcome_in, evaluations):
@@ -175,7 +175,7 @@ def sleeper(home, name="one", seconds=60, words=""):
 
 @pytest.fixture
 def real(monkeypatch):
-    monkeypatch.setattr(evaluate_data_jobs, "spawn", jobs.spawn)
+    monkeypatch.setattr(processes, "spawn", jobs.spawn)
 
 
 def until(holds):

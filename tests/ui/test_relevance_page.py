@@ -16,13 +16,13 @@ from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.traces import NotApplicable
-from vizkit.ui.pages.relevance import maps as relevance_maps
 from vizkit.ui.pages.relevance import trust_many, trust_table
 from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 from vizkit.ui.session import background
 from vizkit.ui.session.background import Kept, Task, kept
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets.tiles import tile as tile_of
 
 INSECTS_VIT = "bundled:insects_vit"
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
@@ -133,11 +133,11 @@ def test_one_scale_for_a_method_in_all_models():
 
 
 def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
-    tile = relevance_maps.tile("legrad", "LeGrad gives nothing for this class here: all places are alike.")
+    tile = tile_of("legrad", "LeGrad gives nothing for this class here: all places are alike.")
     assert tile.places is None
     assert tile.values.size == 0
     assert "nothing for this class" in tile.note
-    assert relevance_maps.tile("occlusion", None).places is None
+    assert tile_of("occlusion", None).places is None
 
 
 def test_slow_maps_are_computed_when_asked():

@@ -2,11 +2,11 @@
 
     found = score(explanation, subject, truth)
     for scores in score_many(cases, ["rollout", "grad_cam"]): ...
-    rows = trust_table.table(all_scores)
+    rows = table.table(all_scores)
 
 No single score settles it. Deletion, insertion and ROAD ask the model on pictures it never saw; pointing and mass ask
 whether the model looks at the thing, which a model may rightly not do; randomisation finds only maps that ignore what
-was learned. `trust_table.FIGURES` has one sentence for each.
+was learned. `table.FIGURES` has one sentence for each.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class Score:
     """What was measured of one map; None for what was not asked or has no meaning (`notes` says why).
 
     `chance`: the curves of random orders on the same picture. `undecided`: why nothing is ranked on this picture.
-    `figures()` names them as `trust_table.FIGURES` does.
+    `figures()` names them as `table.FIGURES` does.
     """
 
     method: str
@@ -48,7 +48,7 @@ class Score:
     undecided: str = ""
 
     def figures(self) -> dict[str, float]:
-        """Name in `trust_table.FIGURES` → number, for what was measured."""
+        """Name in `table.FIGURES` → number, for what was measured."""
         found = {
             "pointing": None if self.placed is None else float(self.placed.pointing),
             "pointing_strict": None if self.placed is None else float(self.placed.pointing_strict),
@@ -64,7 +64,7 @@ class Score:
         return {name: value for name, value in found.items() if value is not None}
 
     def by_chance(self) -> dict[str, float]:
-        """What a map that knows nothing would get, for the figures of which that is known: see `trust_table`."""
+        """What a map that knows nothing would get, for the figures of which that is known: see `table`."""
         found = {
             "pointing": self.placed and self.placed.near_share,
             "pointing_strict": self.placed and self.placed.thing_share,

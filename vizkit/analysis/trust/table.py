@@ -137,7 +137,7 @@ def table(scores: Iterable[Sequence[Score]]) -> list[Row]:
 class Tally:
     """The figures of many images, without their curves: many small tensors would keep the heap from shrinking.
 
-    Images where nothing can be ranked (`trust.undecided`) are left out, unless there are no others: then their figures
+    Images where nothing can be ranked (`scores.undecided`) are left out, unless there are no others: then their figures
     are shown and no method is ranked.
     """
 

@@ -32,7 +32,7 @@ COUNTS = (12, 24, 50, 100, 200)
 @dataclass(frozen=True)
 class Choice:
     """`over`: THIS, "insects", "digits", or anything else for the uploads. `slow`: further methods. `measures`: those
-    of `analysis.trust`, always with "truth", which is left out where it is not known."""
+    of `analysis.trust.scores`, always with "truth", which is left out where it is not known."""
 
     over: str
     images: int

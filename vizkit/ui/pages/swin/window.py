@@ -97,7 +97,7 @@ def fused(weights: "Tensor", head: int | None) -> "Tensor":
 
 
 def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window: int, position: int) -> dict[str, Any]:
-    """All windows as a card reads them; above `pickers.MAX_MATRIX` weights only the chosen row."""
+    """All windows as a card reads them; above `canvases.MAX_MATRIX` weights only the chosen row."""
     from vizkit.analysis.swin.window_attention import regions
 
     values, ids, query_ids, region = weights.numpy(), parts.ids.numpy(), parts.ids.numpy(), regions(parts.masked)
