@@ -21,7 +21,7 @@ SMALL = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example:
 CORNER = 0  # the token that travels furthest
 
 
-def view(one: Shown, picture: Picture, _place: "Place") -> None:
+def view(one: Shown, picture: Picture, _place: Place) -> None:
     grid = st.segmented_control(
         "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
         label_visibility="collapsed",
