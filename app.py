@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from vizkit.ui.warmup import warm_up
+from vizkit.ui.session.warmup import warm_up
 
 warm_up()  # before the rest is imported: every tenth of a second counts until the first picture
 
-from vizkit.ui.inputs import sidebar  # noqa: E402
 from vizkit.ui.shell import ICON, help_of, navigation, running  # noqa: E402
+from vizkit.ui.sidebar.inputs import sidebar  # noqa: E402
 
 with running():
     page = navigation()

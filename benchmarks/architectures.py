@@ -5,7 +5,7 @@
     VIZKIT_RUNS=runs/architectures python -m benchmarks architectures
 
 The first commands train what is not there yet, the last reads the finished runs: accuracy from them, and everything
-that depends on the machine measured anew. The models and recipes: vizkit/training/architecture_runs.py.
+that depends on the machine measured anew. The models and recipes: vizkit/training/experiments/architectures.py.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from vizkit.training.architecture_runs import SIZES, VARIANTS, Size, Worth, plan, worths
-from vizkit.training.run_folder import RunFolder, runs, runs_root
+from vizkit.training.experiments.architectures import SIZES, VARIANTS, Size, Worth, plan, worths
+from vizkit.training.runs.folder import RunFolder, runs, runs_root
 
 SEEDS = {"digits": (0, 1, 2), "insects": (0,)}
 BATCH, ROUNDS = 32, 7
@@ -85,8 +85,8 @@ def run() -> None:
 def table(size: Size, rows: dict[str, Worth]) -> None:
     import torch
 
-    from vizkit.models.cost import kept_learning
-    from vizkit.models.multiply_adds import work_of
+    from vizkit.models.probes.cost import kept_learning
+    from vizkit.models.probes.multiply_adds import work_of
     from vizkit.training.architectures import ours
 
     models = {each: ours(size.model(each), size.side_px, {"num_classes": size.classes}).train() for each in VARIANTS}

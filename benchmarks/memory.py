@@ -28,8 +28,8 @@ def measure(pixels: int, keep: str) -> float:
     import timm
     import torch
 
-    from vizkit.models.forward import run as run_model
-    from vizkit.models.recording import Keep, Recorder
+    from vizkit.models.recording.forward import run as run_model
+    from vizkit.models.recording.recorder import Keep, Recorder
 
     keeps = {"rows": Keep(rows=(0,)), "mean": Keep(heads="mean"), "each": Keep()}
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -29,15 +29,15 @@ from benchmarks.mutations import Mutant, living, mutants
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 MODULES = {  # module → the quick tests that concern it
     "geometry": "geometry",
-    "analysis.rollout": "rollout",
-    "analysis.layer_product": "layer_product rollout",
-    "analysis.shifted_windows": "shifted_windows",
-    "analysis.distillation_loss": "distillation_loss",
+    "analysis.attribution.rollout": "rollout",
+    "analysis.attribution.layer_product": "layer_product rollout",
+    "analysis.swin.shifted_windows": "shifted_windows",
+    "analysis.distillation.loss": "distillation_loss",
     "evaluation.measures": "evaluation_measures",
-    "training.batches": "training_batches",
+    "training.pictures.batches": "training_batches",
     "training.optimizing": "optimizing recipe",
-    "models.weights": "recording families",
-    "models.recording": "recording families",
+    "models.recording.weights": "recording families",
+    "models.recording.recorder": "recording families",
 }
 SLOW_S = 2  # tests that take longer are left out: what they alone would find counts as a survivor
 STARVED_S = 900  # a fork that waits for what never comes
@@ -167,7 +167,8 @@ def main(modules: list[str], sample: int = 0) -> None:
     # Before tests import torch: a fork has one thread.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     campaign = Campaign(modules, sample)
-    files = sorted({f"tests/{file}" for module in modules for file in tests_of(module)})
+    names = {name for module in modules for name in tests_of(module)}
+    files = sorted(str(file) for file in Path("tests").rglob("test_*.py") if file.name in names)
     with tempfile.TemporaryDirectory() as folder:
         options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
         if pytest.main([*options, *files], plugins=[campaign]):

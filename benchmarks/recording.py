@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from vizkit.models import Keep, Loaded, load, pixels_of, trace
-from vizkit.models.recording import Recorder
+from vizkit.models.recording.recorder import Recorder
 
 ROUNDS = 21
 PICTURE_HW = (480, 640)

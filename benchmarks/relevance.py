@@ -44,7 +44,7 @@ def recorded(kept: str):
     import torch
 
     from vizkit.geometry import all_ids
-    from vizkit.trace import Attention, Check, Tokens, Trace
+    from vizkit.traces import Attention, Check, Tokens, Trace
 
     tokens = Tokens("patches", ("cls",), GRID, stride=14.0)
     ids, heads = all_ids(TOKENS), HEADS if kept == "each" else 1
@@ -70,7 +70,7 @@ def whole_matrix(trace):
 def ways(way: str, kept: str):
     import torch
 
-    from vizkit.analysis.rollout import rollout
+    from vizkit.analysis.attribution.rollout import rollout
 
     trace = recorded(kept)
     found, expected = rollout(trace), whole_matrix(trace)
@@ -102,11 +102,11 @@ def large(kept: str) -> float:
     import torch
 
     from benchmarks.memory import peak
-    from vizkit.analysis.attention_map import attention_map, layers
-    from vizkit.analysis.rollout import rollout
-    from vizkit.models import vit
-    from vizkit.models.loaded import described
-    from vizkit.models.recording import Keep
+    from vizkit.analysis.attention.attention_map import attention_map, layers
+    from vizkit.analysis.attribution.rollout import rollout
+    from vizkit.models.families import vit
+    from vizkit.models.recording.recorder import Keep
+    from vizkit.models.sources.loaded import described
 
     name = "vit_base_patch16_224"
     model = timm.create_model(name, img_size=1024, pretrained=False).eval().requires_grad_(False)
@@ -128,8 +128,8 @@ def scoring() -> tuple[float, float]:
     import timm
     import torch
 
-    from vizkit.analysis.deletion import curves
-    from vizkit.analysis.subject import Subject
+    from vizkit.analysis.attribution.subject import Subject
+    from vizkit.analysis.trust.deletion import curves
 
     model = timm.create_model("vit_base_patch16_224", pretrained=False).eval().requires_grad_(False)
     image, heat, steps, batch = torch.randn(1, 3, 224, 224), torch.rand(14, 14), 14, 7

@@ -46,10 +46,10 @@ def finished(device) -> None:
 def prepared(folder, model, images, precision="fp32"):
     from accelerate import Accelerator
 
-    from vizkit.training.batches import Batches, loader
     from vizkit.training.loop import Loop
+    from vizkit.training.pictures.batches import Batches, loader
     from vizkit.training.recipe import Recipe
-    from vizkit.training.run_folder import RunFolder
+    from vizkit.training.runs.folder import RunFolder
 
     recipe = Recipe(data="digits" if model.startswith("digits") else "insects", model=model, images=images)
     recipe = recipe.but({"precision": precision, "warmup_epochs": 0.0})

@@ -17,15 +17,15 @@ def scores(heat: np.ndarray, insect: np.ndarray):
     """Everything of one map (`truth_score.Placed`). `heat`: rows × columns, ≥ 0."""
     import torch
 
-    from vizkit.analysis.truth_score import Truth, placed
+    from vizkit.analysis.trust.truth_score import Truth, placed
 
     return placed(torch.from_numpy(heat), Truth(torch.from_numpy(insect)))
 
 
 def class_token(trace):
     """Its row in the last layer; a model without one has no such map."""
-    from vizkit.analysis.attention_map import attention_map, layers
-    from vizkit.trace import NotApplicable
+    from vizkit.analysis.attention.attention_map import attention_map, layers
+    from vizkit.traces import NotApplicable
 
     seen = attention_map(layers(trace)[-1], "cls") if layers(trace) else None
     if seen is None or seen.fallback:
@@ -36,9 +36,9 @@ def class_token(trace):
 def maps(loaded, picture) -> dict[str, np.ndarray]:
     """Every map that applies to the model, by its name."""
     import vizkit
-    from vizkit.analysis.grad_cam import grad_cam
-    from vizkit.analysis.rollout import rollout
-    from vizkit.trace import NotApplicable
+    from vizkit.analysis.attribution.grad_cam import grad_cam
+    from vizkit.analysis.attribution.rollout import rollout
+    from vizkit.traces import NotApplicable
 
     plain = vizkit.trace(loaded, picture)
     target = int(plain.logits.argmax())

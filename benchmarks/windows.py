@@ -8,8 +8,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from vizkit.analysis.cost_curves import exponent
-from vizkit.models.attention_timing import Layer, Timed, machine, time_layer
+from vizkit.analysis.swin.cost_curves import exponent
+from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_layer
 
 LAYER, WINDOW = Layer(4, 96, 3), 7
 SIZES_PX = (224, 320, 448, 640, 768, 1024)

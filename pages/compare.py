@@ -6,9 +6,10 @@ ensure_shell()
 
 import streamlit as st  # noqa: E402
 
-from vizkit.ui import compare, inputs  # noqa: E402
+from vizkit.ui.pages.compare import page  # noqa: E402
+from vizkit.ui.session import chosen  # noqa: E402
 
-if inputs.sources():
-    compare.view(inputs.picture(), inputs.sources())
+if chosen.sources():
+    page.view(chosen.picture(), chosen.sources())
 else:
     st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

@@ -4,6 +4,7 @@ from vizkit.ui.shell import ensure_shell
 
 ensure_shell()
 
-from vizkit.ui import distillation, inputs  # noqa: E402
+from vizkit.ui.pages.distillation import page  # noqa: E402
+from vizkit.ui.session import chosen  # noqa: E402
 
-distillation.view(inputs.picture(), inputs.sources())
+page.view(chosen.picture(), chosen.sources())

@@ -4,6 +4,7 @@ from vizkit.ui.shell import ensure_shell
 
 ensure_shell()
 
-from vizkit.ui import evaluate, inputs  # noqa: E402
+from vizkit.ui.pages.evaluate import page  # noqa: E402
+from vizkit.ui.session import chosen  # noqa: E402
 
-evaluate.view(inputs.sources())
+page.view(chosen.sources())

@@ -6,9 +6,10 @@ ensure_shell()
 
 import streamlit as st  # noqa: E402
 
-from vizkit.ui import inputs, swin  # noqa: E402
+from vizkit.ui.pages.swin import page  # noqa: E402
+from vizkit.ui.session import chosen  # noqa: E402
 
-if inputs.sources():
-    swin.view(inputs.picture(), inputs.sources())
+if chosen.sources():
+    page.view(chosen.picture(), chosen.sources())
 else:
     st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")

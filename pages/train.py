@@ -4,6 +4,6 @@ from vizkit.ui.shell import ensure_shell
 
 ensure_shell()
 
-from vizkit.ui import train  # noqa: E402
+from vizkit.ui.pages.train import page  # noqa: E402
 
-train.view()
+page.view()

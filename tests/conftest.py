@@ -1,6 +1,6 @@
 """What many tests share. No test uses the network: the hub is switched off, and its caches are empty folders.
 
-Tests of being offline switch the hub on again, for themselves (tests/test_loading.py).
+Tests of being offline switch the hub on again, for themselves (tests/models/test_loading.py).
 """
 
 import os

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
-from vizkit.ui.names import BUNDLED
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.session.model_names import BUNDLED
 
 HOST = "evil.test"
 # As Markdown, HTML, a colour, a formula and an icon; a folder's name has no slash, but Markdown reads &#47; as one.

@@ -8,13 +8,13 @@ import timm
 import torch
 
 import vizkit
-from vizkit.analysis.attention_map import attention_map, layers
+from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.datasets import digits, insects
 from vizkit.image import prepare
 from vizkit.models import bundled_names
-from vizkit.models.loading import BUNDLED
+from vizkit.models.sources.loading import BUNDLED
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 
 KINDS = ("cnn", "vit", "deit", "swin")
 FRESH_SEED = 77  # not the one that they were trained and tested on

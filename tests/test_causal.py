@@ -12,9 +12,9 @@ from torch import Tensor, nn
 import vizkit
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import FAMILIES, Keep, family_of
-from vizkit.models.loaded import Loaded, described
-from vizkit.models.swin import blocks, stages
-from vizkit.trace import Attention, Trace, dense
+from vizkit.models.families.swin import blocks, stages
+from vizkit.models.sources.loaded import Loaded, described
+from vizkit.traces import Attention, Trace, dense
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 import vizkit
 import vizkit.models.networks
 from vizkit.models import FAMILIES, family_of
-from vizkit.models.kinds import kind
-from vizkit.models.loaded import Loaded, described
-from vizkit.models.outlook import OUTLOOK
-from vizkit.trace import PADDING, Attention, Tokens, Trace, dense, row_sum_error
+from vizkit.models.families.outlook import OUTLOOK
+from vizkit.models.recording.kinds import kind
+from vizkit.models.sources.loaded import Loaded, described
+from vizkit.traces import PADDING, Attention, Tokens, Trace, dense, row_sum_error
 
 OBLONG = {"img_size": (64, 96), "depth": 2}
 SMALL = {"embed_dim": 96, "num_heads": 3}
@@ -396,8 +396,8 @@ def test_outlook_attention_gives_every_place_what_the_layer_gives_it():
 
 def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
     """Along any change of the layer's own weights the logit changes by Σ gradient · change of what is shown."""
-    from vizkit.models.outlook import by_place, windows_of
-    from vizkit.models.recording import Call
+    from vizkit.models.families.outlook import by_place, windows_of
+    from vizkit.models.recording.recorder import Call
 
     grid, heads = (4, 6), 2
     ids, generator = windows_of(grid, 3, 2, 1), torch.Generator().manual_seed(0)
@@ -419,7 +419,8 @@ def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
 
 
 def test_every_class_in_a_table_is_one_of_timm():
-    from vizkit.models import forward, generic, places, translate, vit, weights
+    from vizkit.models.families import generic, places, translate, vit
+    from vizkit.models.recording import forward, weights
 
     tables = (*translate.CHANGED, *forward.WITHOUT_SOFTMAX, *weights.HEAD_BY_HEAD, *weights.GROUP_FIRST)
     tables += (*generic.CHANNELS, *generic.SLOTS, *generic.POOLED, OUTLOOK, vit.OURS, vit.TWICE)
@@ -455,8 +456,8 @@ class Attention2d(nn.Module):
 
 
 def test_a_strangers_class_of_the_same_name_is_not_timms():
-    from vizkit.models.recording import Call
-    from vizkit.models.translate import changes
+    from vizkit.models.families.translate import changes
+    from vizkit.models.recording.recorder import Call
 
     assert changes([Call("attn", Attention2d(), "softmax")]) == []
     Attention2d.__module__, own = "my.models.tnt", Attention2d.__module__
@@ -473,10 +474,10 @@ def test_a_strangers_class_of_the_same_name_is_not_timms():
     ("name", "linear"), [("efficientvit_b0", 4), ("swiftformer_xs", 4), ("convnext_atto", 0), ("poolformer_s12", 0)]
 )
 def test_attention_without_a_softmax_is_not_called_no_attention(name, linear):
-    from vizkit.analysis.last_layer import last_layer
-    from vizkit.analysis.layer_product import stream
-    from vizkit.analysis.statistics import by_layer
-    from vizkit.trace import NotApplicable
+    from vizkit.analysis.attention.statistics import by_layer
+    from vizkit.analysis.attribution.last_layer import last_layer
+    from vizkit.analysis.attribution.layer_product import stream
+    from vizkit.traces import NotApplicable
 
     loaded = vizkit.load(name, pretrained=False, device="cpu")
     trace = trace_of(loaded, torch.randn(1, 3, 224, 224))

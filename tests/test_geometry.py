@@ -25,7 +25,7 @@ from vizkit.geometry import (
     steps_px,
     window_ids,
 )
-from vizkit.trace import PADDING, Tokens, TraceError, dense
+from vizkit.traces import PADDING, Tokens, TraceError, dense
 
 SPECIALS = {0: (), 1: ("cls",), 2: ("cls", "dist"), 5: ("cls", "reg1", "reg2", "reg3", "reg4")}
 

@@ -1,9 +1,11 @@
-"""The rules of ARCHITECTURE.md: who may import whom, what stays light, how long a file may be."""
+"""The rules of ARCHITECTURE.md: who may import whom, what stays light, how long a file and how full a folder may be."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.writing": 0,
     "vizkit.shortage": 0,
     "vizkit.work_folder": 1,
-    "vizkit.trace": 0,
+    "vizkit.traces": 0,
     "vizkit.geometry": 1,
     "vizkit.decoding": 0,
     "vizkit.decoding_apart": 1,
@@ -34,12 +36,25 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "pages": 6,
     "app": 7,
 }
+FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
+    "vizkit.models": {
+        "networks": 0, "sources": 1, "recording": 2, "families": 3, "probes": 4, "": 5, "sources.catalogue": 6,
+    },
+    "vizkit.analysis": {
+        "attention": 0, "comparison": 0, "attribution": 1, "distillation": 1, "swin": 2, "trust": 2, "": 3,
+    },
+    "vizkit.figure": {"": 0, "attention": 1, "distillation": 1, "evaluation": 1, "swin": 1, "training": 1},
+    "vizkit.training": {
+        "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "": 5, "experiments": 6,
+    },
+    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "pages": 5},
+}  # fmt: skip
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
     "plotly": ("vizkit.figure*",),
-    "captum": ("vizkit.analysis.input_attribution",),
+    "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),
     "sklearn": ("vizkit.datasets*", "vizkit.training*", "vizkit.evaluation*"),
     "torchmetrics": ("vizkit.evaluation*",),
@@ -47,6 +62,7 @@ ONLY_IN = {  # a package and the modules that may import it
 HEAVY = ("torch", "timm", "torchvision", "sklearn", "cv2", "captum")
 NAMES_THAT_SAY_NOTHING = {"utils", "helpers", "common", "core", "base", "misc"}
 LONGEST, ABSOLUTELY_LONGEST = 250, 300  # lines
+FULLEST = 20  # files of one folder
 
 
 def files(root):
@@ -64,7 +80,6 @@ def imports(module, path):
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*start, *([node.module] if node.module else [])])
-            yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -73,24 +88,80 @@ def imports(module, path):
 
 
 def room(module):
-    return next((name for name in RANKS if module == name or module.startswith(f"{name}.")), None)
+    return next((name for name in RANKS if within(module, name)), None)
+
+
+def within(module, name):
+    return module == name or module.startswith(f"{name}.")
+
+
+def floor(module, home):
+    """Of a module in a room with floors: the longest beginning that is named."""
+    rest = module.removeprefix(home).removeprefix(".")
+    return max((name for name in FLOORS[home] if not name or within(rest, name)), key=len)
+
+
+def page(module):
+    """The page package that a module belongs to, "" for all others."""
+    return module.split(".")[3] if module.startswith("vizkit.ui.pages.") else ""
+
+
+def upward(module, imported):
+    home, target = room(module), room(imported)
+    if None in (home, target):
+        return False
+    if home != target:
+        return RANKS[target] >= RANKS[home]
+    if home not in FLOORS:
+        return False
+    own, other = floor(module, home), floor(imported, home)
+    return own != other and FLOORS[home][other] >= FLOORS[home][own]
 
 
 def violations(root):
     """Every import that a rule forbids, as "importer → imported"."""
     for module, path in files(root).items():
-        home = room(module)
         for imported in imports(module, path):
-            target = room(imported)
-            upward = None not in (home, target) and home != target and RANKS[target] >= RANKS[home]
             package = imported.split(".")[0]
             stranger = package in ONLY_IN and not any(fnmatch(module, allowed) for allowed in ONLY_IN[package])
-            if upward or stranger:
+            neighbour = page(module) and page(imported) and page(module) != page(imported)
+            if upward(module, imported) or stranger or neighbour:
                 yield f"{module} → {imported}"
+
+
+def circle(root):
+    """Modules of which each imports the one before it, the last also being the first; [] where there are none."""
+    known = files(root)
+    graph = {}
+    for module, path in known.items():
+        graph[module] = set()
+        for imported in imports(module, path):
+            while imported and imported not in known:  # a name in a module
+                imported = imported.rpartition(".")[0]
+            graph[module] |= {imported} - {module, ""}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def crowded(root):
+    """Folders with more files than one sees at a glance."""
+    counts = Counter(path.parent for top in ("vizkit", "tests") for path in root.glob(f"{top}/**/*.py"))
+    return {str(folder.relative_to(root)): count for folder, count in counts.items() if count > FULLEST}
 
 
 def test_imports_point_down():
     assert sorted(set(violations(ROOT))) == []
+
+
+def test_imports_go_in_no_circle():
+    assert circle(ROOT) == []
+
+
+def test_folders_are_not_crowded():
+    assert crowded(ROOT) == {}
 
 
 def test_every_module_has_a_room():
@@ -100,31 +171,91 @@ def test_every_module_has_a_room():
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("vizkit/trace.py", "from vizkit.geometry import cell_of"),
-        ("vizkit/models/vit.py", "from vizkit.analysis.rollout import rollout"),
-        ("vizkit/models/vit.py", "def f():\n    import vizkit.analysis"),
-        ("vizkit/models/vit.py", "from .. import figure"),
-        ("vizkit/analysis/rollout.py", "from vizkit.models import load"),
-        ("vizkit/analysis/rollout.py", "from importlib import import_module\nimport_module('vizkit.figure')"),
+        ("vizkit/traces.py", "from vizkit.geometry import cell_of"),
+        ("vizkit/models/families/vit.py", "from vizkit.analysis.attribution.rollout import rollout"),
+        ("vizkit/models/families/vit.py", "def f():\n    import vizkit.analysis"),
+        ("vizkit/models/families/vit.py", "from ... import figure"),
+        ("vizkit/analysis/attribution/rollout.py", "from vizkit.models import load"),
+        (
+            "vizkit/analysis/attribution/rollout.py",
+            "from importlib import import_module\nimport_module('vizkit.figure')",
+        ),
         ("vizkit/figure/overlay.py", "from vizkit import analysis"),
         ("vizkit/geometry.py", "from vizkit.ui import shell"),
         ("vizkit/training/loop.py", "if TYPE_CHECKING:\n    from vizkit.ui import shell"),
         ("vizkit/ui/shell.py", "import pages.explore"),
         ("vizkit/image.py", "import streamlit as st"),
-        ("vizkit/analysis/rollout.py", "import timm"),
+        ("vizkit/analysis/attribution/rollout.py", "import timm"),
         ("vizkit/datasets/digits.py", "import cv2"),
-        ("vizkit/ui/explore.py", "from plotly import graph_objects"),
-        ("vizkit/analysis/rollout.py", "import captum.attr"),
+        ("vizkit/ui/pages/explore/page.py", "from plotly import graph_objects"),
+        ("vizkit/analysis/attribution/rollout.py", "import captum.attr"),
         ("pages/explore.py", "import torchvision"),
     ],
 )
 def test_the_checker_can_fail(tmp_path, file, line):
     path = tmp_path / file
     path.parent.mkdir(parents=True)
-    path.write_text("from vizkit.trace import Trace\n" if "trace.py" not in file else "")
+    path.write_text("from vizkit.traces import Trace\n" if "traces.py" not in file else "")
     assert not list(violations(tmp_path))
     path.write_text(line)
     assert list(violations(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("vizkit/models/networks/sizes.py", "from vizkit.models.probes import cost"),
+        ("vizkit/models/sources/hub.py", "from vizkit.models import load"),
+        ("vizkit/models/recording/weights.py", "from vizkit.models.families.vit import has"),
+        ("vizkit/analysis/attention/fusion.py", "from vizkit.analysis.swin import moved_mass"),
+        ("vizkit/analysis/swin/moved_mass.py", "from vizkit.analysis.trust.road import filled"),
+        ("vizkit/figure/palette.py", "from vizkit.figure.swin import reach"),
+        ("vizkit/figure/swin/reach.py", "from vizkit.figure.attention import matrix"),
+        ("vizkit/training/recipe.py", "def f():\n    from vizkit.training.runs import folder"),
+        ("vizkit/ui/plain.py", "from vizkit.ui import reading"),
+        ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import canvases"),
+        ("vizkit/ui/session/shown.py", "from vizkit.ui.sidebar import inputs"),
+        ("vizkit/ui/widgets/tiles.py", "from vizkit.ui.pages.explore import page"),
+        ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages.relevance.maps import tile"),
+        ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages import explore"),
+    ],
+)
+def test_the_checker_of_floors_and_pages_can_fail(tmp_path, file, line):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("from vizkit.settings import settings\n")
+    assert not list(violations(tmp_path))
+    path.write_text(line)
+    assert list(violations(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "back", ["from vizkit.image import read", "def f():\n    from vizkit import image", "import vizkit.image as image"]
+)
+def test_the_checker_of_circles_can_fail(tmp_path, back):
+    package = tmp_path / "vizkit"
+    package.mkdir()
+    for name, line in (
+        ("__init__", ""),
+        ("image", "import vizkit.saving"),
+        ("saving", "from vizkit.writing import write"),
+    ):
+        (package / f"{name}.py").write_text(line)
+    (package / "writing.py").write_text("import os")
+    assert circle(tmp_path) == []
+    (package / "writing.py").write_text(back)
+    assert {"vizkit.image", "vizkit.saving", "vizkit.writing"} == set(circle(tmp_path))
+
+
+def test_the_checker_of_crowds_can_fail(tmp_path):
+    folder = tmp_path / "vizkit" / "figure"
+    folder.mkdir(parents=True)
+    for number in range(FULLEST):
+        (folder / f"figure{number}.py").touch()
+    (folder / "style.css").touch()
+    assert crowded(tmp_path) == {}
+    (folder / "one_more.py").touch()
+    assert crowded(tmp_path) == {"vizkit/figure": FULLEST + 1}
 
 
 def heavy_after(statement):
@@ -134,7 +265,14 @@ def heavy_after(statement):
 
 
 @pytest.mark.parametrize(
-    "module", ["vizkit", "vizkit.__main__", "vizkit.ui.shell", "vizkit.ui.names", "vizkit.analysis.methods"]
+    "module",
+    [
+        "vizkit",
+        "vizkit.__main__",
+        "vizkit.ui.shell",
+        "vizkit.ui.session.model_names",
+        "vizkit.analysis.attribution.methods",
+    ],
 )
 def test_import_is_light(module):
     """The first page appears before torch is there."""
@@ -142,15 +280,7 @@ def test_import_is_light(module):
 
 
 def test_lightness_test_can_fail():
-    assert heavy_after("import vizkit.trace") == "['torch']"
-
-
-def test_trace_is_the_function_though_a_file_is_called_so():
-    import vizkit
-    import vizkit.models
-    import vizkit.trace
-
-    assert vizkit.trace is vizkit.models.trace
+    assert heavy_after("import vizkit.traces") == "['torch']"
 
 
 def test_files_are_short():

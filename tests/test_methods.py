@@ -7,21 +7,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.test_relevance import image, made, traced
+from tests.analysis.test_relevance import image, made, traced
 from tests.toys import linear, picture
-from vizkit.analysis import explaining, methods
-from vizkit.analysis.explaining import METHODS, applicable, explain, why_not
-from vizkit.analysis.methods import Method, record_of
-from vizkit.analysis.subject import Stopped, Subject
-from vizkit.analysis.trust import Case, score_case
+from vizkit.analysis.attribution import explaining, methods
+from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not
+from vizkit.analysis.attribution.methods import Method, record_of
+from vizkit.analysis.attribution.subject import Stopped, Subject
+from vizkit.analysis.trust.scores import Case, score_case
 from vizkit.commands.explain import chosen
 from vizkit.scoring import Question
-from vizkit.trace import NotApplicable
-from vizkit.ui import explained, inputs
-from vizkit.ui.shown import attempt
+from vizkit.traces import NotApplicable
+from vizkit.ui.session import explained
+from vizkit.ui.session.shown import attempt
+from vizkit.ui.sidebar import inputs
 
 FOLDER = Path(methods.__file__).parent
-ROOT = FOLDER.parents[1]
+ROOT = FOLDER.parents[2]
 
 
 def whole(**changed):
@@ -64,7 +65,9 @@ def test_every_file_of_methods_is_listed():
     ],
 )
 def test_a_record_with_a_part_missing_says_what_to_add_where(changed, words):
-    with pytest.raises(ValueError, match=r"METHOD in vizkit/analysis/methods/brightness\.py is not whole") as caught:
+    with pytest.raises(
+        ValueError, match=r"METHOD in vizkit/analysis/attribution/methods/brightness\.py is not whole"
+    ) as caught:
         whole(**changed)
     assert words in str(caught.value)
 
@@ -80,7 +83,7 @@ def test_a_file_without_its_record_says_what_to_add():
 
 
 def test_a_record_under_another_files_name_is_refused(monkeypatch):
-    from vizkit.analysis.methods import rollout
+    from vizkit.analysis.attribution.methods import rollout
 
     monkeypatch.setattr(rollout, "METHOD", whole())
     with pytest.raises(ValueError, match=r"methods/rollout\.py needs METHOD"):

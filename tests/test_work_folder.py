@@ -13,11 +13,11 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.test_training import ENVIRONMENT
+from tests.training.test_training import ENVIRONMENT
 from vizkit import shortage, writing
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import HEARD_S, WorkError, WorkFolder
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -173,7 +173,10 @@ def test_nothing_is_written_whole_but_through_one_function():
     found = subprocess.run(["grep", "-rlE", r"os\.replace\(|\.rename\(|os\.rename", root, "--include=*.py"],
                            capture_output=True, text=True)  # fmt: skip
     names = {os.path.relpath(line, root) for line in found.stdout.split()}
-    folders = {os.path.join("datasets", "cache.py"), os.path.join("training", "run_bin.py")}  # these rename whole ones
+    folders = {
+        os.path.join("datasets", "cache.py"),
+        os.path.join("training", "runs", "bin.py"),
+    }  # these rename whole ones
     assert names == {"writing.py", *folders}
 
 

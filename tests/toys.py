@@ -2,7 +2,7 @@
 
 import torch
 
-from vizkit.analysis.subject import Subject
+from vizkit.analysis.attribution.subject import Subject
 
 SIZE = (4, 8)
 CELLS = (2, 4)  # squares of 2 × 2 pixels

@@ -7,9 +7,7 @@
 Nothing heavy is imported until one of these names is used.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,17 +25,3 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name in ("analysis", "models", "figure", "datasets"):
         return import_module(f"vizkit.{name}")
     raise AttributeError(f"module 'vizkit' has no attribute {name!r}")
-
-
-class _Face(ModuleType):
-    """`vizkit.trace` is the function, also after the file vizkit/trace.py was imported, which Python would put there.
-
-    What is in the file is had by `from vizkit.trace import Trace`.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face

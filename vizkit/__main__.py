@@ -23,7 +23,7 @@ from vizkit.commands.model_options import add_model_options, load
 if TYPE_CHECKING:
     from vizkit.image import Box
     from vizkit.models import Loaded
-    from vizkit.trace import Check, Trace
+    from vizkit.traces import Check, Trace
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,7 +93,7 @@ def bundled_row(card: Path) -> tuple[str, ...]:
 
 
 def timm_rows(pattern: str) -> list[tuple[str, ...]]:
-    from vizkit.models.catalogue import catalogue
+    from vizkit.models.sources.catalogue import catalogue
 
     return [(entry.name, entry.family, f"weights: {entry.weights}") for entry in catalogue(pattern)]
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vizkit.trace import PADDING, Attention, Tokens
+from vizkit.traces import PADDING, Attention, Tokens
 
 Box = tuple[float, float, float, float]
 

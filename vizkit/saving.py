@@ -2,7 +2,7 @@
 
     with np.load("trace.npz") as file:
         meta = json.loads(file["meta"].item())
-        weights = file["layer000_weights"]      # (group, head, query, key), see `vizkit.trace.Attention`
+        weights = file["layer000_weights"]      # (group, head, query, key), see `vizkit.traces.Attention`
 
 `meta["layers"]` has for every layer its name and the tokens of its rows and columns; `layer000_query_ids` and
 `layer000_key_ids` say which token each row and column is.
@@ -26,7 +26,7 @@ from vizkit.writing import write
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.trace import Trace
+    from vizkit.traces import Trace
 
 FORMAT = 1
 
@@ -50,7 +50,7 @@ def save_npz(trace: "Trace", path: str | os.PathLike, facts: Mapping[str, Any] |
 
 def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
     """The Trace in a file and its `meta`. Raises TraceError on any other file."""
-    from vizkit.trace import TraceError
+    from vizkit.traces import TraceError
 
     try:
         # Opened here, because numpy leaves a file open that it refuses.
@@ -119,7 +119,7 @@ def array(tensor: "Tensor") -> np.ndarray:
 def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     import torch
 
-    from vizkit.trace import Attention, Check, Features, Tokens, Trace
+    from vizkit.traces import Attention, Check, Features, Tokens, Trace
 
     def tokens(given: dict[str, Any]) -> Tokens:
         grid = given["grid"]

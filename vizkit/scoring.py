@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from jaxtyping import UInt8
     from torch import Tensor
 
-    from vizkit.analysis.explaining import Explanation
-    from vizkit.analysis.subject import Progress, Subject
-    from vizkit.analysis.trust import Case
-    from vizkit.analysis.truth_score import Truth
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.analysis.attribution.subject import Progress, Subject
+    from vizkit.analysis.trust.scores import Case
+    from vizkit.analysis.trust.truth_score import Truth
     from vizkit.datasets.image_set import ImageSet
     from vizkit.models import Loaded
-    from vizkit.trace import Trace
+    from vizkit.traces import Trace
 
 GRADIENT_BYTES = 2**30  # of attention weights; their gradients and the graph take as much again, each
 FRESH_SEED = 5
@@ -31,9 +31,9 @@ def subject_of(
     loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']", target: int, against: int | None = None
 ) -> "Subject":
     """A model that can be asked again about a picture, prepared as the model wants it."""
-    from vizkit.analysis.subject import Subject
+    from vizkit.analysis.attribution.subject import Subject
     from vizkit.models import pixels_of
-    from vizkit.models.asking import batch_within, logits_of_batch
+    from vizkit.models.probes.asking import batch_within, logits_of_batch
 
     pixels = pixels_of(loaded, picture).to(loaded.device)
     return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded))
@@ -64,7 +64,7 @@ class Question:
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
         from vizkit.models import Keep, trace
-        from vizkit.models.budget import weights_bytes
+        from vizkit.models.probes.budget import weights_bytes
 
         size = weights_bytes(loaded)
         small = size <= GRADIENT_BYTES
@@ -83,8 +83,8 @@ class Question:
 
     def explain(self, method: str, progress: "Progress | None" = None) -> "Explanation":
         """The map of one method, see `analysis.explaining.explain`. Raises NotApplicable."""
-        from vizkit.analysis.explaining import METHODS, explain
-        from vizkit.trace import NotApplicable
+        from vizkit.analysis.attribution.explaining import METHODS, explain
+        from vizkit.traces import NotApplicable
 
         needs = METHODS[method].needs
         if needs == "target" and self.without_gradients:
@@ -96,8 +96,8 @@ class Question:
 
 def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":
     """At most `images` pictures of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
-    from vizkit.datasets.image_set import open_set
     from vizkit.datasets.insects import SIZES_PX
+    from vizkit.datasets.opening import open_set
 
     side = max(loaded.preprocessing.size_hw)
     return open_set(data, split, images=images, size_px=min(max(side, SIZES_PX[0]), SIZES_PX[1]), seed=seed)
@@ -105,7 +105,7 @@ def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed
 
 def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None":
     """Where the insect and its deciding parts are in the model's input; None for other pictures."""
-    from vizkit.analysis.truth_score import Truth, seen_mask
+    from vizkit.analysis.trust.truth_score import Truth, seen_mask
     from vizkit.datasets.insects import DECIDING, LABELS
 
     sample = images.source.insect(index)
@@ -120,10 +120,10 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
 
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
     """
-    from vizkit.analysis.trust import Case
+    from vizkit.analysis.trust.scores import Case
     from vizkit.models import FAMILIES, family_of, pixels_of, trace
-    from vizkit.models.asking import logits_of_batch
-    from vizkit.models.asking import randomised as shuffled
+    from vizkit.models.probes.asking import logits_of_batch
+    from vizkit.models.probes.asking import randomised as shuffled
 
     other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
     for index in range(len(images)):

@@ -9,7 +9,7 @@ from PIL import Image
 from playwright.sync_api import Page, TimeoutError, expect
 
 from tests.browser.conftest import serving
-from vizkit.datasets.image_set import open_set
+from vizkit.datasets.opening import open_set
 
 MAIN = "[data-testid='stMain']"
 LONG_MS = 120_000  # a process that imports torch, on a machine with other work

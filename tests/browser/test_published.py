@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import serving
-from tests.test_data_size import trained
+from tests.ui.test_data_size import trained
 
 MAIN = "[data-testid='stMain']"
 PUBLISHED, SIZE = "evaluate?evaluate_view=Published", "evaluate?evaluate_view=Data+size"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
-    from vizkit.training.answers import Answered
+    from vizkit.training.experiments.answers import Answered
 
 
 def add(commands: Any) -> None:  # noqa: ANN401
@@ -38,8 +38,8 @@ def agreement(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
 
     import vizkit
-    from vizkit.datasets.image_set import open_set
-    from vizkit.training.answers import ask
+    from vizkit.datasets.opening import open_set
+    from vizkit.training.experiments.answers import ask
 
     names = [arguments.model, *arguments.beside, *([arguments.teacher] if arguments.teacher else [])]
     loaded: dict[str, Loaded] = {name: vizkit.load(name, device=arguments.device) for name in names}
@@ -75,8 +75,8 @@ def title(name: str) -> str:
 
 def tabled(found: "Answered", teacher: str | None) -> str:
     """A Markdown table, in percent with the standard error."""
-    from vizkit.analysis.agreement import Row, share, table
-    from vizkit.training.answers import CLASS, DIST
+    from vizkit.analysis.distillation.agreement import Row, share, table
+    from vizkit.training.experiments.answers import CLASS, DIST
 
     rows = table(found.answers, found.labels, found.teacher)
     if found.teacher is not None:
@@ -90,7 +90,7 @@ def tabled(found: "Answered", teacher: str | None) -> str:
 
 
 def percent(share: float | None, images: int) -> str:
-    from vizkit.analysis.agreement import standard_error
+    from vizkit.analysis.distillation.agreement import standard_error
 
     return "–" if share is None else f"{share:.2%} ± {standard_error(share, images):.2%}".replace("%", " %")
 

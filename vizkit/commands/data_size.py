@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from vizkit.commands.train import Bar
-from vizkit.training.data_size import IMAGES, MODELS, Study, another, plan, studies
+from vizkit.training.experiments.data_size import IMAGES, MODELS, Study, another, plan, studies
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.run_folder import RunFolder, runs
+from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.writing import write
 
 
@@ -69,7 +69,7 @@ def images_of(data: str) -> int:
     """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
     if data.split(":")[0] == "insects":
         return IMAGES[-1]
-    from vizkit.datasets.image_set import open_set
+    from vizkit.datasets.opening import open_set
 
     return len(open_set(data, "train"))
 

@@ -35,7 +35,7 @@ def datasets(arguments: argparse.Namespace) -> None:
         list_built_in()
         return
     refuse_output(arguments.output)
-    from vizkit.datasets.image_set import open_set, splits_of
+    from vizkit.datasets.opening import open_set, splits_of
 
     opened = {
         split: open_set(arguments.name, split, images=arguments.images, size_px=arguments.size, seed=arguments.seed)

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.analysis.methods import METHODS
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.model_options import add_model_options, class_of, load, refuse_output, unwritable
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from vizkit.analysis.explaining import Explanation
+    from vizkit.analysis.attribution.explaining import Explanation
     from vizkit.image import RGB, Box
     from vizkit.models import Loaded
     from vizkit.scoring import Question
@@ -110,7 +110,7 @@ def maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], 
     """(maps, method → why there is none), with a bar for those that run the model again."""
     from tqdm import tqdm
 
-    from vizkit.trace import NotApplicable
+    from vizkit.traces import NotApplicable
 
     found, reasons = [], {}
     for name in methods:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from accelerate import Accelerator
 
-    from vizkit.analysis.trust_table import Row
+    from vizkit.analysis.trust.table import Row
     from vizkit.datasets.image_set import ImageSet
 
 SUFFIXES = (".md", ".csv", ".json")
@@ -108,9 +108,9 @@ def score_model(
     the order of the set, so that together they have the figures of one."""
     from tqdm import tqdm
 
-    from vizkit.analysis.explaining import applicable, why_not
-    from vizkit.analysis.trust import Measure, score_case
-    from vizkit.analysis.trust_table import Tally
+    from vizkit.analysis.attribution.explaining import applicable, why_not
+    from vizkit.analysis.trust.scores import Measure, score_case
+    from vizkit.analysis.trust.table import Tally
     from vizkit.evaluation.answers import gathered
     from vizkit.scoring import cases, pictures
 
@@ -185,8 +185,8 @@ def as_csv(found: list[Scored]) -> str:
 
 
 def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> str:
-    from vizkit.analysis.methods import METHODS
-    from vizkit.analysis.trust_table import CHANCE, FIGURES
+    from vizkit.analysis.attribution.methods import METHODS
+    from vizkit.analysis.trust.table import CHANCE, FIGURES
     from vizkit.saving import installed
 
     figures = {name for one in found for row in one.rows for name in row.figures}
@@ -219,8 +219,8 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
 
 def markdown(one: Scored) -> str:
     """The table of one model, with the sentence for every method that does not apply."""
-    from vizkit.analysis.methods import METHODS
-    from vizkit.analysis.trust_table import FIGURES
+    from vizkit.analysis.attribution.methods import METHODS
+    from vizkit.analysis.trust.table import FIGURES
 
     names = [name for name in FIGURES if any(name in row.figures for row in one.rows)]
     arrows = {True: " ↑", False: " ↓", None: ""}
@@ -240,7 +240,7 @@ def markdown(one: Scored) -> str:
 
 def best(rows: "list[Row]", name: str) -> float | None:
     """The best mean of a figure over the ranked methods; None where it has no better side or none beats chance."""
-    from vizkit.analysis.trust_table import FIGURES
+    from vizkit.analysis.trust.table import FIGURES
 
     larger = FIGURES[name].larger_is_better
     there = [row.figures[name] for row in rows if name in row.figures and row.rank is not None]
@@ -253,7 +253,7 @@ def best(rows: "list[Row]", name: str) -> float | None:
 
 def cell(row: "Row", name: str, best: float | None) -> str:
     """Shares of pictures have no spread worth a word."""
-    from vizkit.analysis.trust_table import SAME, signed
+    from vizkit.analysis.trust.table import SAME, signed
 
     if name not in row.figures:
         return "–"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import speaks
 
 if TYPE_CHECKING:

@@ -1,17 +1,15 @@
-"""A set of labelled pictures, whatever it is made of, and the one function that opens any of them.
+"""A set of labelled pictures, whatever it is made of. `opening.open_set` opens any of them.
 
-    set = open_set("insects", "train")
     picture, target = set[0]
     set.labels[target]
 
-`open_set` knows drawn insects, handwritten digits, some of torchvision's sets, folders and zip files.
+Indexing gives a picture and the number of its class.
 """
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,83 +121,3 @@ def digest_of(*parts: object) -> str:
         content = part if isinstance(part, bytes) else repr(part).encode("utf-8", "surrogateescape")
         sha.update(len(content).to_bytes(8, "big") + content)
     return sha.hexdigest()
-
-
-def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:
-    """One split ("train", "val" or "test") of a set of pictures.
-
-    `name`: "insects" (also ":easy", ":hard"), "digits", "torchvision:" with cifar10, cifar100, flowers102 or pets, a
-    folder, or a zip file; a folder that is called like a built-in set is opened as "./insects". `images`: at most so
-    many, of files in proportion to the classes, of digits the first. `size_px`: the side of drawn insects; all others
-    have sizes of their own. `seed`: of what is drawn, and of a division into splits where there is none. Raises
-    DatasetError.
-    """
-    if split not in SPLITS:
-        raise DatasetError(f"There is no split {split!r}; choose one of {', '.join(SPLITS)}.")
-    if images is not None and images < 1:
-        raise DatasetError(f"A set needs at least one picture, not {images}; ask for more, or for all.")
-    kind, detail = kind_of(name)
-    if kind == "insects":
-        from vizkit.datasets.builtin import insects
-
-        return insects(split, images, size_px=size_px, seed=seed, difficulty=detail)
-    whole = _open_pictures(kind, detail, split, seed)
-    if images is None or images == len(whole):
-        return whole
-    if images > len(whole):
-        few = f"There are {len(whole):,} pictures for {split}, not the {images:,} that were asked for."
-        return replace(whole, notes=(*whole.notes, few))
-    return _some(images, whole, seed) if kind != "digits" else whole.take(np.arange(images))
-
-
-def splits_of(name: str | Path, *, seed: int = 0) -> tuple[str, ...]:
-    """The splits that have pictures: all three, but for a folder or zip file with too few. Raises DatasetError."""
-    kind, detail = kind_of(name)
-    if kind not in ("folder", "archive"):
-        return SPLITS
-    from vizkit.datasets.archive import unpacked
-    from vizkit.datasets.folder import splits_in
-
-    return splits_in(unpacked(Path(detail)) if kind == "archive" else Path(detail), seed=seed)
-
-
-def kind_of(name: str | Path) -> tuple[str, str]:
-    """What opens a name, and with which detail: ("insects", "easy"), ("torchvision", "pets"), ("folder", "a/b") …"""
-    kind, _, detail = str(name).partition(":")
-    if not isinstance(name, Path) and kind in ("insects", "digits", "torchvision"):
-        return kind, detail
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return "folder", str(path)
-    if path.is_file() and path.suffix.lower() == ".zip":
-        return "archive", str(path)
-    if path.is_file():
-        raise DatasetError(f"{path.name} is no set of pictures; give a folder, or a .zip of one.")
-    raise DatasetError(
-        f"No set and no folder is called {str(name)[:99]!r}; give insects, digits, torchvision:…, a folder or a .zip."
-    )
-
-
-def _open_pictures(kind: str, detail: str, split: str, seed: int) -> ImageSet:
-    if kind == "digits":
-        from vizkit.datasets.builtin import digits
-
-        return digits(split, detail)
-    if kind == "torchvision":
-        from vizkit.datasets.from_torchvision import open_torchvision
-
-        return open_torchvision(detail, split, seed=seed)
-    if kind == "archive":
-        from vizkit.datasets.archive import open_archive
-
-        return open_archive(Path(detail), split, seed=seed)
-    from vizkit.datasets.folder import open_folder
-
-    return open_folder(Path(detail), split, seed=seed)
-
-
-def _some(images: int, whole: ImageSet, seed: int) -> ImageSet:
-    """`images` of the pictures, in proportion to the classes; the same ones for the same seed, fewer in more."""
-    from vizkit.datasets.shares import fair_choice
-
-    return whole.take(fair_choice(whole.targets, [whole.place(i) for i in range(len(whole))], images, seed))

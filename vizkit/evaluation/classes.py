@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.analysis.class_names import match
+from vizkit.analysis.comparison.class_names import match
 from vizkit.datasets.image_set import ImageSet
 
 MOST_NAMED = 4

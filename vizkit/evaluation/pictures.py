@@ -8,8 +8,9 @@ import numpy as np
 
 from vizkit.datasets.archive import unpacked
 from vizkit.datasets.folder import Files
-from vizkit.datasets.image_set import ImageSet, digest_of, kind_of, open_set
+from vizkit.datasets.image_set import ImageSet, digest_of
 from vizkit.datasets.layout import Listing, list_folder
+from vizkit.datasets.opening import kind_of, open_set
 from vizkit.datasets.shares import fair_choice
 
 EVERY = "all pictures"

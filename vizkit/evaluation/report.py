@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from vizkit import writing
-from vizkit.analysis.published import STUDY, STUDY_TABLE
+from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.measures import BINS, confusion, hardest

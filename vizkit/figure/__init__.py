@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`vizkit.figure.<file>` without a second import line."""
+    """`vizkit.figure.<file or package>` without a second import line."""
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

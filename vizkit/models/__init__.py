@@ -8,12 +8,12 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from vizkit.image import prepare
-from vizkit.models import cnn, dual_scale, generic, gradual_reduction, swin, tnt, vit
-from vizkit.models.hub import ModelError, OfflineError
-from vizkit.models.loading import Loaded, bundled_names, load
-from vizkit.models.recording import Keep
+from vizkit.models.families import cnn, dual_scale, generic, gradual_reduction, swin, tnt, vit
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.hub import ModelError, OfflineError
+from vizkit.models.sources.loading import Loaded, bundled_names, load
 from vizkit.shortage import memory_short
-from vizkit.trace import Trace, TraceError
+from vizkit.traces import Trace, TraceError
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -13,8 +13,8 @@ from timm.models import get_pretrained_cfg
 from torch import nn
 
 import vizkit.models.networks  # noqa: F401  registers ours with timm
-from vizkit.models.creating import create, known
-from vizkit.models.loading import published_weights
+from vizkit.models.sources.creating import create, known
+from vizkit.models.sources.loading import published_weights
 from vizkit.training.beginnings import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from vizkit.image import Preprocessing
-from vizkit.training.batches import loader, normalised
+from vizkit.training.pictures.batches import loader, normalised
 
 BATCH = 128
 SAMPLES = 12

@@ -2,7 +2,7 @@
 
 from vizkit.training.interrupting import terminable
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import WorkError, speaks
 
 GOES_ON = "resume goes on after the last finished epoch"

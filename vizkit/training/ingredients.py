@@ -11,11 +11,13 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 import vizkit
-from vizkit.datasets.image_set import ImageSet, open_set
+from vizkit.datasets.image_set import ImageSet
+from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
-from vizkit.training import architectures, remembering
-from vizkit.training.batches import Fitted
+from vizkit.training import architectures
 from vizkit.training.optimizing import choose_trainable
+from vizkit.training.pictures import remembering
+from vizkit.training.pictures.batches import Fitted
 from vizkit.training.recipe import Recipe, RecipeError
 
 

@@ -12,14 +12,15 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.training import augmentation, card, saving
-from vizkit.training.batches import Batches, loader
 from vizkit.training.evaluating import evaluate
 from vizkit.training.ingredients import gather, in_memory
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
+from vizkit.training.pictures import augmentation
+from vizkit.training.pictures.batches import Batches, loader
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_folder import RunFolder
+from vizkit.training.runs import card, saving
+from vizkit.training.runs.folder import RunFolder
 from vizkit.training.updates import Updates
 
 SAY_EVERY_S = 0.5

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
-from vizkit.training.augmentation import Rows, augmented
-from vizkit.training.batches import Batches, normalised, seed_of
 from vizkit.training.distillation import mixed_loss
 from vizkit.training.ingredients import Ingredients
 from vizkit.training.optimizing import optimizer_of
+from vizkit.training.pictures.augmentation import Rows, augmented
+from vizkit.training.pictures.batches import Batches, normalised, seed_of
 from vizkit.training.recipe import Recipe
 
 

@@ -1,1 +1,1 @@
-"""The only Streamlit code of the library: shell, inputs, cached calls, pickers, export, reading help."""
+"""The only Streamlit code of the library: shell, sidebar, session, widgets, pages, export, words."""

@@ -12,9 +12,9 @@ from jaxtyping import Float
 from vizkit.image import Picture
 
 if TYPE_CHECKING:
-    from vizkit.analysis.attention_map import Query
+    from vizkit.analysis.attention.attention_map import Query
     from vizkit.geometry import Box
-    from vizkit.trace import Trace
+    from vizkit.traces import Trace
 
 
 def save_card(
@@ -53,8 +53,8 @@ def save_card(
 
 def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
     def png() -> bytes:
-        from vizkit.analysis.attention_map import all_heads
-        from vizkit.figure.mosaic import mosaic
+        from vizkit.analysis.attention.attention_map import all_heads
+        from vizkit.figure.attention.mosaic import mosaic
 
         maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
         return png_bytes(mosaic(maps, shared=shared))
@@ -133,8 +133,8 @@ def name_of_file(model: str) -> str:
 
 def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
     """The map that the card shows, (row, column)."""
-    from vizkit.analysis.attention_map import attention_map, layers
-    from vizkit.analysis.feature_strength import feature_strength
+    from vizkit.analysis.attention.attention_map import attention_map, layers
+    from vizkit.analysis.attention.feature_strength import feature_strength
 
     found = layers(trace)
     if found:

@@ -8,8 +8,10 @@ import streamlit as st
 from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from vizkit.models import Loaded
-    from vizkit.trace import Attention, Trace
+    from vizkit.traces import Attention, Trace
 
 
 def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: int | None) -> str:
@@ -107,9 +109,13 @@ def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
 
 def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
     """Draw a view, or say in its place why it has no meaning for this model."""
-    from vizkit.trace import NotApplicable
+    from vizkit.traces import NotApplicable
 
     try:
         draw(*given)
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
+
+
+def listed(values: "np.ndarray", count: int = 8) -> str:
+    return ", ".join(f"{value:.2f}" for value in values[:count]) + " …"

@@ -1,0 +1,324 @@
+"""Losses of distillation against sums written out, PyTorch, timm, our own training and autograd."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from vizkit.analysis.distillation.loss import (
+    Surface,
+    cross_entropy,
+    cross_entropy_gradient,
+    gradient_at_high_temperature,
+    gradient_sizes,
+    hard_loss,
+    kl,
+    kl_by_label,
+    kl_gradient,
+    level_lines,
+    losses,
+    same_labels,
+    shares,
+    soft_gradient,
+    soft_loss,
+    surface,
+)
+from vizkit.analysis.distillation.temperature import temperatures
+from vizkit.figure.distillation.loss_surface import edges, loss_surface
+from vizkit.traces import NotApplicable
+from vizkit.training import distillation
+from vizkit.training.recipe import Recipe
+
+IMAGES, CLASSES = 5, 7
+TEMPERATURES = [0.05, 1.0, 3.0, 100.0]
+
+
+@pytest.fixture
+def answers():
+    """(teacher, student, labels)"""
+    draw = torch.Generator().manual_seed(0)
+    teacher, student = 4 * torch.randn(2, IMAGES, CLASSES, generator=draw)
+    return teacher, student, torch.randint(CLASSES, (IMAGES,), generator=draw)
+
+
+def written_out(teacher, student, temperature):
+    """KL of every image, and what each class adds, in Python's floats."""
+    rows = []
+    for z_t, z_s in zip(teacher.tolist(), student.tolist(), strict=True):
+        top_t, top_s = max(z_t), max(z_s)
+        e_t, e_s = ([math.exp((z - top) / temperature) for z in row] for row, top in ((z_t, top_t), (z_s, top_s)))
+        row = []
+        for i in range(len(z_t)):
+            log_t = (z_t[i] - top_t) / temperature - math.log(sum(e_t))
+            log_s = (z_s[i] - top_s) / temperature - math.log(sum(e_s))
+            row.append(e_t[i] / sum(e_t) * (log_t - log_s))
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+def test_divergence_is_its_definition(answers, temperature):
+    teacher, student, _ = answers
+    rows = written_out(teacher, student, temperature)
+    by_label = kl_by_label(teacher, student, temperature)
+    assert by_label.flatten().tolist() == pytest.approx(np.ravel(rows).tolist(), rel=1e-6, abs=1e-9)
+    sums = [math.fsum(row) for row in rows]
+    assert kl(teacher, student, temperature).tolist() == pytest.approx(sums, rel=1e-6, abs=1e-9)
+    assert soft_loss(teacher, student, temperature).tolist() == pytest.approx(
+        [temperature**2 * each for each in sums], rel=1e-6, abs=1e-9
+    )
+    # PyTorch in float64.
+    reference = F.kl_div(
+        (student.double() / temperature).log_softmax(-1), (teacher.double() / temperature).log_softmax(-1),
+        reduction="batchmean", log_target=True,
+    )  # fmt: skip
+    assert float(kl(teacher, student, temperature).mean()) == pytest.approx(float(reference), rel=1e-9)
+
+
+def test_divergence_by_hand():
+    teacher = torch.tensor([[math.log(0.5), math.log(0.5)]])
+    student = torch.tensor([[math.log(0.8), math.log(0.2)]])
+    expected = 0.5 * math.log(0.5 / 0.8) + 0.5 * math.log(0.5 / 0.2)
+    assert float(kl(teacher, student, 1.0)) == pytest.approx(expected, rel=1e-6)
+    assert float(kl_by_label(teacher, student, 1.0)[0, 0]) < 0 < float(kl_by_label(teacher, student, 1.0)[0, 1])
+    assert float(cross_entropy(student, torch.tensor([1]))) == pytest.approx(-math.log(0.2), rel=1e-6)
+    assert float(hard_loss(torch.tensor([[0.0, 1.0]]), student)) == pytest.approx(-math.log(0.2), rel=1e-6)
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+def test_no_divergence_from_oneself_whatever_is_added_to_all_logits(answers, temperature):
+    teacher, student, _ = answers
+    assert kl(teacher, teacher + 5, temperature).tolist() == pytest.approx([0] * IMAGES, abs=1e-9)
+    assert (kl(teacher, student, temperature) > 0).all()
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0, 100.0])
+def test_extreme_logits_give_numbers(temperature):
+    teacher = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 1e4]])
+    student, labels = -teacher, torch.tensor([0, 1])
+    every = [kl(teacher, student, temperature), soft_loss(teacher, student, temperature),
+             cross_entropy(student, labels), hard_loss(teacher, student), kl_gradient(teacher, student, temperature),
+             soft_gradient(teacher, student, temperature)]  # fmt: skip
+    assert all(bool(each.isfinite().all()) for each in every)
+    assert float(kl(teacher, student, temperature).min()) >= 0
+    sizes = gradient_sizes(teacher, student, labels, temperatures(9))
+    assert bool(sizes.plain.isfinite().all())
+    assert bool(surface(teacher, student, labels, shares(3), temperatures(9)).values.isfinite().all())
+
+
+# ---- equal to what others compute ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("temperature", [1.0, 3.0, 20.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_training_minimises_the_same(answers, temperature, share):
+    teacher, student, labels = answers
+    found = losses(teacher, student, labels, temperature, share)
+    assert float(distillation.soft_loss(student, teacher, temperature)) == pytest.approx(found.soft, rel=1e-4)
+    assert float(distillation.hard_loss(student, teacher)) == pytest.approx(found.teacher_choice, rel=1e-5)
+    targets = distillation.soft_targets(labels, CLASSES, 0.0)
+    for kind, expected in (("soft", found.soft_distillation), ("hard", found.hard_distillation)):
+        recipe = Recipe(data="digits", model="digits_vit", teacher="bundled:digits_cnn", distillation=kind,
+                        temperature=temperature, teacher_share=share)  # fmt: skip
+        assert float(distillation.mixed_loss(student, targets, teacher, recipe)) == pytest.approx(expected, rel=1e-4)
+
+
+class Says(nn.Module):
+    """A model for timm that answers what it is told to."""
+
+    in_chans = 3
+    pretrained_cfg = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}  # noqa: RUF012
+
+    def __init__(self, *answers):
+        super().__init__()
+        self.answers = nn.ParameterList(answers)
+        self.num_classes = CLASSES
+
+    def forward(self, pixels):
+        return tuple(self.answers) if len(self.answers) > 1 else self.answers[0]
+
+    def set_distilled_training(self, enable=True):
+        pass
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+def test_timm_computes_the_same(answers, temperature):
+    from timm.task import LogitDistillationTask, TokenDistillationTask
+
+    teacher, student, labels = answers
+    pixels = torch.zeros(IMAGES, 3, 2, 2)
+    given = {"criterion": nn.CrossEntropyLoss(), "temperature": temperature, "task_loss_weight": 0.7, "verbose": False}
+    found = losses(teacher, student, labels, temperature, 0.3)
+    told = LogitDistillationTask(Says(student), Says(teacher), **given)(pixels, labels)
+    assert told["kd_loss"].item() == pytest.approx(found.soft, rel=1e-4)
+    assert told["loss"].item() == pytest.approx(found.soft_distillation, rel=1e-4)
+    hard = TokenDistillationTask(Says(student, student), Says(teacher), distill_type="hard", **given)(pixels, labels)
+    assert hard["loss"].item() == pytest.approx(found.hard_distillation, rel=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_the_code_of_deit_divides_by_the_classes_too(answers, temperature):
+    """As published beside the paper: sum ÷ (images · classes), so its λ means less teacher than in Hinton et al."""
+    teacher, student, _ = answers
+    log_s, log_t = (F.log_softmax(z / temperature, dim=1) for z in (student, teacher))
+    published = F.kl_div(log_s, log_t, reduction="sum", log_target=True) * (temperature * temperature) / student.numel()
+    assert float(published) * CLASSES == pytest.approx(float(soft_loss(teacher, student, temperature).mean()), rel=1e-4)
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("temperature", [0.05, 1.0, 2.5, 100.0])
+def test_gradients_are_those_of_autograd(answers, temperature):
+    teacher, student, labels = answers
+    z = student.double().requires_grad_()
+    target = (teacher.double() / temperature).softmax(-1)
+    divergence = F.kl_div((z / temperature).log_softmax(-1), target, reduction="sum")
+    (expected,) = torch.autograd.grad(divergence, z)
+    torch.testing.assert_close(kl_gradient(teacher, student, temperature), expected, atol=1e-9, rtol=1e-7)
+    torch.testing.assert_close(
+        soft_gradient(teacher, student, temperature), temperature**2 * expected, atol=1e-9, rtol=1e-7
+    )
+    (expected,) = torch.autograd.grad(F.cross_entropy(z, labels, reduction="sum"), z)
+    torch.testing.assert_close(cross_entropy_gradient(student, labels), expected, atol=1e-12, rtol=1e-9)
+
+
+def test_gradients_push_no_logit_up_without_another_down(answers):
+    teacher, student, labels = answers
+    for gradient in (kl_gradient(teacher, student, 3.0), cross_entropy_gradient(student, labels)):
+        assert gradient.sum(-1).tolist() == pytest.approx([0] * IMAGES, abs=1e-9)
+
+
+def test_why_t_squared(answers):
+    """Without it the gradient falls as 1/T², with it it goes to the difference of the logits (Hinton, eq. 4)."""
+    teacher, student, labels = answers
+    torch.testing.assert_close(
+        soft_gradient(teacher, student, 1e5), gradient_at_high_temperature(teacher, student), atol=1e-3, rtol=1e-3
+    )
+    at = torch.tensor([50.0, 100.0, 1e5], dtype=torch.float64)
+    sizes = gradient_sizes(teacher, student, labels, at)
+    assert float(sizes.plain[0] / sizes.plain[1]) == pytest.approx(4, rel=0.02)
+    assert float(sizes.scaled[0] / sizes.scaled[1]) == pytest.approx(1, rel=0.02)
+    assert float(sizes.scaled[2]) == pytest.approx(sizes.limit, rel=1e-3)
+    assert sizes.label == pytest.approx(float(cross_entropy_gradient(student, labels).norm(dim=-1).mean()))
+    mean = torch.stack([soft_gradient(teacher, student, t).norm(dim=-1).mean() for t in at.tolist()])
+    torch.testing.assert_close(sizes.scaled, mean)
+
+
+# ---- the mean, and the surface ---------------------------------------------------------------------------------------
+def test_means_over_images(answers):
+    teacher, student, labels = answers
+    found = losses(teacher, student, labels, 3.0, 0.25)
+    each = [losses(teacher[i : i + 1], student[i : i + 1], labels[i : i + 1], 3.0, 0.25) for i in range(IMAGES)]
+    for name in ("kl", "soft", "label", "teacher_choice", "right", "agrees", "soft_distillation", "hard_distillation"):
+        assert getattr(found, name) == pytest.approx(sum(getattr(one, name) for one in each) / IMAGES), name
+    assert found.soft == pytest.approx(9 * found.kl)
+    assert found.soft_distillation == pytest.approx(0.75 * found.label + 0.25 * found.soft)
+    assert found.right == sum(int(z.argmax()) == int(y) for z, y in zip(student, labels, strict=True)) / IMAGES
+    with pytest.raises(ValueError, match="0 to 1"):
+        losses(teacher, student, labels, 3.0, 1.5)
+
+
+def test_shares_of_right_and_of_agreeing_answers_by_hand():
+    """First choices of the teacher 0 1 2 0, of the student 0 1 1 2; the labels 0 2 2 2."""
+    one_hot = torch.eye(3)
+    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 1, 2]], torch.tensor([0, 2, 2, 2]), 1.0, 0.5)
+    assert (found.right, found.agrees) == (0.5, 0.5)
+    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 2, 1]], torch.tensor([0, 2, 0, 2]), 1.0, 0.5)
+    assert (found.right, found.agrees) == (0.25, 0.75)
+
+
+def test_the_surface_is_the_loss_everywhere(answers):
+    teacher, student, labels = answers
+    found = surface(teacher, student, labels, shares(5), temperatures(7))
+    for row, share in enumerate(found.shares.tolist()):
+        for column, temperature in enumerate(found.temperatures.tolist()):
+            expected = losses(teacher, student, labels, temperature, share).soft_distillation
+            assert float(found.values[row, column]) == pytest.approx(expected, rel=1e-9)
+    assert found.values[0].tolist() == pytest.approx([found.label] * 7)  # λ = 0: no teacher, no temperature
+
+
+def test_on_a_level_line_the_loss_is_its_level(answers):
+    teacher, student, labels = answers
+    found = surface(teacher, student, labels, shares(5), temperatures(30))
+    seen = 0
+    for level, line in level_lines(found):
+        for temperature, share in zip(found.temperatures.tolist(), line.tolist(), strict=True):
+            if not math.isnan(share):
+                assert losses(teacher, student, labels, temperature, share).soft_distillation == pytest.approx(level)
+                seen += 1
+    assert seen > 20
+
+
+def test_level_lines_by_hand():
+    """CE is 1; T² · KL is 0 at the first temperature and 3 at the second: losses from 0 to 3."""
+    soft = torch.tensor([0.0, 3.0]).double()
+    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
+    found = Surface(shares(3), torch.tensor([1.0, 2.0]).double(), values, soft, 1.0)
+    (one, first), (two, second) = level_lines(found, 2)
+    assert (one, two) == (1.0, 2.0)
+    assert first.tolist() == [0.0, 0.0]  # the label's own loss: λ = 0 at every T
+    assert second.tolist() == pytest.approx([math.nan, 0.5], nan_ok=True)
+    (half, line), *_ = level_lines(found, 5)
+    assert (half, line.tolist()) == (0.5, pytest.approx([0.5, math.nan], nan_ok=True))
+
+
+def test_a_level_that_only_the_teacher_alone_reaches_is_drawn():
+    soft = torch.tensor([0.0, 2.0, 4.0]).double()
+    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
+    lines = level_lines(Surface(shares(3), torch.tensor([1.0, 2.0, 3.0]).double(), values, soft, 1.0), 3)
+    assert [level for level, _ in lines] == [1.0, 2.0, 3.0]
+    assert lines[1][1].tolist() == pytest.approx([math.nan, 1.0, 1 / 3], nan_ok=True)
+
+
+def test_shares_go_from_the_labels_alone_to_the_teacher_alone():
+    assert shares().tolist() == pytest.approx([step / 20 for step in range(21)])
+
+
+def test_levels_lie_evenly_between_the_least_and_the_greatest_loss(answers):
+    found = surface(*answers, shares(5), temperatures(7))
+    low, high = float(found.values.min()), float(found.values.max())
+    levels = [level for level, _ in level_lines(found)]
+    assert levels == pytest.approx([low + (high - low) * step / 7 for step in range(1, 7)], rel=1e-12)
+
+
+def test_where_the_teacher_says_what_the_label_says_no_line_is_drawn():
+    """A loss that λ does not change has no λ at which it is reached."""
+    found = Surface(shares(3), temperatures(4), torch.full((3, 4), 2.0).double(), torch.full((4,), 2.0).double(), 2.0)
+    assert all(bool(line.isnan().all()) for _, line in level_lines(found))
+
+
+def test_the_picture_of_the_surface_holds_its_numbers(answers):
+    teacher, student, labels = answers
+    found = surface(teacher, student, labels, shares(5), temperatures(7))
+    lines = [(level, line.numpy()) for level, line in level_lines(found)]
+    spec = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), lines, (3.0, 0.5))
+    cells = spec["datasets"]["cells"]
+    assert cells["loss"].tolist() == found.values.flatten().tolist()
+    assert (cells["x"] <= cells["T"] * 1.000001).all()
+    assert (cells["x2"] >= cells["T"] * 0.999999).all()
+    assert not spec["datasets"]["levels"].isna().any().any()
+    gap = [(1.0, np.array([0.1, 0.2, np.nan, np.nan, 0.3, 0.4, 0.5]))]
+    broken = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), gap, (3.0, 0.5))
+    parts = broken["datasets"]["levels"].groupby("line")["share"].apply(list).tolist()
+    assert parts == [[0.1, 0.2], [0.3, 0.4, 0.5]]  # no line across the gap
+    assert edges(np.array([0.0, 1.0, 2.0])).tolist() == [0, 0.5, 1.5, 2]
+
+
+# ---- what can be compared --------------------------------------------------------------------------------------------
+def test_labels_in_another_order_are_matched():
+    order = same_labels(("cat", "dog", "cow"), ("cow", "cat", "dog"), ("a", "b"))
+    assert torch.tensor([30.0, 10.0, 20.0])[order].tolist() == [10, 20, 30]
+    assert same_labels(("crane", "crane"), ("crane", "crane"), ("a", "b")).tolist() == [0, 1]
+
+
+def test_a_label_that_stands_twice_cannot_be_found_in_another_order():
+    with pytest.raises(NotApplicable, match="cannot be compared"):
+        same_labels(("crane", "crane", "cat"), ("crane", "cat", "crane"), ("a", "b"))
+
+
+@pytest.mark.parametrize("other", [("cat", "dog"), ("cat", "dog", "cow", "pen"), ("cat", "dog", "ant"), ()])
+def test_other_labels_are_refused_in_one_sentence(other):
+    with pytest.raises(NotApplicable) as found:
+        same_labels(("cat", "dog", "cow"), other, ("a_teacher", "a_student"))
+    assert str(found.value).count(".") == 1
+    assert str(found.value).startswith("a_teacher knows 3 classes (cat, dog, …) and a_student ")

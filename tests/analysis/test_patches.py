@@ -1,0 +1,284 @@
+"""The image as a sequence: patches by hand, against a convolution, their cost, filters, similarities and norms."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vizkit
+from vizkit.analysis.attention.patches import (
+    cost,
+    filters,
+    fitting_sizes,
+    grid_of,
+    norms_of,
+    patchify,
+    permutation,
+    shuffle,
+    similarities,
+    similarity,
+    token_norms,
+    unpatchify,
+)
+from vizkit.models import pixels_of
+from vizkit.models.probes.parts import patch_embedding
+from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
+
+
+def trace_of(*features):
+    return Trace("toy", (32, 48), torch.zeros(2), (), features, Check(0.0, 0, 0, 0.0))
+
+
+def test_patches_are_cut_row_by_row_and_flattened_channel_row_column():
+    pixels = torch.arange(24).view(1, 4, 6)
+    expected = [[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11], [12, 13, 18, 19], [14, 15, 20, 21], [16, 17, 22, 23]]
+    assert patchify(pixels, 2).tolist() == expected
+    two = torch.cat([pixels, pixels + 100])
+    assert patchify(two, 2)[1].tolist() == [2, 3, 8, 9, 102, 103, 108, 109]
+
+
+def test_patches_times_weight_are_the_convolution():
+    torch.manual_seed(0)
+    pixels, weight, bias = torch.randn(3, 14, 35), torch.randn(11, 3, 7, 7), torch.randn(11)
+    expected = F.conv2d(pixels[None], weight, bias, stride=7)[0].flatten(1).T  # patch dim
+    torch.testing.assert_close(patchify(pixels, 7) @ weight.flatten(1).T + bias, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "size"), [("test_vit", (48, 80)), ("swin_tiny_patch4_window7_224", (28, 44))])
+def test_patches_times_weight_are_what_timm_embeds(name, size):
+    torch.manual_seed(0)
+    loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=size)
+    pixels = torch.randn(1, 3, *size)
+    found = patch_embedding(loaded, pixels)
+    assert found.weight is not None
+    assert found.bias is not None
+    patch = found.weight.shape[-1]
+    assert found.vectors.shape[:2] == (size[0] // patch, size[1] // patch)
+    embedded = patchify(pixels[0], patch) @ found.weight.flatten(1).T + found.bias
+    norm = loaded.model.patch_embed.norm  # Swin normalises after the convolution
+    torch.testing.assert_close(norm(embedded).detach().view_as(found.vectors), found.vectors, rtol=1e-4, atol=1e-5)
+
+
+def test_a_hybrid_embeds_a_feature_map_and_a_cnn_nothing(cnn):
+    loaded = vizkit.load("vit_small_r26_s32_224", pretrained=False, device="cpu", image_size=(64, 96))
+    found = patch_embedding(loaded, torch.randn(1, 3, 64, 96))
+    assert found.weight is None
+    assert found.vectors.shape == (2, 3, 384)
+    assert found.feature_map is not None
+    assert found.feature_map.shape[1:] == (2, 3)
+    projected = loaded.model.patch_embed.proj(found.feature_map[None])[0].permute(1, 2, 0)
+    torch.testing.assert_close(projected.detach(), found.vectors, rtol=1e-4, atol=1e-4)
+    with pytest.raises(NotApplicable, match="grid of patches"):
+        patch_embedding(cnn, torch.randn(1, 3, 160, 160))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(0, 99))
+def test_cutting_and_shuffling_can_be_undone(channels, rows, columns, patch, seed):
+    pixels = torch.arange(channels * rows * columns * patch * patch).view(channels, rows * patch, columns * patch)
+    assert torch.equal(unpatchify(patchify(pixels, patch), (rows, columns), patch), pixels)
+    order = permutation(rows * columns, seed)
+    assert torch.equal(shuffle(shuffle(pixels, patch, order), patch, order.argsort()), pixels)
+    assert torch.equal(patchify(shuffle(pixels, patch, order), patch), patchify(pixels, patch)[order])
+
+
+def test_an_order_repeats_with_its_seed():
+    assert torch.equal(permutation(97, 5), permutation(97, 5))
+    assert not torch.equal(permutation(97, 5), permutation(97, 6))
+    assert permutation(97, 5).sort().values.tolist() == list(range(97))
+
+
+@pytest.mark.parametrize(
+    ("size", "patch", "grid", "flattened"),
+    [(224, 16, (14, 14), 768), (224, 8, (28, 28), 192), (224, 4, (56, 56), 48)],
+)
+def test_golden_token_counts(size, patch, grid, flattened):
+    found = cost((size, size), patch, 768, 12)
+    assert (found.grid, found.tokens, found.flattened) == (grid, grid[0] * grid[1], flattened)
+    assert found.tokens in (196, 784, 3136)
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "heads", "dim", "hidden", "millions"),
+    [
+        ("vit_base_patch16_224", 12, 12, 768, 3072, 86),
+        ("vit_large_patch16_224", 24, 16, 1024, 4096, 307),
+        ("vit_huge_patch14_224", 32, 16, 1280, 5120, 632),
+    ],
+)
+def test_golden_model_sizes(name, layers, heads, dim, hidden, millions):
+    import timm
+
+    with torch.device("meta"):  # shapes only, no memory
+        model = timm.create_model(name, pretrained=False)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.01)
+    found = (len(model.blocks), model.blocks[0].attn.num_heads, model.embed_dim, model.blocks[0].mlp.fc1.out_features)
+    assert found == (layers, heads, dim, hidden)
+    if name == "vit_base_patch16_224":
+        assert model.pos_embed.shape[1] == 197  # 196 patches and the class token
+
+
+def test_cost_by_hand():
+    # 2 × 3 patches of 14 pixels, 5 channels, 2 heads: 4·6·25 = 600 for projections, 2·36·5 = 360 for the products.
+    found = cost((28, 42), 14, 5, 2)
+    assert (found.flops, found.weight_bytes) == (960, 4 * 2 * 6 * 6)
+    # Windows of 2×2 tokens: 2·4·6·5 = 240 for the products; a token compares itself with 4.
+    windowed = cost((28, 42), 14, 5, 2, window=2, channels=1)
+    assert (windowed.flops, windowed.weight_bytes, windowed.flattened) == (840, 4 * 2 * 6 * 4, 196)
+
+
+def test_cost_is_what_a_counter_finds():
+    from timm.layers import Attention
+    from timm.models.swin_transformer import WindowAttention
+    from torch.utils.flop_counter import FlopCounterMode
+
+    tokens, dim, heads = 6 * 10, 22, 2
+
+    def counted(module, x):
+        module.fused_attn = False  # the counter does not know every fused kernel
+        with FlopCounterMode(display=False) as counter:
+            module(x)
+        return counter.get_total_flops() / 2  # it counts multiplications and additions
+
+    found = counted(Attention(dim, heads).eval(), torch.randn(1, tokens, dim))
+    assert found == cost((6 * 7, 10 * 7), 7, dim, heads).flops
+    found = counted(WindowAttention(dim, heads, window_size=2).eval(), torch.randn(tokens // 4, 4, dim))
+    assert found == cost((6 * 7, 10 * 7), 7, dim, heads, window=2).flops
+
+
+@settings(deadline=None)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 50))
+def test_windows_grow_with_the_area_and_global_attention_with_its_square(rows, columns, dim):
+    def products(factor, window):
+        size = (rows * 8 * factor, columns * 8 * factor)
+        found = cost(size, 8, dim, 1, window)
+        return found.flops - 4 * found.tokens * dim * dim
+
+    assert products(2, None) == 16 * products(1, None)
+    assert products(2, 7) == 4 * products(1, 7)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3000), st.integers(1, 64))
+def test_fitting_sizes_are_the_nearest(size, patch):
+    below, above = fitting_sizes(size, patch)
+    assert below % patch == above % patch == 0
+    assert 0 < above - size < patch or above == size or size < patch
+    assert below == above if size % patch == 0 or size < patch else below == above - patch
+
+
+def test_a_patch_that_does_not_divide_names_the_sizes_that_do():
+    assert grid_of((48, 80), 16) == (3, 5)
+    with pytest.raises(NotApplicable, match=r"height of 225 .* 224 or 240"):
+        grid_of((225, 224), 16)
+    with pytest.raises(NotApplicable, match=r"width of 7 .* works: 16"):
+        grid_of((16, 7), 16)
+    with pytest.raises(NotApplicable):
+        patchify(torch.zeros(3, 5, 7), 2)
+    with pytest.raises(NotApplicable):
+        cost((32, 32), 0, 8, 1)
+
+
+def two_directions():
+    """7 filters (2 channels, 3×5) around a mean along two orthogonal directions, with three times the spread in one."""
+    torch.manual_seed(0)
+    along = torch.linalg.qr(torch.randn(30, 2)).Q.T  # 2 numbers
+    along = along * torch.where(along.gather(1, along.abs().argmax(1, keepdim=True)) < 0, -1, 1)
+    amount = torch.tensor([-3.0, -2, -1, 0, 1, 2, 3]) * 3
+    other = torch.tensor([1.0, 0, -1, 0, -1, 0, 1]) / 2**0.5 * 2.0  # at right angles to `amount`
+    weight = torch.randn(30) + amount[:, None] * along[0] + other[:, None] * along[1]
+    variance = (float((amount**2).sum()), float((other**2).sum()))
+    return weight.view(7, 2, 3, 5), along.view(2, 2, 3, 5), variance
+
+
+def test_principal_filters_of_a_known_cloud():
+    weight, along, variance = two_directions()
+    found = filters(weight)
+    assert found.components.shape == (6, 2, 3, 5)  # seven filters span six directions around their mean
+    torch.testing.assert_close(found.components[:2], along, rtol=1e-4, atol=1e-4)
+    shares = torch.tensor(variance) / sum(variance)
+    torch.testing.assert_close(found.explained[:2], shares, rtol=1e-4, atol=1e-4)
+    assert float(found.explained[2:].sum()) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_sign_of_a_component_does_not_depend_on_the_sign_of_the_filters():
+    weight, _, _ = two_directions()
+    torch.testing.assert_close(filters(-weight).components[:2], filters(weight).components[:2], rtol=1e-4, atol=1e-4)
+    assert filters(weight, count=1).components.shape[0] == 1
+
+
+def test_first_28_components_of_a_model(vit):
+    found = filters(vit.model.patch_embed.proj.weight.detach())
+    assert found.components.shape == (28, 3, 16, 16)
+    flat = found.components.flatten(1)
+    torch.testing.assert_close(flat @ flat.T, torch.eye(28), rtol=1e-4, atol=1e-4)
+    assert (found.explained.diff() <= 1e-7).all()
+    assert 0 < float(found.explained.sum()) <= 1 + 1e-6
+
+
+def toy_features():
+    """A class token and 2 × 3 patches with vectors at known angles."""
+    angles = torch.tensor([90.0, 0, 30, 60, 90, 120, 180]).deg2rad()
+    values = torch.stack([angles.cos(), angles.sin()], 1) * torch.arange(1.0, 8)[:, None]
+    return Features("blocks.0", values, Tokens("patches", ("cls",), (2, 3), stride=16.0))
+
+
+def test_similarity_is_the_cosine_of_the_angle():
+    found = similarity(toy_features(), (0.5, 0.1))  # upper row, middle: 30 degrees
+    assert found.token_id == 2
+    half, root = 0.5, math.sqrt(3) / 2
+    torch.testing.assert_close(found.places, torch.tensor([[root, 1, root], [half, 0, -root]]), atol=1e-6, rtol=1e-6)
+    assert found.special == {"cls": pytest.approx(half)}
+    torch.testing.assert_close(similarity(toy_features(), "cls").places[0], torch.tensor([0, half, root]))
+
+
+def test_similarity_needs_the_token_and_its_place():
+    with pytest.raises(NotApplicable, match="dist"):
+        similarity(toy_features(), "dist")
+    with pytest.raises(NotApplicable, match="not known"):
+        similarity(Features("free", torch.ones(4, 2), Tokens("free", free=4)), (0.5, 0.5))
+    with pytest.raises(NotApplicable, match="between its blocks"):
+        similarities(trace_of(), "cls")
+
+
+def test_similarity_through_a_swin_follows_the_point(swin, photo):
+    trace = vizkit.trace(swin, photo)
+    found = similarities(trace, (0.9, 0.3))
+    assert [tuple(s.places.shape) for s in found] == [(16, 24), (8, 12), (4, 6), (2, 3)]
+    for one in found:
+        rows, columns = one.places.shape
+        assert one.places[int(0.3 * rows), int(0.9 * columns)] == pytest.approx(1, abs=1e-5)
+        assert one.places.min() < 0.999
+    assert pixels_of(swin, photo).shape == (1, 3, 64, 96)
+
+
+def test_outliers_by_hand():
+    # Patches 1 2 3 4 100: median 3, deviations 2 1 0 1 97, MAD 1; the class token of length 50 is no patch.
+    values = torch.zeros(6, 3)
+    values[:, 1] = torch.tensor([50.0, 1, 2, 3, 4, 100])
+    found = norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))))
+    assert (found.median, found.threshold) == (3, 8)
+    assert found.norms.tolist() == [50, 1, 2, 3, 4, 100]
+    assert found.outliers.tolist() == [False, False, False, False, False, True]
+    assert (
+        norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))), k=0.5).outliers.tolist()[-2:] == [True] * 2
+    )
+
+
+def test_equal_lengths_have_no_outliers():
+    torch.manual_seed(0)
+    unit = F.normalize(torch.randn(35, 11), dim=1)
+    assert not norms_of(Features("f", unit, Tokens("patches", (), (5, 7)))).outliers.any()
+
+
+def test_norms_of_a_model(vit, photo):
+    trace = vizkit.trace(vit, photo)
+    found = token_norms(trace)
+    assert len(found) == 6
+    for one, features in zip(found, trace.features, strict=True):
+        torch.testing.assert_close(one.norms, (features.values**2).sum(1).sqrt())
+    with pytest.raises(NotApplicable):
+        token_norms(trace_of())

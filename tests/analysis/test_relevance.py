@@ -1,0 +1,422 @@
+"""Maps for one class against autograd written by hand, and against numbers worked out on paper."""
+
+from dataclasses import replace
+
+import pytest
+import timm
+import torch
+
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
+from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
+from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
+from vizkit.geometry import all_ids, merging
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.recording.recorder import Recorder
+from vizkit.models.sources.loaded import described
+from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
+
+METHODS = [gradient_rollout, generic_relevance, legrad, grad_cam, hires_cam]
+SIZE = (48, 80)
+GRID = (3, 5)
+TARGET = 3
+SWIN = {"depths": (2, 2), "num_heads": (1, 2), "embed_dim": 24, "window_size": 4, "img_size": (40, 56)}
+
+
+def made(name: str, **options):
+    """A small model with random weights large enough that its attention and its gradients are not even."""
+    options |= {} if name == "test_resnet" or "img_size" in options else {"img_size": SIZE}
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        model = timm.create_model(name, pretrained=False, num_classes=5, **options).eval().requires_grad_(False)
+        for path, weight in model.named_parameters():
+            if path.endswith("qkv.weight"):
+                weight.mul_(6)
+            elif "norm" in path or path.endswith("bias"):
+                weight.add_(torch.randn_like(weight) / 5)
+            elif path.endswith((".gamma", "head.weight", "fc.weight")):
+                weight.normal_()
+    return described(name, model, options.get("img_size", SIZE), source="test")
+
+
+def image(seed: int, size_hw=SIZE) -> torch.Tensor:
+    return torch.randn(1, 3, *size_hw, generator=torch.Generator().manual_seed(seed))
+
+
+def traced(loaded, pixels, target=TARGET) -> Trace:
+    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
+
+
+@pytest.fixture(scope="module")
+def vit():
+    return made("test_vit", depth=3)
+
+
+@pytest.fixture(scope="module")
+def resnet():
+    return made("test_resnet")
+
+
+@pytest.fixture(scope="module")
+def swin():
+    return made("swin_tiny_patch4_window7_224", **SWIN)
+
+
+def watched(model, pixels, *modules, target=TARGET):
+    """(the target's logit, the outputs of the modules in the order of the calls), all in one graph."""
+    seen = []
+    handles = [m.register_forward_hook(lambda _, __, out: seen.append(out)) for m in modules]
+    logit = model(pixels.clone().requires_grad_())[0, target]
+    for handle in handles:
+        handle.remove()
+    return logit, seen
+
+
+def weights_and_logit(model, pixels, extra=()):
+    """Attention after softmax, seen where dropout would come: only a layer that is not fused calls it."""
+    for block in model.blocks:
+        block.attn.fused_attn = False
+    try:
+        logit, seen = watched(model, pixels, *(block.attn.attn_drop for block in model.blocks), *extra)
+    finally:
+        for block in model.blocks:
+            block.attn.fused_attn = True
+    return logit, [t for t in seen if t.dim() == 4], [t for t in seen if t.dim() == 3]
+
+
+def close(found, expected, rtol=1e-4):
+    """To a share of the largest value: small ones carry the rounding of large ones."""
+    torch.testing.assert_close(found, expected.float(), rtol=0, atol=rtol * float(expected.abs().max()))
+
+
+# By hand -------------------------------------------------------------------------------------------------------------
+
+TOKENS = Tokens("patches", ("cls",), (1, 2))
+
+
+def toy(*gradients, target=0) -> Trace:
+    """Two layers, two heads, a class token and two patches; every gradient is that of both heads."""
+    rows = ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]], [[0.2, 0.2, 0.6], [0.5, 0.4, 0.1], [0.0, 0.5, 0.5]])
+    layers = []
+    for weights, gradient in zip(rows, gradients, strict=True):
+        both = torch.tensor([gradient, gradient])[None]
+        one = torch.tensor([weights, weights])[None]
+        layers.append(Attention("toy", one, TOKENS, TOKENS, all_ids(3), all_ids(3), gradient=both))
+    return Trace("toy", (16, 32), torch.zeros(2), tuple(layers), (), Check(0.0, 2, 2, 0.0), target)
+
+
+FIRST = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -5.0, 0.0]]  # Ā₁: patch 1 takes .2 · 1 from patch 2
+LAST = [[0.0, 1.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # Ā₂: the class token takes .2 · 1 from patch 1
+
+
+def test_generic_relevance_by_hand():
+    # R = (I + Ā₂)(I + Ā₁): the class row is e_cls + .2 e_1, then .2 e_1 becomes .2 e_1 + .2 · .2 e_2.
+    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST)), torch.tensor([[0.2, 0.04]]))
+    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST), start_layer=1), torch.tensor([[0.2, 0.0]]))
+
+
+def test_generic_relevance_leaves_the_identity_out():
+    # Rows of the patches: e_1 + .2 e_2 and e_2; their mean without ½ e_1 + ½ e_2.
+    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST), "mean"), torch.tensor([[0.0, 0.1]]))
+
+
+def test_gradient_rollout_by_hand():
+    # The class row ½ + ½ · .2 e_1 over .6, the row of patch 1 ½ + ½ · .2 e_2 over .6: of what reaches the patches,
+    # 5 parts stay at patch 1 and 1 goes to patch 2.
+    torch.testing.assert_close(gradient_rollout(toy(FIRST, LAST)), torch.tensor([[5 / 6, 1 / 6]]))
+
+
+def test_heads_are_clamped_before_their_mean():
+    trace = toy(FIRST, LAST)
+    opposed = trace.attention[1].gradient * torch.tensor([1.0, -3.0])[:, None, None]
+    layers = (trace.attention[0], replace(trace.attention[1], gradient=opposed))
+    # Head 1 gives .2 · 1 to patch 1, head 2 (turned round) .6 · 3 to patch 2; then halved.
+    expected = torch.tensor([[0.1, 0.1 * 0.2 + 0.9]])
+    torch.testing.assert_close(generic_relevance(replace(trace, attention=layers)), expected)
+
+
+def test_relevance_through_merging_by_hand():
+    fine, coarse = Tokens("fine", (), (2, 4)), Tokens("coarse", (), (1, 2))
+    gradient = torch.tensor([[[[0.0, 0.8], [0.0, 0.0]]]])
+    even = Attention("a", torch.full((1, 1, 2, 2), 0.5), coarse, coarse, all_ids(2), all_ids(2), gradient=gradient)
+    layers = (merging("m", fine, coarse), even)
+    trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 1, 1, 0.0), 0)
+    # The mean of the rows gains ½ · .5 · .8 = .2 at the right cell, a quarter of it for each of its patches.
+    torch.testing.assert_close(generic_relevance(trace), torch.tensor([[0.0, 0, 0.05, 0.05]] * 2))
+
+
+def test_legrad_by_hand():
+    scores = ([9.0, 1.0, 3.0], [9.0, 2.0, 0.0])
+    trace = toy(FIRST, LAST)
+    pairs = zip(trace.attention, scores, strict=True)
+    layers = tuple(replace(layer, score_gradient=torch.tensor([score])) for layer, score in pairs)
+    torch.testing.assert_close(legrad(replace(trace, attention=layers), 1), torch.tensor([[2.0, 0.0]]))
+    with pytest.raises(NotApplicable, match="alike"):
+        legrad(replace(trace, attention=layers))  # 1.5 and 1.5
+
+
+def cam_trace(values, gradient, target=0) -> Trace:
+    features = Features("late", torch.tensor(values), TOKENS, torch.tensor(gradient))
+    return replace(toy(FIRST, LAST), cam_features=(features,), target=target)
+
+
+def test_class_activation_by_hand():
+    values, gradient = [[9.0, 9.0], [1.0, 2.0], [3.0, -1.0]], [[7.0, 7.0], [1.0, 0.0], [3.0, 2.0]]
+    # α = (2, 1): 2 + 2 and 6 − 1. Place by place: 1 and 9 − 2.
+    torch.testing.assert_close(grad_cam(cam_trace(values, gradient)), torch.tensor([[4.0, 5.0]]))
+    torch.testing.assert_close(hires_cam(cam_trace(values, gradient)), torch.tensor([[1.0, 7.0]]))
+
+
+class TwoLayers(torch.nn.Module):
+    """Two patches, two layers of one head, attention as given: Y = A₁ X, Z = A₂ Y, and the logit is Z's first entry."""
+
+    FIRST, LAST = torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([[0.5, 0.5], [0.1, 0.9]])
+
+    def forward(self, values):
+        for weights in (self.FIRST, self.LAST):
+            scores = weights.log()[None, None] + 0 * values.sum()  # in the graph, as those of a model are
+            attend = torch.nn.functional.scaled_dot_product_attention
+            values = attend(scores, torch.eye(2)[None, None], values, scale=1.0)
+        return values[0, 0, :1, 0]
+
+
+def test_the_gradient_is_after_the_softmax_and_of_the_same_layer():
+    """X = (4, 8), so Y = (5, 6) and the logit 5.5. Every wrong choice gives other numbers: before the softmax
+    ∂y/∂S = A ⊙ (∂y/∂A − Σ A ⊙ ∂y/∂A), in the first row of the last layer ∓.25."""
+    model, patches = TwoLayers(), Tokens("patches", (), (1, 2))
+    with torch.enable_grad(), Recorder(model, gradient=True) as recorder:
+        logit = model(torch.tensor([4.0, 8.0]).view(1, 1, 2, 1).requires_grad_())
+    assert float(logit.detach()) == pytest.approx(5.5)
+    recorder.take_gradients(logit[0])
+    first, last = recorder.calls
+    torch.testing.assert_close(last.gradient, torch.tensor([[[[5.0, 6.0], [0.0, 0.0]]]]))  # Y in the row that is read
+    torch.testing.assert_close(first.gradient, torch.tensor([[[[2.0, 4.0], [2.0, 4.0]]]]))  # A₂'s first row times X
+    layers = tuple(
+        Attention("toy", call.weights, patches, patches, all_ids(2), all_ids(2), gradient=call.gradient)
+        for call in recorder.calls
+    )
+    trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 2, 2, 0.0), 0)
+    # Ā₁ = (1.5 1; 1 2), Ā₂ = (2.5 3; 0 0): the first row of (I + Ā₂)(I + Ā₁) is (11.75, 12.5), less the identity.
+    torch.testing.assert_close(generic_relevance(trace, (0, 0)), torch.tensor([[10.75, 12.5]]))
+
+
+# Against autograd ----------------------------------------------------------------------------------------------------
+
+
+def test_attention_methods_are_autograd_by_hand(vit):
+    pixels = image(1)
+    logit, weights, _ = weights_and_logit(vit.model, pixels)
+    gradients = torch.autograd.grad(logit, weights)
+    relevance = rolled = torch.eye(16, dtype=torch.float64)
+    for a, g in zip(weights, gradients, strict=True):
+        mixing = (a.detach().double() * g.double()).clamp(min=0)[0].mean(0)
+        relevance = relevance + mixing @ relevance
+        step = mixing / 2 + torch.eye(16) / 2
+        rolled = step / step.sum(-1, keepdim=True) @ rolled
+    trace = traced(vit, pixels)
+    close(generic_relevance(trace), relevance[0, 1:].view(GRID))
+    close(gradient_rollout(trace), (rolled[0, 1:] / rolled[0, 1:].sum()).view(GRID))
+    close(generic_relevance(trace, "mean"), (relevance[1:, 1:] - torch.eye(15)).mean(0).view(GRID))
+
+
+@pytest.mark.parametrize("options", [{}, {"class_token": False, "global_pool": "avg"}, {"reg_tokens": 2}])
+def test_legrad_is_autograd_by_hand(options):
+    loaded, pixels = made("test_vit", depth=3, **options), image(1)
+    model = loaded.model
+    _, weights, tokens = weights_and_logit(model, pixels, extra=model.blocks)
+    maps = []
+    for a, x in zip(weights, tokens, strict=True):
+        score = model.forward_head(model.norm(x))[0, TARGET]
+        (gradient,) = torch.autograd.grad(score, [a], retain_graph=True)
+        maps.append(gradient.clamp(min=0)[0].mean((0, 1))[model.num_prefix_tokens :].view(GRID))
+    trace = traced(loaded, pixels)
+    for found, expected in zip(legrad_by_layer(trace), maps, strict=True):
+        close(found, expected)
+        assert float(expected.max()) > 0
+    close(legrad(trace), torch.stack(maps).mean(0))
+    close(legrad(trace, 2), maps[2])
+
+
+@pytest.mark.parametrize("name", ["deit_tiny_distilled_patch16_224", "beit_base_patch16_224", "eva02_tiny_patch14_224"])
+def test_other_streams_of_tokens_have_every_map(name):
+    size = (42, 70) if "14" in name.split("patch")[1][:2] else SIZE
+    loaded = made(name, depth=2, img_size=size, **({"embed_dim": 96, "num_heads": 3} if "beit" in name else {}))
+    trace = traced(loaded, image(1, size))
+    assert trace.check.passed
+    for method in (gradient_rollout, generic_relevance, legrad):
+        assert method(trace).shape == GRID
+    assert [f.tokens for f in trace.cam_features] == [trace.attention[-1].query] * 2
+
+
+def cams(values, gradient):
+    """(row, column, channel) → both maps."""
+    average = gradient.mean((0, 1))
+    return (values * average).sum(-1).relu(), (values * gradient).sum(-1).relu()
+
+
+def test_class_activation_of_a_resnet_is_autograd_by_hand(resnet):
+    pixels = image(1, (96, 160))
+    logit, (stage,) = watched(resnet.model, pixels, resnet.model.layer4)
+    (gradient,) = torch.autograd.grad(logit, [stage])
+    expected = cams(stage[0].detach().permute(1, 2, 0), gradient[0].permute(1, 2, 0))
+    trace = traced(resnet, pixels)
+    assert cam_layer(trace).tokens.grid == GRID
+    close(grad_cam(trace), expected[0])
+    close(hires_cam(trace), expected[1])
+
+
+def test_class_activation_of_a_vit_is_autograd_by_hand(vit):
+    """The class token alone is read: the last layer at which places count is the input of the last attention."""
+    pixels = image(1)
+    logit, (entering,) = watched(vit.model, pixels, vit.model.blocks[-1].norm1)
+    (gradient,) = torch.autograd.grad(logit, [entering])
+    expected = cams(*(t[0, 1:].detach().view(*GRID, -1) for t in (entering, gradient)))
+    trace = traced(vit, pixels)
+    assert cam_layer(trace).name == "into the last attention"
+    close(grad_cam(trace), expected[0])
+    close(hires_cam(trace), expected[1])
+
+
+@pytest.mark.parametrize("kind", ["swin", "mean"])
+def test_class_activation_where_the_head_takes_the_mean(swin, kind):
+    """Then the gradient is the same at every place, and both maps are the class activation map of Zhou et al. 2016."""
+    if kind == "swin":
+        loaded, pixels = swin, image(1, SWIN["img_size"])
+    else:
+        loaded, pixels = made("test_vit", depth=3, class_token=False, global_pool="avg", fc_norm=False), image(1)
+    logit, (final,) = watched(loaded.model, pixels, loaded.model.norm)
+    (gradient,) = torch.autograd.grad(logit, [final])
+    grid = final.shape[1:3] if kind == "swin" else GRID
+    expected = cams(*(t[0].detach().reshape(*grid, -1) for t in (final, gradient)))
+    trace = traced(loaded, pixels)
+    assert cam_layer(trace).name == "before the head"
+    close(grad_cam(trace), expected[0])
+    close(hires_cam(trace), expected[0])
+
+
+def test_before_a_normalisation_gradient_times_feature_is_nothing(vit):
+    """Why the features are taken after it: HiResCAM of raw block outputs is rounding only."""
+    logit, (raw, entering) = watched(vit.model, image(1), vit.model.blocks[-2], vit.model.blocks[-1].norm1)
+    gradients = torch.autograd.grad(logit, [raw, entering])
+    before, after = (
+        (t.detach() * g)[0, 1:].sum(-1).abs().max() for t, g in zip((raw, entering), gradients, strict=True)
+    )
+    raw = raw.detach()
+    vector = (raw[0, 1:].norm(dim=-1) * gradients[0][0, 1:].norm(dim=-1)).max()
+    print(f"before {float(before / vector):.1e} of the largest product of lengths, after {float(after / vector):.1e}")
+    assert before < after / 20
+
+
+def test_relevance_through_swin(swin):
+    trace = traced(swin, image(1, SWIN["img_size"]))
+    for method in (gradient_rollout, generic_relevance):
+        found = method(trace)
+        assert found.shape == (10, 14)
+        assert float(found.max()) > float(found.min()) >= 0
+    product = None  # the dense form: matrices scattered, merging in between
+    for layer in trace.attention:
+        one = torch.zeros(len(layer.query) + 1, len(layer.key) + 1, dtype=torch.float64)
+        mixing = layer.weights.double() if layer.gradient is None else (layer.weights * layer.gradient).double()
+        place = (
+            layer.query_ids[:, :, None].expand(mixing[:, 0].shape),
+            layer.key_ids[:, None].expand(mixing[:, 0].shape),
+        )
+        one.index_put_(place, mixing.clamp(min=0).mean(1), accumulate=True)
+        one = one[:-1, :-1] + (torch.eye(len(layer.query)) if layer.learned else 0)
+        plain = torch.eye(len(layer.query), dtype=torch.float64) if layer.learned else one
+        product = (one, plain) if product is None else (one @ product[0], plain @ product[1])
+    close(generic_relevance(trace), (product[0] - product[1]).mean(0).view(10, 14))
+
+
+# What must not happen ------------------------------------------------------------------------------------------------
+
+
+def test_an_image_does_not_depend_on_the_one_before(vit, resnet):
+    fresh = made("test_vit", depth=3)
+    traced(vit, image(5))
+    again, alone = traced(vit, image(6)), traced(fresh, image(6))
+    for method in METHODS:
+        torch.testing.assert_close(method(again), method(alone))
+        assert not torch.equal(method(again), method(traced(vit, image(5))))
+
+
+def test_another_class_is_another_map(vit):
+    one, two = traced(vit, image(1), 0), traced(vit, image(1), 1)
+    for method in METHODS:
+        assert not torch.allclose(method(one), method(two), rtol=1e-2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_class_there_is_no_map(method, vit, resnet):
+    for loaded, pixels in ((vit, image(1)), (resnet, image(1, (96, 160)))):
+        with pytest.raises(NotApplicable, match=r"choose a target class first"):
+            method(traced(loaded, pixels, None))
+
+
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_a_network_without_attention_says_so(method, resnet):
+    with pytest.raises(NotApplicable, match="attention"):
+        method(traced(resnet, image(1, (96, 160))))
+
+
+def test_legrad_needs_a_head_that_reads_every_layer(swin):
+    with pytest.raises(NotApplicable, match="does not allow"):
+        legrad(traced(swin, image(1, SWIN["img_size"])))
+    with pytest.raises(NotApplicable, match="does not allow"):
+        legrad(traced(made("test_vit3", depth=2), image(1)))
+
+
+ZERO = [[0.0] * 3] * 3
+
+
+@pytest.mark.parametrize("query", ["cls", "mean"])
+@pytest.mark.parametrize("method", [gradient_rollout, generic_relevance])
+@pytest.mark.parametrize("gradient", [ZERO, [[-1.0] * 3] * 3, [[float("nan")] * 3] * 3])
+def test_nothing_is_said_not_drawn(method, gradient, query):
+    with pytest.raises(NotApplicable, match="gives nothing for this class here"):
+        method(toy(gradient, gradient), query)
+
+
+@pytest.mark.parametrize(
+    ("values", "gradient", "words"),
+    [
+        ([[9.0, 9.0], [1.0, 2.0], [3.0, 1.0]], [[7.0, 7.0], [0.0, 0.0], [0.0, 0.0]], "no gradient"),
+        ([[9.0, 9.0], [1.0, 2.0], [3.0, 1.0]], [[7.0, 7.0], [-1.0, -1.0], [-1.0, -1.0]], "speaks for it"),
+        ([[9.0, 9.0], [1.0, 2.0], [1.0, 2.0]], [[7.0, 7.0], [1.0, 1.0], [1.0, 1.0]], "alike"),
+        ([[9.0, 9.0], [1.0, 2.0], [1.0, 2.0]], [[7.0, 7.0], [1.0, 1.0], [1.0, float("nan")]], "not a number"),
+    ],
+)
+@pytest.mark.parametrize("method", [grad_cam, hires_cam])
+def test_an_empty_class_activation_map_is_said_not_drawn(method, values, gradient, words):
+    with pytest.raises(NotApplicable, match=words):
+        method(cam_trace(values, gradient))
+
+
+def test_without_a_target_nothing_more_is_recorded(vit):
+    trace = traced(vit, image(1), None)
+    assert trace.cam_features == ()
+    assert all(layer.gradient is None and layer.score_gradient is None for layer in trace.attention)
+    with pytest.raises(Exception, match="gradient"):  # the shapes' own checks speak first in tests
+        Features("f", torch.zeros(3, 2), TOKENS, torch.zeros(3, 1))
+    with pytest.raises(Exception, match="score"):
+        replace(trace.attention[0], score_gradient=torch.zeros(1, 2))
+
+
+def test_torchvision_has_the_input_of_its_last_attention():
+    import torchvision
+
+    from vizkit.models.families import vit as family
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = torchvision.models.VisionTransformer(32, 8, 2, 3, 48, 96, num_classes=5).eval().requires_grad_(False)
+        torch.nn.init.normal_(model.heads.head.weight)  # torchvision starts with zeros
+    loaded = described("tv", model, (32, 32), source="test")
+    logit, (entering,) = watched(model, image(1, (32, 32)), model.encoder.layers[-1].ln_1)
+    (gradient,) = torch.autograd.grad(logit, [entering])
+    expected = cams(*(t[0, 1:].detach().view(4, 4, -1) for t in (entering, gradient)))
+    trace = family.trace(loaded, image(1, (32, 32)), target=TARGET)
+    close(grad_cam(trace), expected[0])
+    close(hires_cam(trace), expected[1])
+    with pytest.raises(NotApplicable, match="does not allow"):
+        legrad(trace)

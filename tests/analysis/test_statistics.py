@@ -1,0 +1,224 @@
+"""Distance, entropy and shares of every head against plain loops; what several images spread over."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vizkit
+from vizkit.analysis.attention.statistics import Layer, by_layer, layer, mean_distance_px, mean_entropy, paid_to, spread
+from vizkit.geometry import all_ids, window_ids
+from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
+
+HEADS, GRID, STRIDE = 3, (2, 5), 7.0
+
+
+def random_weights(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.softmax(2 * torch.randn(*shape, generator=generator), -1)
+
+
+def whole_image(prefix, weights=None, grid=GRID):
+    tokens = Tokens("patches", tuple(f"s{i}" for i in range(prefix)), grid, stride=STRIDE)
+    count = len(tokens)
+    weights = random_weights(1, HEADS, count, count) if weights is None else weights
+    return Attention("blocks.0", weights, tokens, tokens, all_ids(count), all_ids(count))
+
+
+def windows(shift=(1, 1)):
+    """Windows of 2×3 on a 5×7 grid: padded below and on the right, rolled."""
+    tokens = Tokens("stage 1", (), (5, 7), stride=STRIDE)
+    ids = window_ids((5, 7), (2, 3), shift)
+    assert (ids < 0).any()
+    return Attention("windows", random_weights(len(ids), HEADS, 6, 6), tokens, tokens, ids, ids)
+
+
+def by_loops(attention, head):
+    """(distance, H, share of each special token, padding, itself): number by number, as the formulas are written."""
+    tokens, columns = attention.key, attention.key.grid[1]
+    first = len(tokens.special)
+    distances, entropies, padding, itself = [], [], [], []
+    special = [[] for _ in range(first)]
+    groups, _, queries, keys = attention.weights.shape
+    for g in range(groups):
+        for i in range(queries):
+            query = int(attention.query_ids[g, i])
+            if query < 0:
+                continue
+            row = [float(attention.weights[g, head, i, j]) for j in range(keys)]
+            ids = [int(attention.key_ids[g, j]) for j in range(keys)]
+            entropies.append(-sum(w * math.log(w) for w in row if w > 0))
+            padding.append(sum(w for w, k in zip(row, ids, strict=True) if k < 0))
+            itself.append(sum(w for w, k in zip(row, ids, strict=True) if k == query))
+            for s in range(first):
+                special[s].append(sum(w for w, k in zip(row, ids, strict=True) if k == s))
+            if query < first:
+                continue
+            total = travelled = 0.0
+            for w, k in zip(row, ids, strict=True):
+                if k >= first:
+                    down = (query - first) // columns - (k - first) // columns
+                    right = (query - first) % columns - (k - first) % columns
+                    total, travelled = total + w, travelled + w * STRIDE * math.hypot(down, right)
+            if total > 0:
+                distances.append(travelled / total)
+
+    def mean(values):
+        return sum(values) / len(values)
+
+    return mean(distances), mean(entropies), [mean(s) for s in special], mean(padding), mean(itself)
+
+
+CASES = [*(f"prefix {n}" for n in (0, 1, 2, 5)), "windows", "shifted windows"]
+
+
+def case(name):
+    if "windows" in name:
+        return windows((1, 1) if "shifted" in name else (0, 0))
+    return whole_image(int(name.split()[-1]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_plain_loops(name):
+    attention = case(name)
+    found = layer(attention)
+    for head in range(HEADS):
+        distance, entropy, special, padding, itself = by_loops(attention, head)
+        assert float(found.distance_px[head]) == pytest.approx(distance, rel=1e-5)
+        assert float(mean_entropy(attention)[head]) == pytest.approx(entropy, rel=1e-5)
+        assert float(found.entropy[head]) == pytest.approx(entropy / math.log(attention.weights.shape[-1]), rel=1e-5)
+        assert float(found.effective[head]) == pytest.approx(math.exp(entropy), rel=1e-5)
+        assert [float(share[head]) for share in found.special.values()] == pytest.approx(special, rel=1e-5)
+        assert float(found.padding[head]) == pytest.approx(padding, rel=1e-5, abs=1e-9)
+        assert float(found.itself[head]) == pytest.approx(itself, rel=1e-5)
+    assert list(found.special) == list(attention.key.special)
+
+
+def test_the_loops_can_tell_a_transposed_grid():
+    tokens = Tokens("patches", (), (GRID[1], GRID[0]), stride=STRIDE)
+    right = whole_image(0)
+    wrong = Attention("t", right.weights, tokens, tokens, right.query_ids, right.key_ids)
+    assert float(mean_distance_px(wrong)[0]) != pytest.approx(by_loops(right, 0)[0], rel=1e-3)
+
+
+def test_distance_by_hand():
+    # One row of three patches, 10 pixels apart. Row 0 pays ¼ ¼ ½: 0·¼ + 10·¼ + 20·½ = 12.5; row 1 only itself: 0; row 2
+    # all to row 0: 20. Mean 32.5 / 3.
+    weights = torch.tensor([[0.25, 0.25, 0.5], [0, 1, 0], [1, 0, 0]])[None, None]
+    tokens = Tokens("patches", (), (1, 3), stride=10.0)
+    attention = Attention("a", weights, tokens, tokens, all_ids(3), all_ids(3))
+    assert float(mean_distance_px(attention)[0]) == pytest.approx(32.5 / 3)
+    found = layer(attention)
+    assert float(found.itself[0]) == pytest.approx((0.25 + 1 + 0) / 3)
+    assert float(mean_entropy(attention)[0]) == pytest.approx((1.5 * math.log(2)) / 3)
+
+
+def test_attention_to_the_class_token_does_not_shorten_the_distance():
+    plain = random_weights(1, 1, 11, 11)
+    plain[..., 0] = 0
+    plain = plain / plain.sum(-1, keepdim=True)
+    drained = plain * 0.1
+    drained[..., 0] = 0.9
+    expected = mean_distance_px(whole_image(1, plain))
+    torch.testing.assert_close(mean_distance_px(whole_image(1, drained)), expected)
+    assert float(layer(whole_image(1, drained)).special["s0"][0]) == pytest.approx(0.9)
+
+
+def test_a_row_that_pays_nothing_to_patches_is_left_out():
+    weights = torch.zeros(1, 1, 11, 11)
+    weights[..., 0] = 1
+    assert math.isnan(float(mean_distance_px(whole_image(1, weights))[0]))
+    weights[0, 0, 3] = 0
+    weights[0, 0, 3, 4] = 1  # its right neighbour
+    assert float(mean_distance_px(whole_image(1, weights))[0]) == pytest.approx(STRIDE)
+
+
+def test_extremes():
+    count = 10
+    found = layer(whole_image(0, torch.eye(count)[None, None]))
+    assert [float(x) for x in (found.distance_px, found.entropy, found.effective, found.itself)] == [0, 0, 1, 1]
+    found = layer(whole_image(0, torch.full((1, 1, count, count), 1 / count)))
+    assert float(found.entropy) == pytest.approx(1)
+    assert float(found.effective) == pytest.approx(count, rel=1e-5)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 999), st.floats(0, 30), st.integers(0, 3))
+def test_ranges(seed, sharpness, prefix):
+    count = prefix + 10
+    scores = sharpness * torch.randn(1, 2, count, count, generator=torch.Generator().manual_seed(seed))
+    found = layer(whole_image(prefix, scores.softmax(-1)))
+    longest = STRIDE * math.hypot(GRID[0] - 1, GRID[1] - 1)
+    assert (found.entropy >= 0).all()
+    assert (found.entropy <= 1 + 1e-6).all()
+    assert (found.effective <= count * (1 + 1e-5)).all()
+    assert (found.distance_px.nan_to_num() <= longest * (1 + 1e-6)).all()
+    shares = torch.stack([*found.special.values(), found.padding])
+    assert (shares >= 0).all()
+    assert (shares.sum(0) <= 1 + 1e-5).all()
+
+
+def test_what_outliers_take():
+    attention = whole_image(1)
+    taken = paid_to(attention, torch.tensor([3, 7]))
+    torch.testing.assert_close(taken, attention.weights[0, :, :, [3, 7]].sum(-1).mean(-1))
+    torch.testing.assert_close(paid_to(attention, torch.arange(11)), torch.ones(HEADS))
+    assert not paid_to(attention, torch.tensor([], dtype=torch.long)).any()
+
+
+def test_a_pool_and_channels_have_no_distance():
+    pool, patches = Tokens("pool", ("pool",)), Tokens("patches", ("cls",), GRID, stride=STRIDE)
+    attention = Attention("attn_pool", random_weights(1, HEADS, 1, 11), pool, patches, all_ids(1), all_ids(11))
+    with pytest.raises(NotApplicable, match="where queries and keys lie"):
+        mean_distance_px(attention)
+    found = layer(attention)
+    assert found.distance_px.isnan().all()
+    assert not found.itself.any()  # the pool is not among its keys
+    torch.testing.assert_close(found.special["cls"], attention.weights[0, :, 0, 0])
+
+
+def toy_layer(value):
+    one = torch.tensor([value, 2 * value])
+    return (Layer("blocks.0", one, one + 1, one + 2, {"cls": one + 3}, one + 4, one + 5),)
+
+
+def test_spread_by_hand():
+    mean, deviation = spread([toy_layer(1.0), toy_layer(3.0), toy_layer(8.0)])
+    assert mean[0].distance_px.tolist() == [4, 8]
+    assert mean[0].special["cls"].tolist() == [7, 11]
+    assert mean[0].itself.tolist() == [9, 13]
+    expected = math.sqrt(((1 - 4) ** 2 + (3 - 4) ** 2 + (8 - 4) ** 2) / 2)
+    for values in (deviation[0].distance_px, deviation[0].entropy, deviation[0].special["cls"], deviation[0].padding):
+        assert values.tolist() == pytest.approx([expected, 2 * expected])
+    assert mean[0].name == "blocks.0"
+
+
+def test_one_image_has_no_spread_and_two_models_none_together():
+    mean, deviation = spread([toy_layer(2.0)])
+    assert mean[0].effective.tolist() == [4, 6]
+    assert not deviation[0].effective.any()
+    other = (Layer("other", *([torch.ones(2)] * 3), {}, torch.ones(2), torch.ones(2)),)
+    for images in ([], [toy_layer(1.0), other], [toy_layer(1.0), toy_layer(1.0) * 2]):
+        with pytest.raises(NotApplicable):
+            spread(images)
+
+
+def test_a_vit_and_a_swin(vit, swin, photo):
+    found = by_layer(vizkit.trace(vit, photo))
+    assert len(found) == 6
+    for one in found:
+        assert list(one.special) == ["cls"]
+        assert not one.padding.any()
+        assert (one.distance_px > 16).all()
+    found = by_layer(vizkit.trace(swin, photo))
+    assert [len(one.distance_px) for one in found] == [3, 3, 6, 6, *[12] * 6, 24, 24]
+    assert [bool((one.padding > 0).all()) for one in found[:4]] == [True] * 4  # 7 divides neither 16×24 nor 8×12
+    assert not any(one.padding.any() for one in found[4:])  # timm shrinks the window to grids below 7
+    assert all(one.distance_px.isfinite().all() for one in found)
+
+
+def test_a_network_without_attention_says_so():
+    with pytest.raises(NotApplicable, match="no attention"):
+        by_layer(Trace("cnn", (32, 32), torch.zeros(2), (), (), Check(0.0, 0, 0, 0.0)))

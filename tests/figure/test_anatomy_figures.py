@@ -1,0 +1,118 @@
+"""The pictures of the anatomy pages, as numbers; and the small functions that feed them."""
+
+import numpy as np
+import pytest
+import torch
+
+from vizkit.analysis.attention.fusion import fuse
+from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
+from vizkit.figure.attention.matrix import matrix
+from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
+from vizkit.figure.palette import colours
+from vizkit.figure.patches import MARK, filter_tiles, pulled_apart, strip
+from vizkit.figure.tiles import GAP, tiles
+from vizkit.geometry import on_grid
+from vizkit.traces import PADDING, Tokens
+
+
+def test_patches_are_pulled_apart_in_reading_order():
+    seen = np.zeros((4, 6, 3), np.uint8)
+    for index in range(6):
+        r, c = divmod(index, 3)
+        seen[2 * r : 2 * r + 2, 2 * c : 2 * c + 2] = 40 * (index + 1)
+    drawn = pulled_apart(seen, (2, 3), side_px=60, numbers=False)
+    cell, gap = 20, 2
+    assert drawn.shape == (2 * cell + gap, 3 * cell + gap, 3)
+    middles = [drawn[gap + r * cell + 9, gap + c * cell + 9, 0] for r in range(2) for c in range(3)]
+    assert middles == [40, 80, 120, 160, 200, 240]
+    assert (drawn[0] == 255).all()  # paper between them
+    framed = pulled_apart(seen, (2, 3), 4, side_px=60, numbers=False)
+    assert tuple(framed[gap + cell - 1, gap + cell + 9]) == MARK
+    assert not (pulled_apart(seen, (2, 3), side_px=600) == pulled_apart(seen, (2, 3), side_px=600, numbers=False)).all()
+
+
+def test_a_strip_is_red_above_and_blue_below_zero():
+    row = strip(np.array([-2.0, 0.0, 2.0]), height=5, width=30)
+    assert row.shape == (5, 30, 3)
+    assert tuple(row[0, 0]) == (33, 102, 172)
+    assert tuple(row[2, 15]) == (255, 255, 255)
+    assert tuple(row[4, 29]) == (178, 24, 43)
+    assert (strip(np.zeros(4)) == 255).all()
+
+
+def test_filters_are_stretched_around_grey():
+    components = np.zeros((2, 3, 2, 2))
+    components[0, :, 0, 0], components[1, 0] = 3.0, -0.1
+    drawn = filter_tiles(components, across=2, tile=8)
+    assert drawn.shape == (8, 20, 3)
+    assert tuple(drawn[0, 0]) == (255, 255, 255)
+    assert tuple(drawn[7, 7]) == (128, 128, 128)
+    assert tuple(drawn[0, 12]) == (0, 128, 128)  # the second filter takes from red
+
+
+def test_tiles_stand_where_their_place_is():
+    grid = np.zeros((2, 3, 2, 3))
+    for r in range(2):
+        for c in range(3):
+            grid[r, c, r, c] = 1.0  # every place is like itself only
+    drawn = tiles(grid, side_px=3 * (3 * 4 + GAP))
+    high, zero = colours("viridis")[255], colours("viridis")[127]
+    zoom = 4
+    assert drawn.shape == (2 * (2 * zoom + GAP) - GAP, 3 * (3 * zoom + GAP) - GAP, 3)
+    for r in range(2):
+        for c in range(3):
+            y, x = r * (2 * zoom + GAP), c * (3 * zoom + GAP)
+            np.testing.assert_array_equal(drawn[y + r * zoom + 1, x + c * zoom + 1], high)
+            np.testing.assert_array_equal(drawn[y + (1 - r) * zoom + 1, x + c * zoom + 1], zero)
+
+
+def test_the_matrix_has_queries_down_and_keys_across():
+    weights = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    red, blue = np.full((3, 3, 3), (200, 0, 0), np.uint8), np.full((3, 3, 3), (0, 0, 200), np.uint8)
+    drawn = matrix(weights, ["cls", red], ["cls", red, blue], side_px=116)
+    cell, thumb = 30, 30
+    assert drawn.shape == (thumb + 2 * cell, thumb + 3 * cell, 3)
+    np.testing.assert_array_equal(drawn[thumb + 5, thumb + 5], colours()[255])
+    np.testing.assert_array_equal(drawn[thumb + cell + 5, thumb + cell + 5], colours()[127])
+    np.testing.assert_array_equal(drawn[thumb + 5, thumb + 2 * cell + 5], colours()[0])
+    np.testing.assert_array_equal(drawn[thumb + cell + 5, 5], [200, 0, 0])  # second query
+    np.testing.assert_array_equal(drawn[5, thumb + 2 * cell + 5], [0, 0, 200])  # third key
+
+
+def test_charts_hold_their_numbers():
+    heat = heat_map(np.array([[-3.0, 1.0]]), "x", "y", signed=True)
+    assert (heat.data[0].zmin, heat.data[0].zmax) == (-3.0, 3.0)
+    assert heat.layout.yaxis.autorange == "reversed"  # row 0 on top
+    dots = dots_by_depth([np.array([1.0, 2.0]), np.array([3.0])], "pixels", spread=[np.zeros(2), np.ones(1)])
+    assert list(dots.data[0].y) == [1, 2, 3]
+    assert dots.data[0].customdata.tolist() == [[1, 1], [1, 2], [2, 1]]
+    assert list(dots.data[0].error_y.array) == [0, 0, 1]
+    lines = curves({"a": (np.array([1, 2]), np.array([3, 4]))}, "x", "y", log=True)
+    assert (lines.layout.xaxis.type, list(lines.data[0].y)) == ("log", [3, 4])
+    assert list(bars(["one", "two"], [0.2, 0.8], "share").data[0].x) == [0.2, 0.8]
+
+
+def test_fusion():
+    weights = torch.tensor([[[0.2, 0.8]], [[0.6, 0.4]]])
+    torch.testing.assert_close(fuse(weights, "mean"), torch.tensor([[0.4, 0.6]]))
+    torch.testing.assert_close(fuse(weights, "max"), torch.tensor([[0.6, 0.8]]))
+    torch.testing.assert_close(fuse(weights, "min"), torch.tensor([[0.2, 0.4]]))
+
+
+def test_windows_grow_with_the_tokens_and_global_attention_with_their_square():
+    lines = cost_curves(96, 3)
+    assert len(lines) == 5
+    small, large = SIZES_PX.index(224), SIZES_PX.index(896)
+    windows = next(flops for name, (_, flops) in lines.items() if "windows" in name)
+    assert windows[large] / windows[small] == pytest.approx(16)  # (896/224)² times the tokens
+    everywhere = lines["4 px patches"][1]
+    assert everywhere[large] / everywhere[small] > 200  # towards 16² = 256
+    assert windows[small] == 4 * 3136 * 96**2 + 2 * 49 * 3136 * 96
+
+
+def test_a_row_goes_back_to_its_places():
+    tokens = Tokens("patches", ("cls",), (2, 3))
+    grid = on_grid(torch.tensor([9.0, 1.0, 2.0, 7.0]), torch.tensor([0, 6, 2, PADDING]), tokens)
+    assert grid[1, 2] == 1
+    assert grid[0, 1] == 2
+    assert int(grid.isnan().sum()) == 4

@@ -1,0 +1,87 @@
+"""Pictures are tested as numbers: what stands in which pixel."""
+
+import re
+
+import numpy as np
+
+from vizkit.figure.attention.mosaic import GAP, mosaic
+from vizkit.figure.overlay import CEILING, FLOOR, overlay
+from vizkit.figure.palette import SCALES, colours
+from vizkit.figure.vector import vector_overlay
+
+GREY = np.full((40, 60, 3), 100, np.uint8)
+WHOLE = (0.0, 0.0, 60.0, 40.0)
+PLACES = np.array([[0.0, 0.1, 0.2], [0.3, 0.4, 0.5]])
+
+
+def blend(level: int) -> np.ndarray:
+    opacity = FLOOR + (CEILING - FLOOR) * level / 255
+    return np.round((1 - opacity) * 100 + opacity * colours()[level]).astype(np.uint8)
+
+
+def test_scales_run_from_dark_to_bright():
+    for scale in SCALES:
+        table = colours(scale).astype(int)
+        assert table.shape == (256, 3)
+        luminance = table @ [0.2126, 0.7152, 0.0722]
+        assert luminance[-1] > luminance[0] + 100
+        assert (np.diff(luminance) > -2).all(), scale  # perceptually uniform scales never turn back
+
+
+def test_each_cell_covers_its_share_of_the_box():
+    drawn = overlay(GREY, PLACES, WHOLE)
+    np.testing.assert_array_equal(drawn[0, 0], blend(0))
+    np.testing.assert_array_equal(drawn[0, 59], blend(int(0.2 / 0.5 * 255)))
+    np.testing.assert_array_equal(drawn[39, 59], blend(255))
+    np.testing.assert_array_equal(drawn[20, 19], drawn[39, 0])  # lower left cell, corner to corner
+    assert (GREY == 100).all()  # drawn into a new array
+
+
+def test_what_the_model_did_not_see_is_dimmed():
+    drawn = overlay(GREY, PLACES, (15.0, 5.0, 45.0, 35.0))
+    np.testing.assert_array_equal(drawn[4, 20], [35, 35, 35])
+    np.testing.assert_array_equal(drawn[20, 14], [35, 35, 35])
+    np.testing.assert_array_equal(drawn[5, 15], blend(0))
+    np.testing.assert_array_equal(drawn[34, 44], blend(255))
+
+
+def test_a_box_beyond_the_image_keeps_its_cells_in_place():
+    drawn = overlay(GREY, PLACES, (-60.0, 0.0, 60.0, 40.0))  # half of the box is padding on the left
+    np.testing.assert_array_equal(drawn[0, 10], blend(int(0.1 / 0.5 * 255)))
+
+
+def test_a_shared_top_darkens_a_weak_map():
+    np.testing.assert_array_equal(overlay(GREY, PLACES, WHOLE, top=1.0)[39, 59], blend(127))
+
+
+def test_an_empty_map_is_not_stretched_into_a_picture():
+    drawn = overlay(GREY, np.zeros((2, 3)), WHOLE)
+    assert (drawn == blend(0)).all()
+
+
+def test_the_drawing_names_every_value():
+    svg = vector_overlay(GREY, PLACES, WHOLE, title="a < b")
+    titles = re.findall(r"<title>(.*?)</title>", svg)
+    assert titles[0] == "a &lt; b"
+    assert titles[-1] == "row 2, column 3: 50.000%"
+    assert len(titles) == 1 + 6
+    assert 'x="20.000" y="20.000" width="20.000" height="20.000"' in svg
+
+
+def test_mosaic_has_a_row_a_layer_and_a_tile_a_head():
+    maps = [np.stack([np.eye(2), np.eye(2)[::-1]]), None, np.full((1, 3, 3), 0.2)]
+    picture = mosaic(maps, tile=10)
+    high, low = colours()[255], colours()[0]
+    assert picture.shape == (10 + GAP + 5 + 10 + GAP - GAP, 2 * 10 + GAP, 3)
+    np.testing.assert_array_equal(picture[0, 0], high)
+    np.testing.assert_array_equal(picture[0, 9], low)
+    np.testing.assert_array_equal(picture[0, 10 + GAP], low)  # the second head is mirrored
+    assert (picture[10 + GAP : 10 + GAP + 5] == 255).all()  # a layer without places
+    assert (picture[-1, 10:] == 255).all()  # the third layer has one head only
+
+
+def test_a_shared_scale_shows_the_weak_head_as_weak():
+    maps = [np.stack([np.full((2, 2), 1.0), np.full((2, 2), 0.5)])]
+    own, shared = mosaic(maps, tile=10), mosaic(maps, tile=10, shared=True)
+    np.testing.assert_array_equal(own[0, -1], colours()[255])
+    np.testing.assert_array_equal(shared[0, -1], colours()[127])

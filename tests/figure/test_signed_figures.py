@@ -1,0 +1,62 @@
+"""Signed maps, the matrix in blocks, the curves of removal: pictures tested as numbers."""
+
+import numpy as np
+
+from vizkit.figure.attention.matrix import blocks
+from vizkit.figure.evaluation.removal_curves import removal_curves
+from vizkit.figure.overlay import CEILING, overlay, painting, top_of
+from vizkit.figure.palette import SIGNED, colours
+from vizkit.figure.vector import vector_overlay
+
+GREY = np.full((10, 30, 3), 100, np.uint8)
+WHOLE = (0.0, 0.0, 30.0, 10.0)
+SPEAKS = np.array([[-2.0, 0.0, 1.0]])
+
+
+def test_blue_and_red_are_as_far_from_white():
+    table = colours(SIGNED).astype(int)
+    assert table[0].tolist() == [5, 48, 97]
+    assert table[255].tolist() == [103, 0, 31]
+    assert (abs(table[127] - 247) <= 3).all()
+    assert (abs(table[128] - 247) <= 3).all()
+    assert table[60][2] > table[60][0] + 60  # blue below zero
+    assert table[195][0] > table[195][2] + 60  # red above
+
+
+def test_nothing_is_painted_where_a_signed_map_is_zero():
+    drawn = overlay(GREY, SPEAKS, WHOLE, scale=SIGNED, top=2.0)
+    np.testing.assert_array_equal(drawn[5, 15], [100, 100, 100])
+    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 100 + CEILING * colours(SIGNED)[0]))
+    half = CEILING / 2
+    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 100 + half * colours(SIGNED)[191]))
+
+
+def test_values_beyond_the_last_colour_stay_on_it():
+    index, opacity = painting(np.array([[-9.0, 9.0]]), 2.0, scale=SIGNED)
+    assert index.tolist() == [[0, 255]]
+    assert opacity.tolist() == [[CEILING, CEILING]]
+    assert top_of(np.arange(101.0)[None], 0.99) == 99.0
+    assert top_of(-np.arange(101.0)[None]) == 100.0
+
+
+def test_a_drawing_says_signed_numbers():
+    svg = vector_overlay(GREY, SPEAKS, WHOLE, scale=SIGNED, top=2.0, unit="")
+    assert "column 1: -2" in svg
+    assert 'fill-opacity="0.000"' in svg
+
+
+def test_a_large_matrix_shows_the_largest_of_each_block():
+    weights = np.zeros((3, 6))
+    weights[2, 5], weights[0, 0] = 1.0, 0.5
+    drawn = blocks(weights, most_px=3)
+    np.testing.assert_array_equal(drawn[0, 0], colours()[127])
+    np.testing.assert_array_equal(drawn[1, 2], colours()[255])
+    np.testing.assert_array_equal(drawn[0, 1], colours()[0])
+
+
+def test_chance_is_drawn_beside_the_methods():
+    share = np.array([0.0, 0.5, 1.0])
+    figure = removal_curves({"Rollout": share[::-1]}, share, np.full(3, 0.4), "places taken away", "Deletion")
+    assert [line.name for line in figure.data] == ["Rollout", "random order"]
+    assert figure.data[1].line.dash == "dash"
+    np.testing.assert_array_equal(figure.data[0].y, [1.0, 0.5, 0.0])

@@ -1,0 +1,249 @@
+"""How many attention layers a model has is counted without the recording, so that a layer it misses is noticed."""
+
+import warnings
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
+from vizkit.image import Preprocessing
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.families import generic
+from vizkit.models.recording.counting import Counting
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import TraceError
+
+# Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
+
+
+def softmax(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return torch.softmax(query @ key.mT, -1) @ value
+
+
+def fused(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+def written_out(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    scores = query @ key.mT * 0.3
+    weights = (scores - scores.amax(-1, keepdim=True)).exp()
+    return weights / weights.sum(-1, keepdim=True) @ value
+
+
+def divided_at_the_end(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = (query @ key.mT * 0.3).exp_()
+    return (weights @ value) / weights.sum(-1, keepdim=True)
+
+
+def einsum(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = torch.einsum("bhid,bhjd->bhij", query, key).exp()
+    return torch.einsum("bhij,bhjd->bhid", weights / weights.sum(-1, keepdim=True), value)
+
+
+def logarithms(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (query @ key.mT).log_softmax(-1).exp() @ value
+
+
+def values_first(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = (key @ query.mT * 0.3).exp()
+    return (value.mT @ (weights / weights.sum(-2, keepdim=True))).mT
+
+
+def relu(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (query @ key.mT).relu() / key.shape[-2] @ value
+
+
+def talking_heads(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = layer.mix((query @ key.mT).movedim(1, -1)).movedim(-1, 1).exp()
+    weights = layer.mix((weights / weights.sum(-1, keepdim=True)).movedim(1, -1)).movedim(-1, 1)
+    return weights @ value
+
+
+def learned_query(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = (layer.query @ key.mT).exp()
+    return (weights / weights.sum(-1, keepdim=True) @ value).expand_as(query)
+
+
+def another_name(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return torch.special.softmax(query @ key.mT, -1) @ value
+
+
+def linear(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return query.relu() @ (key.relu().mT @ value)
+
+
+def no_attention(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return layer.lift(query).relu() @ layer.sink + key.sigmoid() * value + (query * key).exp()
+
+
+def behind_a_cond(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    given = (query, key, value)
+    return torch.cond(query.sum() > 0, lambda q, k, v: (q @ k.mT).softmax(-1) @ v, lambda q, k, v: v.clone(), given)
+
+
+class Layer(nn.Module):
+    """Attention of two heads that has neither `num_heads` nor any other mark of it."""
+
+    def __init__(self, way: Callable[..., Tensor], width: int = 16) -> None:
+        super().__init__()
+        self.way, self.norm = way, nn.LayerNorm(width)
+        self.linear, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mix, self.lift = nn.Linear(2, 2), nn.Linear(width // 2, 32)
+        self.query = nn.Parameter(torch.randn(2, 1, width // 2))
+        self.sink = nn.Parameter(torch.randn(32, width // 2))
+
+    def forward(self, tokens: Tensor, **unused: object) -> Tensor:
+        given = self.linear(self.norm(tokens)).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        return tokens + self.out(self.way(self, *given).transpose(1, 2).flatten(2))
+
+
+class Model(nn.Module):
+    """Patches of 8 × 8 pixels, layers of attention, the mean of the tokens, three classes."""
+
+    def __init__(self, *ways: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 3)
+        self.layers = nn.ModuleList(Layer(way) for way in ways)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        tokens = self.embed(pixels).flatten(2).mT
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return self.head(tokens.mean(1))
+
+
+class Choosing(Model):
+    """A dark image goes through the first layer only."""
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        tokens = self.layers[0](self.embed(pixels).flatten(2).mT)
+        return self.head((self.layers[1](tokens) if pixels.mean() > 0 else tokens).mean(1))
+
+
+def made(model: nn.Module) -> Loaded:
+    model = model.eval().requires_grad_(False)
+    needs = Preprocessing(size_hw=(32, 48), mean=(0.5,) * 3, std=(0.5,) * 3)
+    return Loaded("toy", model, torch.device("cpu"), needs)
+
+
+PIXELS = torch.randn(1, 3, 32, 48, generator=torch.Generator().manual_seed(1))
+
+WRITTEN = (written_out, divided_at_the_end, einsum, logarithms, values_first, relu, talking_heads, learned_query)
+HIDDEN = (*WRITTEN, another_name)
+
+
+def counted(model: nn.Module) -> Counting:
+    with torch.no_grad(), Counting(PIXELS) as counting:
+        model.eval()(PIXELS)
+    return counting
+
+
+@pytest.mark.parametrize("way", [softmax, fused, *HIDDEN])
+def test_every_way_to_write_attention_is_one_layer(way):
+    assert counted(Model(way, way, way)).layers == 3
+
+
+@pytest.mark.parametrize("way", [linear, no_attention])
+def test_what_is_no_softmax_attention_is_no_layer(way):
+    counting = counted(Model(way, way))
+    assert counting.layers == 0
+    assert counting.linear == (2 if way is linear else 0)
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_a_layer_that_the_recording_cannot_see_refuses_the_trace(way):
+    """Two of five layers call a softmax, three hide theirs: that is not “2 of 2”."""
+    loaded = made(Model(softmax, way, way, fused, way))
+    with pytest.raises(TraceError, match="2 of 5 attention layers"):
+        generic.trace(loaded, PIXELS)
+
+
+def test_all_layers_hidden_is_not_a_network_without_attention():
+    with pytest.raises(TraceError, match="no attention was recorded, 2 layers were expected"):
+        generic.trace(made(Model(written_out, written_out)), PIXELS)
+
+
+def test_layers_swapped_inside_a_known_family_are_missed_aloud():
+    """A ViT of timm in which somebody replaced three layers by ones without any mark of timm's."""
+    loaded = loaded_of("deit")
+    whole = loaded.model.blocks[1].attn
+    loaded.model.blocks[1].attn = Layer(written_out, whole.qkv.in_features)
+    fresh = Loaded("swapped", loaded.model, loaded.device, loaded.preprocessing)
+    try:
+        with pytest.raises(TraceError, match="1 of 2 attention layers"):
+            FAMILIES["vit"].trace(fresh, pixels_of("deit"))
+    finally:
+        loaded.model.blocks[1].attn = whole
+
+
+def test_a_convolutional_network_with_hidden_attention_is_refused():
+    loaded = made(Model(written_out))
+    with pytest.raises(TraceError, match="1 layers were expected"):
+        FAMILIES["cnn"].trace(loaded, PIXELS)
+
+
+def test_what_is_behind_a_cond_of_torch_cannot_be_counted():
+    assert counted(Model(softmax, behind_a_cond)).layers is None
+
+
+def test_the_count_is_that_of_this_image():
+    loaded = made(Choosing(softmax, fused))
+    for pixels, layers in ((PIXELS.abs(), 2), (-PIXELS.abs(), 1), (PIXELS.abs(), 2)):
+        check = generic.trace(loaded, pixels).check
+        assert (check.layers_found, check.layers_expected) == (layers, layers)
+
+
+def test_counting_costs_no_second_pass():
+    passes, loaded = [], made(Model(softmax, fused))
+    loaded.model.register_forward_hook(lambda *_: passes.append(1))
+    generic.trace(loaded, PIXELS)
+    assert len(passes) == 2  # a plain one, which is counted, and the recorded one
+    generic.trace(loaded, PIXELS + 1)
+    assert len(passes) == 3
+
+
+def test_where_nobody_can_count_no_number_is_promised():
+    """A model that refuses to be watched still answers."""
+
+    class Shy(Model):
+        def forward(self, pixels: Tensor) -> Tensor:
+            if torch.utils._python_dispatch.is_in_torch_dispatch_mode():
+                raise RuntimeError("compiled without modes")
+            return super().forward(pixels)
+
+    check = generic.trace(made(Shy(softmax)), PIXELS).check
+    assert (check.layers_found, check.layers_expected, check.passed) == (1, None, True)
+    assert check.layers == "1 layers recorded"
+
+
+def test_scripted_code_is_seen_through():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is on its way out, models that use it are not
+
+        @torch.jit.script
+        def mixed(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            return torch.softmax(query @ key.mT, -1) @ value
+
+    with pytest.raises(TraceError, match="1 of 2"):
+        generic.trace(made(Model(softmax, lambda _, *given: mixed(*given))), PIXELS)
+
+
+@pytest.mark.parametrize("module", ZOO)
+def test_count_and_recording_agree_for_every_module_of_timm(module):
+    """Both are right or both are wrong: they share nothing but which axis of a softmax weighs keys."""
+    loaded, trace = loaded_of(module), first_trace(module)
+    layers, _ = loaded.counted[trace.image_size]
+    assert layers == trace.check.layers_found > 0
+
+
+@pytest.mark.parametrize("module", ["deit", "eva", "tnt", "swin_transformer", "dual_scale", "gradual_reduction"])
+def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
+    """The families read their number off the model: it holds where nothing was counted at all."""
+    loaded = loaded_of(module)
+    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0)})
+    monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
+    check = FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(module)).check
+    assert check.layers_expected == check.layers_found

@@ -1,0 +1,311 @@
+"""The Architecture page without a browser: every view with a ViT, a Swin, a CNN and the models it is made for."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+import torch
+from streamlit.testing.v1 import AppTest
+
+import vizkit
+from vizkit.models.networks import dual_scale
+from vizkit.models.probes.flow import flow
+from vizkit.training.architectures import build
+from vizkit.training.recipe import Recipe
+from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.saving import save_best
+from vizkit.ui.pages.architecture.page import SPECIAL, VIEWS
+
+ROOT = Path(__file__).parents[2]
+VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
+DUAL, GRADUAL, TNT = "run:dual", "run:gradual", "random:tnt_s_patch16_224"
+FITTING = {"Dual-scale": DUAL, "Gradual reduction": GRADUAL, "TNT": TNT, "From parts": VIT}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small models with random weights, as the engine saves them: nothing on this page has to be trained."""
+    root = tmp_path_factory.mktemp("runs")
+    for name in ("dual", "gradual"):
+        recipe, run = Recipe(model=f"digits_{name}", data="digits"), RunFolder(root / name)
+        run.create(recipe)
+        labels = tuple("0123456789")
+        save_best(run, build(recipe, labels), labels)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def fresh_session_caches(runs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(runs))
+    yield
+    st.cache_data.clear()
+
+
+def opened(**query: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in query.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page("pages/architecture.py").run()
+
+
+def texts(test: AppTest) -> str:
+    kinds = (test.main.markdown, test.main.caption, test.main.info, test.main.warning)
+    return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def told(test: AppTest, component: str, key: str = "") -> list[dict]:
+    """What the canvases of one kind were given."""
+    protos = [c.proto for c in test.get("bidi_component")]
+    return [json.loads(p.json) for p in protos if p.component_name == component and key in p.id]
+
+
+def fine(test: AppTest) -> None:
+    assert not test.exception
+    assert not test.error
+    assert not test.warning
+
+
+def tiles_of(content: dict) -> list[np.ndarray]:
+    """Every map of a row of tiles, in its own numbers."""
+    levels = np.frombuffer(base64.b64decode(content["values"]), "<u2")
+    return [
+        m["low"]
+        + levels[m["start"] :][: m["rows"] * m["columns"]].reshape(m["rows"], m["columns"])
+        * (m["high"] - m["low"])
+        / 65535
+        for m in content["maps"]
+    ]
+
+
+# ---- every view, every model -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", SPECIAL)
+def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
+    test = opened(models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)
+    fine(test)
+    assert not test.info
+    assert "digits_cnn is not" in texts(test)
+    assert test.main.get("image") or test.main.get("imgs")
+    assert "What it does not show" in texts(test)
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_without_a_fitting_model_there_is_a_sentence_and_a_button_that_adds_one(name: str):
+    test = opened(models=[SWIN, CNN], image="digit 3", architecture_view=name)
+    fine(test)
+    assert [info.value for info in test.info] == [
+        f"This view needs {SPECIAL[name].what}, and digits_swin and digits_cnn are built differently."
+    ]
+    added = [button for button in test.main.button if str(button.key).startswith("add_")]
+    assert added
+    assert all(str(button.key).removeprefix("add_") in SPECIAL[name].offers for button in added)
+
+
+def test_the_button_adds_the_model():
+    test = opened(models=[SWIN], image="digit 3", architecture_view="From parts")
+    test.button(key=f"add_{VIT}").click().run()
+    fine(test)
+    assert test.session_state["models"] == [SWIN, VIT]
+    assert not test.info
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "said"), [("Flow", [], "Choose a model"), ("nonsense", [CNN], "multiply–adds")]
+)
+def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
+    test = opened(models=models, image="digit 3", architecture_view=name, parts_block="99", dual_alpha="x")
+    fine(test)
+    if models:
+        assert said in texts(test)
+        assert test.segmented_control(key="architecture_view").value == VIEWS[0]
+    else:
+        test.multiselect(key="models").set_value([]).run()
+        assert said in texts(test)
+
+
+# ---- flow ------------------------------------------------------------------------------------------------------------
+def test_flows_are_measured_not_typed():
+    models = [VIT, SWIN, CNN, DUAL]
+    test = opened(models=models, image="digit 3")
+    fine(test)
+    drawn = told(test, "vizkit_flow")
+    assert len(drawn) == 4
+    vit = [row for row in drawn[0]["rows"] if "kind" in row]
+    assert [(row["kind"], row["times"], row["tokens"]) for row in vit] == [
+        ("PatchEmbed", "", "64 tokens"),
+        ("Block", "× 6", "65 tokens"),
+        ("LayerNorm", "", "65 tokens"),
+        ("Linear", "", ""),
+    ]
+    assert [row["arrow"] for row in drawn[0]["rows"] if "arrow" in row] == [
+        "image 3 × 32 × 32", "64 × 96 becomes 65 × 96", "65 × 96", "65 × 96 becomes 96", "10 logits",
+    ]  # fmt: skip
+    assert sum(row["share"] for row in vit) == pytest.approx(1)
+    # 12·N·D² + 2·N²·D for each of six blocks
+    assert dict(vit[1]["facts"])["multiply–adds each"] == f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,}"
+    dual = [row for row in drawn[3]["rows"] if "kind" in row]
+    assert [row["streams"] for row in dual if row["kind"] == "Block"] == ["runs 2 times", ""]
+    assert "MergingBlock" in [row["kind"] for row in dual]
+    swin = [row["tokens"] for row in drawn[1]["rows"] if row.get("kind") == "PatchMerging"]
+    assert swin == ["256 → 64 places"]
+
+
+def test_every_block_by_itself():
+    test = opened(models=[VIT], image="digit 3", flow_every="true")
+    fine(test)
+    rows = [row for row in told(test, "vizkit_flow")[0]["rows"] if row.get("kind") == "Block"]
+    assert [row["path"] for row in rows] == [f"blocks.{i}" for i in range(6)]
+    assert not any(row["times"] or row["blocks"] for row in rows)
+
+
+# ---- dual-scale ------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def dual(runs: Path):
+    return vizkit.load(str(runs / "dual"), device="cpu")
+
+
+def logits_at(loaded, name: str, alpha: float) -> torch.Tensor:
+    """A whole pass with another α, not the page's shortcut."""
+    from vizkit.models import pixels_of
+    from vizkit.ui.sidebar import inputs
+
+    with torch.no_grad():
+        return dual_scale.with_alpha(loaded.model, alpha)(pixels_of(loaded, inputs.sample(name).rgb))[0]
+
+
+def bars_of(test: AppTest, key: str) -> dict[str, dict[str, float]]:
+    """Bars or lines of a chart: name → {label: value}."""
+    found = next(c for c in test.get("plotly_chart") if key in c.proto.id)
+    data = json.loads(found.proto.spec)["data"]
+    return {trace["name"]: dict(zip(numbers(trace["y"]), numbers(trace["x"]), strict=True)) for trace in data}
+
+
+def numbers(values: list | dict) -> list:
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+    return values
+
+
+def test_alpha_moves_the_prediction_and_the_maps_as_a_whole_pass_would(dual):
+    test = opened(models=DUAL, image="digit 3", architecture_view="Dual-scale", dual_alpha="0.9", at="0.1,0.1")
+    fine(test)
+    bars = bars_of(test, "dual_predictions")
+    own = float(dual.model.balance())
+    assert set(bars) == {f"α = {own:.2f} (own)", "α = 0.90"}
+    for name, alpha in ((f"α = {own:.2f} (own)", own), ("α = 0.90", 0.9)):
+        expected = logits_at(dual, "digit 3", alpha).softmax(-1)
+        for label, share in bars[name].items():
+            assert share == pytest.approx(float(expected[int(label)]), abs=1e-4)
+    fine_map, coarse_map, merged, attention = tiles_of(told(test, "vizkit_tiles")[0])
+    np.testing.assert_allclose(merged, 0.9 * fine_map + 0.1 * coarse_map, atol=2e-3)
+    assert attention.sum() == pytest.approx(1, abs=1e-3)
+    assert "Coarse patch **1** stands beside fine patches **1, 2, 9, 10**" in texts(test)
+
+
+def test_the_alignment_is_that_of_the_model(dual):
+    test = opened(models=DUAL, image="digit 3", architecture_view="Dual-scale")
+    content = told(test, "vizkit_look", "dual_grids")[0]
+    ids = np.frombuffer(base64.b64decode(content["query_ids"]), "<i4")
+    assert ids.tolist() == dual.model.order.tolist()
+    assert (content["key_grid"], content["second_grid"]) == ([8, 8], [4, 4])
+
+
+def test_a_slider_runs_only_what_follows_the_merging(monkeypatch: pytest.MonkeyPatch, dual):
+    test = opened(models=DUAL, image="digit 5", architecture_view="Dual-scale")
+    fine(test)
+    import vizkit.models
+
+    def ran(*_: object, **__: object) -> None:
+        raise AssertionError("the streams ran again")
+
+    monkeypatch.setattr(dual_scale.DualScale, "streams", ran)
+    monkeypatch.setattr(vizkit.models, "trace", ran)
+    test.slider(key="dual_alpha").set_value(0.13).run()
+    fine(test)
+    assert "α = 0.13" in bars_of(test, "dual_predictions")
+    monkeypatch.setattr(dual_scale.DualScale, "merged", ran)  # asked before: now nothing may run
+    test.slider(key="dual_alpha").set_value(0.25).run()  # of the curve
+    fine(test)
+    test.slider(key="dual_alpha").set_value(0.13).run()
+    fine(test)
+    test.button(key="dual_own").click().run()
+    fine(test)
+    assert test.slider(key="dual_alpha").value == round(float(dual.model.balance()), 2)
+
+
+# ---- gradual reduction -----------------------------------------------------------------------------------------------
+def test_gradual_reduction_tells_its_stages_and_what_they_save(runs: Path):
+    test = opened(models=GRADUAL, image="digit 3", architecture_view="Gradual reduction")
+    fine(test)
+    said = texts(test)
+    for line in ("At first: 64 + [cls]", "After block 1: 32 + [cls]", "After block 2: 16", "After block 3: 8 + [cls]"):
+        assert line in said
+    assert "8 × 4 tokens of 4 × 8 pixels" in said
+    loaded = vizkit.load(str(runs / "gradual"), device="cpu")
+    cost = sum(step.multiply_adds for step in flow(loaded))
+    metric = test.metric[0]
+    assert float(metric.value.split()[0]) == pytest.approx(cost / 1e6, rel=0.01)
+    assert re.match(r"-\d\d% of", metric.delta)
+    chart = next(c for c in test.get("plotly_chart") if "Tokens by block" in c.proto.id)
+    own, plain = (numbers(trace["y"]) for trace in json.loads(chart.proto.spec)["data"])
+    assert own == [65, 33, 17, 9]
+    assert plain == [65] * 4
+
+
+# ---- TNT -------------------------------------------------------------------------------------------------------------
+def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
+    from vizkit.ui.session import cached
+    from vizkit.ui.sidebar import inputs
+
+    test = opened(models=TNT, image="flower", architecture_view="TNT", tnt_block="3", tnt_inner="2", at="0.4,0.3")
+    fine(test)
+    loaded, picture = cached.model(TNT), inputs.sample("flower")
+    recorded = cached.trace(TNT, loaded, picture, (0.5, 0.5))
+    layers = [layer for layer in recorded.attention if "attn_in" in layer.name]
+    content = told(test, "vizkit_tiles")[0]
+    x0, y0, x1, y1 = content["box"]
+    gx0, gy0, gx1, gy1 = (edge / side for edge, side in zip(
+        cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True))  # fmt: skip
+    assert x0 <= 0.4 < x1
+    assert y0 <= 0.3 < y1
+    row, column = round((y0 - gy0) / (gy1 - gy0) * 14), round((x0 - gx0) / (gx1 - gx0) * 14)
+    weights = layers[2].weights[row * 14 + column, 1].numpy()
+    assert len(content["maps"]) == 16
+    np.testing.assert_allclose(np.stack(tiles_of(content)).reshape(16, 16), weights, atol=1e-5)
+
+
+# ---- from parts ------------------------------------------------------------------------------------------------------
+def test_code_and_shapes_of_the_parts():
+    test = opened(models=VIT, image="digit 3", architecture_view="From parts", parts_block="4")
+    fine(test)
+    code = "\n".join(block.value for block in test.main.code)
+    for line in (
+        "class PatchEmbedding",
+        "class MultiHeadSelfAttention",
+        "class MLP",
+        "class EncoderBlock",
+        "class ViT",
+    ):
+        assert line in code
+    assert code.index("class PatchEmbedding") < code.index("class MLP") < code.index("class ViT")
+    said = texts(test)
+    for line in (
+        "`3 × 32 × 32`",
+        "patch × dim: `64 × 96`",
+        "token × dim: `65 × 96`",
+        "query × key: `65 × 65`",
+        "label: `10`",
+    ):
+        assert line in said
+    assert "EncoderBlock 4" in "\n".join(header.value for header in test.subheader)
+    assert re.search(r"rebuilt from these parts with its weights: logits (exact|within \de-0\d)", said)
+
+
+def test_a_vit_with_other_parts_is_refused():
+    test = opened(models="bundled:insects_deit", image="mayfly nymph", architecture_view="From parts")
+    fine(test)
+    assert "other parts than a plain ViT" in texts(test)

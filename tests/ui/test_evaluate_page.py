@@ -1,0 +1,247 @@
+"""The view "Your pictures" of the Evaluate page, through app.py without a browser; its process runs in this one."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.test_pages import texts
+from vizkit.__main__ import main
+from vizkit.evaluation.job import JobFolder
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.evaluate import data
+from vizkit.ui.session import cached, jobs, model_names
+from vizkit.ui.session import evaluations as processes
+from vizkit.ui.session.evaluations import Evaluations, Wanted, evaluations, wanted
+from vizkit.ui.session.jobs import JobError
+
+ROOT = Path(__file__).parents[2]
+THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
+
+
+class Ended(subprocess.Popen):
+    """A process that has done its work."""
+
+    def __init__(self):
+        self.returncode = 0
+
+    def poll(self):
+        return 0
+
+    def __del__(self):
+        """There is no process to wait for."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
+
+    def here(command, log):
+        given = [word for word in command[3:] if word != "--quiet"]
+        at = given.index("--end-with")
+        main([*given[:at], *given[at + 2 :], "--device", "cpu", "--quiet"])
+        return Ended()
+
+    monkeypatch.setattr(processes, "spawn", here)
+    yield tmp_path
+    st.cache_data.clear()
+    for each in (data.opened, data.outcome_in, evaluations):
+        each.clear()
+    cached._weights_seen.clear()
+    jobs.jobs().jobs.clear()
+
+
+def opened(models=("bundled:digits_cnn",), **query):
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    given = {"models": list(models), "image": "digit 3", "eval_data": "digits", "eval_images": "60", **query}
+    for name, value in given.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page("pages/evaluate.py").run()
+
+
+def sound(test):
+    assert not test.exception, [each.value for each in test.exception]
+    assert not test.error, [each.value for each in test.error]
+    return test
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+def test_three_models_from_the_button_to_the_pictures_of_a_cell():
+    test = sound(opened(THREE))
+    assert "60 pictures" in texts(test)
+    assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
+    assert not test.get("vega_lite_chart")
+    test = sound(test.button(key="eval_start").click().run())
+    table = test.dataframe[0].value
+    assert table["Model"].tolist() == ["digits_vit", "digits_swin", "digits_cnn"]
+    assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
+    assert (table["Accuracy"] > 0.9).all()
+    assert "cannot be told apart" in texts(test)
+    assert len(test.get("vega_lite_chart")) == 4  # three reliability diagrams and a matrix
+    assert "ViT-B/16" in test.dataframe[1].value["Model"].tolist()  # published, apart
+    assert "not to be compared" in texts(test).lower()
+    test.selectbox(key="eval_label").set_value("3")
+    test = sound(test.selectbox(key="eval_answer").set_value("any").run())
+    assert re.search(r"\b(\d) of \1 pictures", texts(test))
+    assert [b.label for b in test.get("download_button")] == ["Report (HTML)", "Table (CSV)", "Every answer (CSV)"]
+    test.segmented_control(key="eval_model").set_value("digits_cnn")
+    sound(test.run())
+    assert all(image.proto.imgs for image in test.main.get("imgs"))
+
+
+def test_what_was_evaluated_is_there_at_once():
+    sound(opened(THREE[2:]).button(key="eval_start").click().run())
+    again = sound(opened(THREE[2:]))
+    assert again.dataframe[0].value["Model"].tolist() == ["digits_cnn"]
+    assert "eval_start" not in [button.key for button in again.button]
+    assert "eval_start" in [button.key for button in opened(THREE[2:], eval_images="59").button]
+
+
+def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
+    path = home / "цифры ارقام & <b>"
+    for name in ("0", "1", "жук سوسک"):
+        (path / name).mkdir(parents=True)
+        for number in range(2):
+            Image.new("RGB", (40, 40), (90 * number,) * 3).save(path / name / f"p *{number}*.png")
+    (path / "0" / "broken.png").write_bytes(b"nothing")
+    test = opened(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
+                  eval_data=data.FOLDER)  # fmt: skip
+    test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
+    assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
+    test = sound(test.button(key="eval_start").click().run())
+    said = texts(test)
+    assert "insects_cnn knows no label" in said.replace("\\", "")
+    assert "1 of 3 labels (жук سوسک)" in said
+    assert "1 broken file left out" in said
+    assert test.dataframe[0].value["Model"].tolist() == ["digits_cnn"]
+
+
+def test_refusals_are_sentences(home):
+    (home / "empty" / "class").mkdir(parents=True)
+    test = opened(eval_data=data.FOLDER)
+    assert "Choose a folder" in texts(test)
+    test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
+    assert "There are no pictures in 'empty'" in test.error[0].value
+    test = opened(["bundled:insects_cnn"])
+    test = test.button(key="eval_start").click().run()
+    assert "knows no label of digits" in test.error[0].value
+    assert not test.exception
+
+
+def test_a_result_that_cannot_be_read_is_said():
+    sound(opened().button(key="eval_start").click().run())
+    (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
+    (folder / "outcome.npz").write_bytes(b"torn")
+    data.outcome_in.clear()
+    test = opened()
+    assert "cannot be read any more" in test.warning[0].value
+
+
+def test_pictures_that_changed_since_are_not_shown(home):
+    path = home / "set"
+    for name in "01":
+        (path / name).mkdir(parents=True)
+        Image.new("RGB", (40, 40)).save(path / name / "a.png")
+
+    def chosen():
+        return opened(eval_data=data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
+
+    sound(chosen().button(key="eval_start").click().run())
+    Image.new("RGB", (30, 30), "white").save(path / "0" / "b.png")
+    data.opened.clear()
+    test = sound(chosen())
+    assert "eval_start" in [button.key for button in test.button]  # other pictures, another evaluation
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+def sleeper(home, name="one", seconds=60, words=""):
+    """An evaluation whose process only sleeps."""
+    asked = Wanted(name, "", 0, ("m",), "", "c")
+    code = f"import sys, time; print({words!r}, file=sys.stderr, flush=True); time.sleep({seconds})"
+    return asked, Evaluations(lambda wanted: [sys.executable, "-c", code], grace_s=0.3)
+
+
+@pytest.fixture
+def real(monkeypatch):
+    monkeypatch.setattr(processes, "spawn", jobs.spawn)
+
+
+def until(holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("real")
+def test_one_at_a_time_and_stop_ends_it(home):
+    asked, work = sleeper(home)
+    work.start(asked)
+    assert work.state(asked.job) == "preparing"
+    assert work.own(asked.job)
+    with pytest.raises(JobError, match="Another evaluation is at work"):
+        work.start(Wanted("two", "", 0, ("m",), "", "c"))
+    work.stop(asked.job)
+    until(lambda: work.state(asked.job) == "stopped")
+    assert work.active() is None
+
+
+@pytest.mark.usefixtures("real")
+def test_killed_from_outside_it_says_so_with_its_last_words(home):
+    asked, work = sleeper(home, words="vizkit: The disk has no room left.")
+    work.start(asked)
+    until(lambda: (asked.job.path / "log").read_bytes())
+    work.work[asked.job.path].process.send_signal(signal.SIGKILL)
+    until(lambda: work.state(asked.job) == "died")
+    assert work.last_words(asked.job) == "The disk has no room left."
+
+
+def test_a_job_of_an_earlier_server_is_told_dead(home):
+    job = JobFolder.of("old")
+    job.say(state="running", done=1)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    text = (job.path / "status.json").read_text().replace(str(os.getpid()), str(gone.pid))
+    (job.path / "status.json").write_text(text)
+    assert Evaluations().state(job) == "died"
+    assert Evaluations().state(JobFolder.of("none")) == ""
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
+    run = RunFolder(home / "runs" / "mine")
+    run.path.mkdir(parents=True)
+    for file in ("config.json", "model.safetensors"):
+        shutil.copy(model_names.BUNDLED / "digits_cnn" / file, run.path / file)
+    (run.path / "recipe.json").write_text("{}")
+    run.write("status.json", {"state": "done"})
+    sources = ["bundled:digits_vit", "run:mine", "run:none", "owner/name", "deit_tiny_patch16_224", "/etc/x.pt", "docs"]
+    asked, refused = wanted("digits", "", 7, sources, "d")
+    expected = ("bundled:digits_vit", str(run.path), "hf-hub:owner/name", "deit_tiny_patch16_224")
+    assert asked.models == expected
+    assert len(refused) == 3
+    assert "no name of a model" in refused[-1]  # "docs" is a folder here
+    before = asked.job.path
+    os.utime(run.path / "model.safetensors", (1, 1))  # other weights
+    assert wanted("digits", "", 7, sources, "d")[0].job.path != before
+    assert wanted("digits", "", 7, sources, "e")[0].job.path != before
+
+
+def test_progress_in_words():
+    status = {"state": "running", "model": 1, "models": 2, "name": "b", "done": 50, "total": 100, "images_per_s": 12.3}
+    assert data.progress(status, "running") == (0.75, "b: 50 of 100 pictures · 12 pictures a second")
+    assert data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
+    assert data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
+    assert data.progress(status, "stopping")[1].startswith("Stopping")

@@ -1,0 +1,217 @@
+"""No name of a stranger is Markdown on any page: `![](http://…)` would make every visitor's browser call that host."""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from google.protobuf.message import Message
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests import hostile
+from tests.hostile import NAME, TEXT
+from vizkit.ui.pages.architecture import page as architecture
+from vizkit.ui.plain import JOINER, plain, without_pictures
+from vizkit.ui.session import cached
+
+ROOT = Path(__file__).parents[2]
+UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
+BAD = f"![x](http://{hostile.HOST}/m.png)"
+VIT, SWIN, DEIT = f"run:{NAME}vit", f"run:{NAME}swin", f"run:{NAME}deit"
+# What Streamlit draws as text, or does not draw: never as Markdown.
+NO_MARKDOWN = {
+    "alt",
+    "default",
+    "id",
+    "element_id",
+    "form_id",
+    "json_args",
+    "options",  # of selectboxes, multiselects; those of pills are messages of their own
+    "placeholder",
+    "raw_value",
+    "raw_values",
+    "set_value",
+    "spec",  # of charts, which draw text
+    "code_text",
+    "text",
+    "url",
+    "widget_id",
+    "query_param_key",
+    "json",  # what a component is given; our scripts write it by textContent
+    "figure",
+    "value",
+    "key",
+    "dataset_name",
+    "data",
+    "mixed",
+    "fragment_id",
+    "name",
+}
+CARD = "# Its story"  # Markdown from a file, which must fetch nothing
+MARKDOWN_TOO = {("Metric", "value"), ("Progress", "text"), ("Spinner", "text")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    root = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_RUNS", str(root / "runs"))
+        patch.setenv("VIZKIT_CACHE", str(root / "cache"))
+        hostile.run(root / "runs", "vit", "digits_vit", 10)
+        hostile.run(root / "runs", "swin", "digits_swin", 10)
+        hostile.run(root / "runs", "deit", "insects_deit", 12)
+        yield root
+    st.cache_data.clear()
+    cached._weights_seen.clear()
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on(monkeypatch):
+    """No thread that computes maps outlives its test."""
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+def strings(message: Message, path: str = ""):
+    """(path, text) of every string in a message that may be drawn as Markdown."""
+    for field, value in message.ListFields():
+        kind, name = message.DESCRIPTOR.name, field.name
+        inner = f"{path}.{kind}.{name}"
+        for each in value if isinstance(value, (list, tuple)) or hasattr(value, "append") else [value]:
+            if isinstance(each, Message):
+                yield from strings(each, inner)
+            elif isinstance(each, str) and (name not in NO_MARKDOWN or (kind, name) in MARKDOWN_TOO):
+                yield inner, each
+
+
+def drawn(block):
+    """Every element and block of a page."""
+    for node in block.children.values():
+        yield node
+        if hasattr(node, "children"):
+            yield from drawn(node)
+
+
+def unescaped(test: AppTest) -> list[tuple[str, str]]:
+    found = []
+    for node in drawn(test._tree):
+        if isinstance(proto := getattr(node, "proto", None), Message):
+            found += [(where, text[:300]) for where, text in strings(proto) if wrong(where, text)]
+    return found
+
+
+def wrong(where: str, text: str) -> bool:
+    if where.endswith("Html.body"):
+        return "<img" in text
+    return bool(re.search(r"(?<!\\)!\[", text) if text.startswith(CARD) else UNESCAPED.search(text))
+
+
+def opened(page: str, models: list[str], **query: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    for name, value in {"models": models, "image": "digit 3", **query}.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page(f"pages/{page}.py").run()
+
+
+def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
+    return {f"{page}-{name}": (page, models, {f"{page}_view": name}) for name in names}
+
+
+CASES = {
+    "explore": ("explore", [VIT, BAD, DEIT], {}),
+    **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Norms", "Cost"),
+    **views("positions", [VIT, BAD], "Learned", "Relative", "Shuffle"),
+    **views("attention", [VIT, BAD], "Walk-through", "Explorer", "Statistics"),
+    **views(
+        "swin", [SWIN, VIT], "Stages", "Shift", "Window", "Reach", "Merging", "Cost", "Beside a ViT", "Switched off"
+    ),
+    **views("architecture", [VIT, SWIN], "Flow", *architecture.SPECIAL),
+    "rollout": ("rollout", [VIT, SWIN, BAD], {}),
+    **views("relevance", [VIT, SWIN], "Maps", "Trust"),
+    **views("compare", [VIT, SWIN, BAD], "Predictions", "Maps", "Cost", "Robustness"),
+    **views("evaluate", [VIT, BAD], "Your pictures", "Published", "Data size"),
+    **views("train", [VIT], "Start", "Watch", "Compare"),
+    **views("distillation", [VIT, DEIT], "Temperature", "Teacher and student", "Two tokens", "Does it help?"),
+    "augmentation": (
+        "distillation",
+        [VIT, SWIN],
+        {"distillation_view": "Augmentation", "augmentation_part": "Drop path"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "models", "query"), CASES.values(), ids=CASES)
+def test_every_page_shows_hostile_names_as_text(page, models, query):
+    test = opened(page, models, **query)
+    assert not test.exception, [each.value for each in test.exception]
+    assert unescaped(test) == []
+
+
+def test_the_walk_sees_what_is_not_escaped(monkeypatch):
+    monkeypatch.setattr("vizkit.ui.session.shown.plain", str)
+    assert unescaped(opened("explore", [VIT]))
+
+
+def picture(suffix: int) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(np.full((20, 20, 3), suffix, np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_names_of_uploaded_files_and_class_folders_are_text():
+    test = opened("explore", [VIT])
+    test.file_uploader(key="uploads").upload(f"{NAME}.png", picture(1), "image/png").run()
+    test.file_uploader(key="uploads").upload(f"{NAME}broken.png", b"\x89PNG", "image/png").run()
+    assert len(test.error) == 1
+    assert unescaped(test) == []
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        for number in range(8):
+            for side in "ab":
+                packed.writestr(f"{NAME}{side}/{NAME}{number}.png", picture(number))
+        packed.writestr(f"{NAME}a/{NAME}.txt", "left out")
+    for page, data, key in (("train", "train_data", "train_zip"), ("evaluate", "eval_data", "eval_zip")):
+        test = opened(page, [VIT])
+        test.selectbox(key=data).set_value("a zip file").run()
+        test.file_uploader(key=key).upload("pictures.zip", file.getvalue(), "application/zip").run()
+        assert not test.exception
+        assert "2 classes" in "\n".join(each.value for each in test.markdown)
+        assert unescaped(test) == []
+
+
+# ---- the one function ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mark", list(r"\`*[]<>#!|~$:&{}"))
+def test_every_mark_is_escaped(mark):
+    assert plain(f"a{mark}b") == f"a\\{mark}b"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("digits_vit", "digits_vit"),
+        ("_a_ __b", r"\_a\_ \_\_b"),
+        ("a\n\nb\r# c", r"a b \# c"),
+        ("1. one", r"1\. one"),
+        ("- one", r"\- one"),
+        ("a - 1.5", "a - 1.5"),
+        (":smile:", rf"\:{JOINER}smile\:"),
+        (":material/home:", rf"\:{JOINER}material/home\:"),
+        ("http://x.y", rf"http\:{JOINER}//x.y"),
+        ("WWW.x.y a@b.c", rf"WWW{JOINER}.x.y a@{JOINER}b.c"),
+        ("жук سوسک", "жук سوسک"),
+        (None, "None"),
+    ],
+)
+def test_what_is_shown_is_the_text(text, expected):
+    assert plain(text) == expected
+
+
+def test_a_card_keeps_its_tables_and_fetches_nothing():
+    assert (
+        without_pictures(f"# a\n\n{TEXT}\n| b |")
+        == f"# a\n\n!\\[x](http://{hostile.HOST}/a.png)" + TEXT.partition(")")[2] + "\n| b |"
+    )

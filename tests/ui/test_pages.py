@@ -1,0 +1,320 @@
+"""Every page through app.py, as Streamlit runs it, without a browser."""
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import streamlit as st
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from vizkit.ui import shell
+from vizkit.ui.plain import JOINER
+from vizkit.ui.session import model_names
+
+ROOT = Path(__file__).parents[2]
+VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
+
+
+@pytest.fixture(autouse=True)
+def fresh_session_caches():
+    """Models may stay: they do not depend on a session. What a session puts in must not leak into the next test."""
+    yield
+    st.cache_data.clear()
+
+
+def app(**query: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in query.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def texts(test: AppTest) -> str:
+    """As they are read: the marks that keep names from being Markdown are not seen."""
+    kinds = (test.markdown, test.caption, test.warning, test.error, test.info, test.title, test.subheader)
+    return "\n".join(
+        re.sub(r"\\(?=[^\w\s])", "", element.value).replace(JOINER, "") for kind in kinds for element in kind
+    )
+
+
+def png(width: int = 64, height: int = 48) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def components(test: AppTest) -> int:
+    return len(test.get("bidi_component"))
+
+
+def test_every_page_is_listed_guarded_and_opens():
+    listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
+    files = {path.stem for path in (ROOT / "pages").glob("*.py")}
+    assert listed == files
+    test = app()
+    for path in sorted((ROOT / "pages").glob("*.py")):
+        assert "ensure_shell()" in path.read_text(encoding="utf-8").split("import streamlit")[0]
+        test.switch_page(str(path)).run()
+        assert not test.exception
+        assert test.title[0].value
+        assert test.sidebar.selectbox(key="image")  # the shell is there
+
+
+def test_the_first_page_shows_bundled_models_and_their_proof():
+    test = app()
+    assert not test.exception
+    assert test.session_state["models"] == model_names.bundled()[:2]
+    assert components(test) == 3  # two cards and the mosaic
+    assert "6 of 6 layers" in texts(test)
+    assert not test.warning
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (VIT, ["layer 6 of 6", "6 of 6 layers"]),
+        (SWIN, ["layer 6 of 6", "6 of 6 layers", "layers.1.blocks."]),
+        (CNN, ["stage 4 of 4", "strength of features"]),
+        ("random:deit_tiny_distilled_patch16_224", ["12 of 12 layers", "untrained"]),
+        ("random:efficientvit_b0", ["strength of features", "its attention has no softmax"]),
+        ("random:xcit_nano_12_p8_224", ["14 of 14 layers", "12 of 14 layers have no known places"]),
+    ],
+)
+def test_explore_shows_every_kind_of_model(model: str, words: list[str]):
+    test = app(models=model, image="flower")
+    assert not test.exception
+    assert not test.warning
+    for word in words:
+        assert word in texts(test)
+
+
+def test_a_link_reopens_the_view():
+    test = app(models=[VIT, SWIN], image="digit 7", layer="2", head="3", query="cls", at="0.8000,0.2500")
+    assert not test.exception
+    assert test.session_state["models"] == [VIT, SWIN]
+    assert test.sidebar.selectbox(key="image").value == "digit 7"
+    assert test.slider(key="layer").value == 2
+    assert test.selectbox(key="head").value == "3"
+    assert "layer 2 of 6 · `blocks.1.attn` · head 3 of 4" in texts(test)
+
+
+def test_a_broken_link_opens_the_defaults():
+    test = app(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
+    assert not test.exception
+    assert "timm has no model 'nonsense'" in texts(test)
+    assert test.sidebar.selectbox(key="image").value == "mayfly nymph"
+
+
+def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
+    test = app(models=VIT)
+    import vizkit.models
+
+    def ran(*_: object, **__: object) -> None:
+        raise AssertionError("a model ran because a slider moved")
+
+    monkeypatch.setattr(vizkit.models, "trace", ran)
+    test.slider(key="layer").set_value(2).run()
+    test.selectbox(key="head").set_value("4").run()
+    assert not test.exception
+    assert not test.warning
+    assert "layer 2 of 6 · `blocks.1.attn` · head 4 of 4" in texts(test)
+
+
+def test_fewer_layers_and_heads_fall_back():
+    test = app(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
+    assert test.slider(key="layer").value == 11
+    test.multiselect(key="models").set_value([SWIN]).run()
+    assert not test.exception
+    assert test.slider(key="layer").value == 6  # this Swin has six layers; its last is shown
+
+
+def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
+    test = app(models=VIT)
+    test.file_uploader(key="uploads").upload("my*cat*.png", png(), "image/png").run()
+    assert not test.exception
+    assert test.sidebar.selectbox(key="image").value == "my*cat*.png"
+    assert "64 × 48 pixels" in texts(test)
+    test.file_uploader(key="uploads").upload("broken.png", png()[:99], "image/png").run()
+    assert not test.exception
+    assert len(test.error) == 1
+    assert "damaged" in test.error[0].value
+
+
+def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytest.MonkeyPatch):
+    from vizkit.ui.sidebar import inputs
+
+    read, seen = inputs.read_picture, []
+    monkeypatch.setattr(inputs, "read_picture", lambda data: seen.append(len(data)) or read(data))
+    test = app(models=VIT)
+    test.file_uploader(key="uploads").upload("broken.png", png()[:98], "image/png").run()
+    test.slider(key="layer").set_value(2).run()
+    assert "damaged" in test.error[0].value
+    assert seen == [98]
+
+
+def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_MODEL_GIB", "1")
+    before = psutil.Process().memory_info().rss
+    test = app(models=["random:vit_giant_patch14_224", VIT])
+    assert not test.exception
+    assert "3.8 GiB" in test.warning[0].value
+    assert "VIZKIT" in test.warning[0].value
+    assert psutil.Process().memory_info().rss < before + 300 * 2**20
+
+
+def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytest.MonkeyPatch):
+    import vizkit.models
+    from vizkit.models import OfflineError
+
+    real = vizkit.models.load
+
+    def offline(source: str, **options: object):
+        if options.get("pretrained", True) and not str(source).startswith("bundled:"):
+            raise OfflineError("The weights are not on this machine and the hub cannot be reached.")
+        return real(source, **options)
+
+    monkeypatch.setattr(vizkit.models, "load", offline)
+    test = app(models=["deit_tiny_patch16_224", VIT])
+    assert not test.exception
+    assert "cannot be reached" in test.warning[0].value
+    test.button(key="random_deit_tiny_patch16_224").click().run()
+    assert test.session_state["models"] == ["random:deit_tiny_patch16_224", VIT]
+    assert not test.exception
+    assert not test.warning
+
+
+def test_no_model_asks_for_one():
+    test = app(models=VIT)
+    test.multiselect(key="models").set_value([]).run()
+    assert not test.exception
+    assert "Choose a model" in texts(test)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "/etc/passwd", "~/x", "C:\\x.pt", "a b", "<script>", "hf-hub:../x", "bundled:../x"]
+)
+def test_a_typed_path_is_no_model(name: str):
+    test = app(models=name)
+    assert not test.exception
+    assert len(test.warning) == 1
+    assert components(test) == 0
+
+
+def test_the_samples_are_the_insects_that_are_drawn():
+    from vizkit.datasets import insects
+    from vizkit.ui.sidebar import inputs
+
+    assert inputs.INSECTS == insects.LABELS
+    place = insects.LABELS.index("water strider")
+    first = next(index for index in range(12) if insects.label_of(index, "test") == place)
+    expected = insects.draw(first, split="test", size_px=inputs.INSECT_SIDE_PX).picture
+    assert (inputs.sample("water strider").rgb == expected).all()
+
+
+def test_names_are_those_of_timm():
+    import timm
+
+    import vizkit.models.networks  # registers ours
+
+    assert model_names.timm_names() == sorted(timm.list_models())
+    assert set(vizkit.models.networks.NAMES) < set(model_names.timm_names())
+
+
+DEIT = "random:deit_tiny_distilled_patch16_224"
+VIEWS = [
+    *(("patches", "patches_view", view) for view in ("Cut", "Compare in depth", "Filters", "Norms", "Cost")),
+    *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
+    *(("attention", "attention_view", view) for view in ("Walk-through", "Explorer", "Statistics", "Masked")),
+]
+NEEDS_NO_MODEL = {"Cost", "Sinusoids", "Masked"}
+REFUSED = {  # views that have no meaning for a kind of model say so in a sentence
+    VIT: {"Relative"},
+    DEIT: {"Relative"},
+    SWIN: {"Learned"},
+    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
+}
+
+
+def opened(page: str, **query: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in query.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page(f"pages/{page}.py").run()
+
+
+KINDS = {"vit": VIT, "deit": DEIT, "swin": SWIN, "cnn": CNN}
+CASES = {
+    f"{view}-{kind}": (model, page, key, view)
+    for page, key, view in VIEWS
+    for kind, model in KINDS.items()
+    if model == VIT or view not in NEEDS_NO_MODEL
+}
+
+
+@pytest.mark.parametrize(("model", "page", "key", "view"), CASES.values(), ids=CASES)
+def test_anatomy_shows_every_kind_of_model_or_says_why_not(model: str, page: str, key: str, view: str):
+    test = opened(page, models=model, image="flower", **{key: view})
+    assert not test.exception
+    assert not test.error
+    assert not test.warning
+    assert bool(test.info) == (view in REFUSED[model]), [info.value for info in test.info]
+    drawn = len(test.main.get("plotly_chart")) + len(test.main.get("image")) + components(test)
+    assert drawn or view in REFUSED[model]
+
+
+def test_a_patch_size_that_does_not_divide_names_the_nearest():
+    test = opened("patches", patches_view="Cost", cost_patch="15")
+    assert not test.exception
+    assert "210 or 225" in test.warning[0].value
+
+
+def test_the_walk_through_follows_its_switches():
+    test = opened("attention", models=VIT, image="digit 3", layer="2")
+    assert "entropy" in texts(test)
+    before = texts(test)
+    test.toggle(key="unscaled").set_value(True).run()
+    assert not test.exception
+    assert texts(test) != before
+    assert "All 4 heads side by side" not in texts(test)  # an experiment, not the model's numbers
+    test.toggle(key="single_head").set_value(True).run()
+    assert not test.exception
+
+
+def test_removing_positions_makes_shuffling_invisible():
+    test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
+    changes = [float(c.value.split(": ")[1]) for c in test.caption if c.value.startswith("largest change")]
+    assert changes[0] > 0.1  # with positions
+    assert changes[1] < 1e-3  # without
+
+
+def checkpoint_bytes(classes: int) -> bytes:
+    import timm
+    from safetensors.torch import save
+
+    return save(timm.create_model("test_vit", num_classes=classes).state_dict())
+
+
+def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
+    test = app(models=VIT)
+    test.file_uploader(key="checkpoint").upload(
+        "mine.safetensors", checkpoint_bytes(7), "application/octet-stream"
+    ).run()
+    test.selectbox(key="architecture").set_value("test_vit").run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    opened = test.session_state["models"]
+    assert opened[0] == VIT
+    assert re.fullmatch("checkpoint:mine-[0-9a-f]{64}", opened[1])  # other weights of this name are another model
+    assert "checkpoint" in texts(test)
+    assert not test.warning
+    test.selectbox(key="architecture").set_value("test_vit2").run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert "does not fit" in test.error[0].value or "test_vit2" in test.error[0].value
+    assert test.session_state["models"] == opened

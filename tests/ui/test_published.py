@@ -1,0 +1,230 @@
+"""Published results: their numbers, how they are filtered and drawn, and the models that stand beside them."""
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.test_pages import opened, texts
+from tests.ui.test_train_page import finished
+from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
+from vizkit.figure.evaluation.accuracy_cost import (
+    HEIGHT,
+    LETTER_PX,
+    NARROW_PX,
+    Point,
+    accuracy_cost,
+    beside,
+    box_of,
+    colour_of,
+    ordered,
+    outside,
+    shared,
+    ticks,
+)
+from vizkit.models.probes.multiply_adds import PUBLISHED_G
+from vizkit.training.experiments import groups
+from vizkit.training.recipe import NAMED
+from vizkit.ui.pages.evaluate import published_yours as yours
+from vizkit.ui.pages.evaluate.published_columns import TABLES
+from vizkit.ui.session import model_names
+
+
+@pytest.fixture(autouse=True)
+def runs_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    yield tmp_path / "runs"
+    st.cache_data.clear()
+
+
+# ---- the numbers -----------------------------------------------------------------------------------------------------
+def test_the_tables_hold_what_the_papers_print():
+    assert [len(rows) for rows in (IMAGENET, TRANSFER, DETECTION, STUDY)] == [9, 5, 6, 4]
+    vit_large, swin_base = IMAGENET[1], IMAGENET[-1]
+    assert (vit_large.parameters, vit_large.multiply_adds, vit_large.images_per_s, vit_large.top1) == (
+        307e6, 190.7e9, 27.3, 76.5)  # fmt: skip
+    assert (swin_base.side_px, swin_base.parameters, swin_base.multiply_adds, swin_base.images_per_s) == (
+        384, 88e6, 47.0e9, 84.7)  # fmt: skip
+    assert [row.top1 for row in IMAGENET] == [77.9, 76.5, 79.8, 81.8, 83.1, 81.3, 83.0, 83.5, 84.5]
+    assert [row.imagenet_real for row in TRANSFER] == [90.72, 90.54, 88.62, 90.54, 90.55]
+    assert [row.tpu_core_days for row in TRANSFER] == [2500, 680, 230, 9900, 12300]
+    assert [row.flowers for row in TRANSFER] == [99.68, 99.74, 99.61, 99.63, None]
+    assert [row.ap_small for row in DETECTION] == [26.6, 27.2, 20.5, 22.5, 21.9, 23.7]
+    assert [(row.gflops, row.frames_per_s) for row in DETECTION] == [
+        (180, 26), (246, 20), (86, 28), (187, 12), (152, 20), (253, 10)]  # fmt: skip
+    assert [(row.validation, row.test) for row in STUDY] == [
+        (97.23, 97.35), (86.52, 87.19), (98.23, 98.14), (96.55, 96.89)]  # fmt: skip
+
+
+def test_what_is_printed_elsewhere_in_the_program_agrees():
+    by_timm = {row.timm: row for row in IMAGENET}
+    assert set(by_timm) <= set(model_names.timm_names())
+    assert len(by_timm) == len(IMAGENET)
+    for name, giga in PUBLISHED_G.items():
+        assert by_timm[name].multiply_adds == giga * 1e9
+    alone = groups.PUBLISHED[0]  # DeiT-Ti, -S, -B without a teacher
+    assert alone[2:] == (by_timm["deit_small_patch16_224"].top1, by_timm["deit_base_patch16_224"].top1)
+    for row in STUDY:
+        recipe = NAMED[row.recipe][1]
+        assert (recipe.optimizer, recipe.lr, recipe.epochs, recipe.stop_patience) == (
+            row.optimizer.lower(), row.learning_rate, row.epochs, row.patience_epochs)  # fmt: skip
+        assert recipe.pretrained == ("ImageNet" in row.setting)
+        assert recipe.model.startswith(row.family.lower())
+
+
+def test_words_and_families_filter():
+    assert [row.top1 for row in matching(IMAGENET, "SWIN 384")] == [84.5]
+    assert [row.top1 for row in matching(IMAGENET, "81.8")] == [81.8]
+    assert len(matching(IMAGENET, " ", ("ViT", "Swin"))) == 6
+    assert matching(IMAGENET, "swin", ("ViT",)) == []
+    assert matching(TRANSFER, "none") == []  # what is not reported is no text
+    assert families(DETECTION) == ["Faster R-CNN", "DETR"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_is_a_field_of_every_row(table):
+    shown = TABLES[table]
+    for row in shown.rows:
+        for column in shown.columns:
+            value = getattr(row, column.field)
+            assert value is None or isinstance(value, str) == (column.digits is None)
+    assert len({column.title for column in shown.columns}) == len(shown.columns)
+    for kind in ("cost", "accuracy"):
+        assert all(column.digits is not None for column in shown.axes(kind).values())
+
+
+# ---- the plot --------------------------------------------------------------------------------------------------------
+def test_boxes_by_hand():
+    one, other = np.array([0.0, 0.0, 4.0, 2.0]), np.array([3.0, 1.0, 9.0, 9.0])
+    assert shared(one, other) == 1.0
+    assert shared(one, other + 10) == 0.0
+    assert outside(np.array([-3.0, 5.0, 7.0, 10.0])) == 15.0
+    assert box_of(np.array([50.0, 40.0]), 20.0, "left").tolist() == [21.0, 33.5, 41.0, 46.5]
+
+
+def test_a_name_moves_where_it_covers_nothing():
+    at = np.array([[100.0, 100.0], [125.0, 100.0]])
+    assert beside(at, [60.0, 60.0]) == ["left", "right"]  # to the right of the first lies the second
+    assert beside(np.array([[NARROW_PX - 3.0, 50.0]]), [60.0]) == ["left"]  # it would leave the frame
+
+
+@pytest.mark.parametrize("cost", ["multiply_adds", "parameters", "images_per_s"])
+def test_no_name_of_the_published_models_covers_another(cost):
+    x = np.log10([getattr(row, cost) for row in IMAGENET])
+    y = np.array([row.top1 for row in IMAGENET])
+    at = np.stack([(0.1 + 0.8 * (x - x.min()) / np.ptp(x)) * NARROW_PX, (0.07 + 0.86 * (y.max() - y) / np.ptp(y)) * HEIGHT], 1)  # fmt: skip # noqa: E501
+    widths = [LETTER_PX * len(f"{row.name} {row.side_px}") for row in IMAGENET]
+    boxes = [box_of(*each) for each in zip(at, widths, beside(at, widths), strict=True)]
+    for i, box in enumerate(boxes):
+        assert sum(shared(box, other) for other in boxes[i + 1 :]) < 0.2 * (box[2] - box[0]) * 13
+
+
+@pytest.mark.parametrize(
+    ("ends", "marks"),
+    [((3.0, 300.0), [5, 10, 20, 50, 100, 200]), ((40.0, 62.0), [40, 50, 60]), ((41.0, 43.0), [41, 41.5, 42, 42.5, 43])],
+)
+def test_an_axis_has_a_few_round_numbers(ends, marks):
+    assert ticks(*ends) == marks
+
+
+def test_the_chart_holds_the_points_and_their_errors():
+    points = [Point("a", "ViT", 10.0, 80.0, 2.0, "bundled", note="x"), Point("b", "mine", 100.0, 90.0, source="yours"),
+              Point("gone", "CNN", 0.0, 1.0)]  # fmt: skip
+    chart = accuracy_cost(points, "cost", "accuracy")
+    rows = chart["datasets"]["points"]
+    assert rows["name"].tolist() == ["a", "b"]  # nothing stands at a cost of 0 on a logarithmic axis
+    assert (rows["low"].tolist(), rows["high"].tolist()) == ([78.0, 90.0], [82.0, 90.0])
+    x = chart["encoding"]["x"]["scale"]
+    assert x["type"] == "log"
+    assert x["domain"][0] < 10 < 100 < x["domain"][1]
+    assert ordered(["mine", "Swin", "CNN"]) == ["CNN", "Swin", "mine"]
+    assert colour_of("mine", ["mine"]) not in {colour_of(family) for family in ("CNN", "ViT", "DeiT", "Swin")}
+    assert accuracy_cost([], "cost", "accuracy")["datasets"]["points"].empty
+
+
+# ---- the view --------------------------------------------------------------------------------------------------------
+def view(**query) -> AppTest:
+    return opened("evaluate", evaluate_view="Published", **query)
+
+
+def charts(test):
+    return [chart.proto for chart in test.main.get("vega_lite_chart")]
+
+
+def test_the_table_is_shown_with_units_and_filtered():
+    test = view(models="bundled:digits_swin")
+    assert not test.exception
+    rows = test.dataframe[0].value
+    assert len(rows) == 9
+    assert rows["Parameters (M)"].tolist()[:2] == [86, 307]
+    assert rows["Multiply–adds (G)"].tolist()[-1] == 47.0
+    assert "Liu et al. 2021" in texts(test)
+    assert "one V100" in texts(test)
+    test.text_input(key="published_words").set_value("swin 224").run()
+    assert test.dataframe[0].value["Top-1 (%)"].tolist() == [81.3, 83.0, 83.5]
+    assert "3 of 9 rows" in texts(test)
+    test.text_input(key="published_words").set_value("no such model").run()
+    assert not test.exception
+    assert "No row holds" in test.info[0].value
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name != "ImageNet-1K"])
+def test_the_other_tables_open_by_a_link(table):
+    test = view(published=table, published_family="ViT", models=[])
+    assert not test.exception
+    shown = TABLES[table]
+    wanted = [row for row in shown.rows if row.family == "ViT"] or shown.rows  # a family that it lacks falls away
+    assert len(test.dataframe[0].value) == len(wanted)
+    assert len(charts(test)) == bool(shown.axes("cost"))
+    assert shown.table.citation in texts(test)
+
+
+def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
+    finished(runs_home, "mine")  # the weights of digits_cnn, tested on digits
+    test = view(models="bundled:insects_cnn")
+    assert not test.exception
+    assert len(charts(test)) == 2
+    assert "Two panels, because two sets of pictures" in texts(test)
+    options = test.selectbox(key="published_yours").options
+    assert options == ["insects: 2,000 test images", "digits: 359 test images"]
+    assert test.selectbox(key="published_yours").value == "insects: 2,000 test images"
+    test.selectbox(key="published_yours").set_value(options[1]).run()
+    assert not test.exception
+    assert "mine 75.0" in str(charts(test)[1])
+    assert "insects_vit" not in str(charts(test)[1])
+    test.selectbox(key="published_cost").set_value("images/s").run()
+    assert len(charts(test)) == 1
+    assert "on your own device" in test.info[0].value
+
+
+def test_what_a_model_costs_and_how_sure_its_accuracy_is(runs_home):
+    run = finished(runs_home, "mine")
+    (one,) = [each for each in yours.tested() if each.source == "run:mine"]
+    assert (one.accuracy, one.images, one.data) == (0.75, 359, "digits: 359 test images")
+    found = yours.counted(one)
+    shipped = yours.counted(next(each for each in yours.tested() if each.source == "bundled:digits_cnn"))
+    assert found == shipped
+    assert (found.family, found.size_hw) == ("CNN", (32, 32))
+    by_source = {each.source: yours.counted(each) for each in yours.tested() if "insects" in each.source}
+    told = {name.rpartition("_")[2]: each.family for name, each in by_source.items()}
+    assert {"cnn": "CNN", "vit": "ViT", "deit": "DeiT", "swin": "Swin"}.items() <= told.items()
+    vit = by_source["bundled:insects_vit"]
+    # 196 patches and a class token of 128, six layers: 12 N d² + 2 N² d each; the embedding of 8×8×3; the head.
+    layers = 6 * (12 * 197 * 128**2 + 2 * 197**2 * 128)
+    assert vit.multiply_adds == layers + 196 * 192 * 128 + 128 * 12
+    (run.path / "model.safetensors").write_bytes(b"torn")
+    assert yours.counted(one) is None
+    shutil.rmtree(run.path)
+    assert not [each for each in yours.tested() if each.source == "run:mine"]
+
+
+def test_weights_that_cannot_be_opened_are_said(runs_home):
+    run = finished(runs_home, "torn")
+    (run.path / "model.safetensors").write_bytes(b"torn")
+    test = view(models=[], published_yours="digits: 359 test images")
+    assert not test.exception
+    assert "cannot be opened: run:torn" in texts(test)
+    assert math.isclose(test.dataframe[0].value["Top-1 (%)"].max(), 84.5)

@@ -1,0 +1,300 @@
+"""The Relevance page as Streamlit runs it, and the work beside it that can be stopped."""
+
+import csv
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import vizkit
+from tests.ui.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
+from tests.ui.test_rollout_page import DEIT, sent
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.trust.table import Summary, table
+from vizkit.traces import NotApplicable
+from vizkit.ui.pages.relevance import trust_many, trust_table
+from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
+from vizkit.ui.session import background
+from vizkit.ui.session.background import Kept, Task, kept
+from vizkit.ui.session.shown import attempt
+from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets.tiles import tile as tile_of
+
+INSECTS_VIT = "bundled:insects_vit"
+FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    kept.clear()
+
+
+def until_done(test: AppTest, name: str) -> AppTest:
+    """Run the page again, as its progress does in a browser, until the work beside it has ended."""
+    end = time.monotonic() + 60
+    while test.session_state[f"_task_{name}"].running and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not test.session_state[f"_task_{name}"].running
+    return test.run()
+
+
+def names(data: dict, *, empty: bool = False) -> list[str]:
+    return [tile["name"] for tile in data["maps"] if bool(tile["rows"]) != empty]
+
+
+# ---- maps ------------------------------------------------------------------------------------------------------------
+def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
+    test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
+    assert not test.exception
+    assert not test.warning
+    assert names(sent(test, "relevance0")) == names(sent(test, "relevance1")) == [
+        "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
+        "HiResCAM",
+    ]  # fmt: skip
+    assert names(sent(test, "relevance2")) == [
+        "Rollout",
+        "Gradient rollout",
+        "Generic relevance",
+        "Grad-CAM",
+        "HiResCAM",
+    ]
+    assert names(sent(test, "relevance3")) == ["Grad-CAM", "HiResCAM"]
+    refused = [caption.value for caption in test.caption if "Not here" in caption.value]
+    assert len(refused) == 2  # Swin and CNN, one line each
+    assert "LeGrad" in refused[0]
+    assert "no attention layers" in refused[1]
+
+
+def test_the_map_is_that_of_the_chosen_class():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_a="backswimmer")
+    assert "for **backswimmer**" in texts(test)
+    assert "it answers **mayfly nymph**" in texts(test)
+    loaded = vizkit.load(INSECTS_VIT, device="cpu")
+    rgb = inputs.sample("mayfly nymph").rgb
+    expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
+    tile = next(tile for tile in sent(test, "relevance0")["maps"] if tile["name"] == "Generic relevance")
+    assert (tile["high"], tile["to"], tile["from"]) == pytest.approx((float(expected.max()), float(expected.max()), 0))
+    test.selectbox(key="class_a").set_value("what each model predicts").run()
+    assert "it answers" not in texts(test)
+
+
+def test_one_class_against_another_is_signed_and_classless_methods_say_so():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_b="dragonfly nymph")
+    assert not test.exception
+    assert "against **dragonfly nymph**" in texts(test)
+    maps = sent(test, "relevance0")["maps"]
+    assert [tile["name"] for tile in maps] == [
+        "Gradient rollout",
+        "Generic relevance",
+        "LeGrad",
+        "Grad-CAM",
+        "HiResCAM",
+    ]
+    assert all(tile["signed"] and tile["from"] == -tile["to"] < 0 for tile in maps)
+    assert "Rollout knows no class" in texts(test)
+    test.selectbox(key="class_b").set_value("mayfly nymph").run()
+    assert "both classes are “mayfly nymph”" in test.info[0].value
+
+
+def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
+    test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
+    assert not test.exception
+    assert len(test.info) == 1
+    assert "digits_vit has no class “water strider”" in test.info[0].value
+    assert names(sent(test, "relevance0"))
+
+
+def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("vizkit.ui.session.explained.TARGET_TRACE_BYTES", 1)
+    test = opened("relevance", models=VIT, image="digit 3")
+    assert not test.exception
+    assert "choose a smaller input" in test.info[0].value
+
+
+def test_a_model_without_classes_is_asked_about_features_and_not_scored():
+    test = opened("relevance", models=FEATURES, image="digit 3")
+    assert "for **feature" in texts(test)
+    test.segmented_control(key="relevance_view").set_value("Trust").run()
+    assert not test.exception
+    assert "features, not classes" in test.info[0].value
+
+
+def test_one_scale_for_a_method_in_all_models():
+    test = opened("relevance", models=[VIT, SWIN], image="digit 3")
+    test.segmented_control(key="relevance_scale").set_value("one per method").run()
+    tops = [{tile["name"]: tile["to"] for tile in sent(test, key)["maps"]} for key in ("relevance0", "relevance1")]
+    highest = [{tile["name"]: tile["high"] for tile in sent(test, key)["maps"]} for key in ("relevance0", "relevance1")]
+    for name in tops[1]:
+        assert tops[0][name] == tops[1][name] == pytest.approx(max(each[name] for each in highest))
+
+
+def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
+    tile = tile_of("legrad", "LeGrad gives nothing for this class here: all places are alike.")
+    assert tile.places is None
+    assert tile.values.size == 0
+    assert "nothing for this class" in tile.note
+    assert tile_of("occlusion", None).places is None
+
+
+def test_slow_maps_are_computed_when_asked():
+    test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
+    assert names(sent(test, "relevance0"), empty=True) == ["Patch ablation"]
+    test.button(key="compute_maps").click().run()
+    until_done(test, "maps")
+    assert not test.exception
+    tile = sent(test, "relevance0")["maps"][-1]
+    assert (tile["name"], tile["rows"], tile["signed"]) == ("Patch ablation", 8, True)
+    with pytest.raises(KeyError):
+        test.button(key="compute_maps")  # nothing is left to do
+
+
+# ---- trust -----------------------------------------------------------------------------------------------------------
+def test_trust_ranks_the_maps_of_a_drawn_insect():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", trust_scores="ROAD")
+    until_done(test, "trust")
+    assert not test.exception
+    assert not test.warning
+    shown = test.dataframe[0].value
+    assert set(shown.columns) == {"method", "rank", "pointing", "pointing_strict", "on_thing", "on_deciding", "road"}
+    assert len(shown) == 8  # seven methods and chance
+    assert shown["method"].iloc[-1] == "Chance"
+    ranks = [float(rank) for rank in shown["rank"].iloc[:-1]]
+    assert ranks == sorted(ranks)
+    for name in ("pointing", "pointing_strict"):
+        assert set(shown[name].iloc[:-1]) <= {"hit", "miss"}
+        assert 0 < float(shown[name].iloc[-1]) < 1  # what a point put anywhere would get
+    chance = float(shown["on_thing"].iloc[-1])
+    for words in shown["on_thing"].iloc[:-1]:
+        value, gain = words.replace("−", "-").rstrip(")").split(" (")
+        assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
+    assert shown["road"].iloc[-1] == "0.00"  # an order and its reverse are equally likely
+    assert not test.warning
+    assert "drawn: a mayfly nymph, decided by its tails and gills" in texts(test)
+    assert names(sent(test, "trust_maps")) == list(shown["method"].iloc[:-1])
+
+
+def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", trust_scores="ROAD",
+                  class_a="backswimmer")  # fmt: skip
+    until_done(test, "trust")
+    assert not test.exception
+    assert "No map is ranked here\\: the class is not the model's answer" in test.warning[0].value
+    shown = test.dataframe[0].value
+    assert "rank" not in shown.columns
+    assert list(shown["method"][:3]) == ["Attention of the class token", "Rollout", "Gradient rollout"]
+    assert not any(tile["note"] for tile in sent(test, "trust_maps")["maps"])
+
+
+def test_a_figure_in_words_has_its_difference_to_chance():
+    def words(name, mean, images, chance):
+        return trust_table.in_words(Summary(mean, 0.25, images, chance), name)
+
+    assert words("pointing", 1.0, 1, 0.2) == words("pointing_strict", 1.0, 1, 0.2) == "hit"
+    assert words("pointing", 0.0, 1, 0.2) == "miss"
+    assert words("pointing", 0.16, 1, None) == "0.16"  # of chance itself
+    assert words("pointing", 0.5, 2, 0.2) == "0.50 ± 0.25 (+0.30)"
+    assert words("deletion", 0.1, 1, 0.7) == "0.10 (−0.60)"
+    assert words("infidelity", -0.001, 1, None) == "0.00"
+    assert trust_table.in_words(None, "deletion") == ""
+
+
+def test_trust_draws_the_curves_beside_a_random_order():
+    test = opened("relevance", models=CNN, image="digit 3", relevance_view="Trust", trust_scores="deletion, insertion")
+    until_done(test, "trust")
+    assert not test.exception
+    charts = test.main.get("plotly_chart")
+    assert len(charts) == 2
+    assert all("random order" in chart.proto.spec for chart in charts)
+    assert "pointing" not in test.dataframe[0].value.columns  # where a digit is, is not known
+
+
+def test_many_images_keep_what_was_scored():
+    found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
+    assert not isinstance(found, tuple)
+    images = picture_set({name: inputs.sample(name) for name in ("digit 3", "digit 7")})
+    task = Task(threading.RLock())
+    with task.lock:
+        trust_many.score_all(found, images, ("rollout", "grad_cam"), ("road",), ("test",), task)
+    scores = kept().get(("test",))
+    assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
+    assert task.results == 2
+    assert [bool(each[0].undecided) for each in scores] == [True, False]  # to it a blurred 3 is a 3 still
+    values = [scores[1][0].road.gap]
+    written = {line["method"]: line for line in csv.DictReader(io.StringIO(trust_table.as_csv(table(scores))))}
+    assert float(written["rollout"]["road mean"]) == pytest.approx(float(np.mean(values)))
+    assert written["rollout"]["road images"] == "1"
+    assert (written["rollout"]["road chance"], written["chance"]["road chance"]) == ("0.0", "")
+    assert float(written["rollout"]["road above_chance"]) == float(written["rollout"]["road mean"])
+
+
+# ---- work beside the page --------------------------------------------------------------------------------------------
+def wait_for(task: Task, seconds: float = 10) -> str:
+    end = time.monotonic() + seconds
+    while task.running and time.monotonic() < end:
+        time.sleep(0.005)
+    return task.state
+
+
+def endless(task: Task) -> None:
+    step = 0
+    while True:
+        step += 1
+        task.report("counting", step, 10**9)
+
+
+def test_stop_ends_the_work_between_two_passes():
+    task = background.begin(endless)
+    assert task.running
+    task.stopping.set()
+    assert wait_for(task) == "stopped"
+
+
+def test_work_that_nobody_watches_stops(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(background, "LEASE_S", -1.0)
+    assert wait_for(background.begin(endless)) == "stopped"
+
+
+def test_others_get_the_device_while_work_is_going_on():
+    task = background.begin(endless)
+    got = task.lock.acquire(timeout=5)
+    task.stopping.set()
+    if got:
+        task.lock.release()
+    assert got
+    assert wait_for(task) == "stopped"
+
+
+def test_a_failure_is_a_sentence(caplog: pytest.LogCaptureFixture):
+    def refuses(_: Task) -> None:
+        raise NotApplicable("There is nothing to see.")
+
+    def breaks(_: Task) -> None:
+        raise ZeroDivisionError
+
+    task = background.begin(refuses)
+    assert wait_for(task) == "failed"
+    assert task.message == "There is nothing to see."
+    task = background.begin(breaks)
+    assert wait_for(task) == "failed"
+    assert "ZeroDivisionError" in task.message
+    assert "background work" in caplog.text
+
+
+def test_stopping_is_an_exception_that_the_library_lets_through():
+    task = Task(threading.RLock())
+    task.stopping.set()
+    with pytest.raises(Stopped):
+        task.report("x", 0, 1)
+
+
+def test_the_oldest_results_make_room():
+    store = Kept(most=2)
+    for name in ("a", "b"):
+        store.put((name,), name)
+    assert store.get(("a",)) == "a"
+    store.put(("c",), "c")
+    assert [store.get((name,)) for name in ("a", "b", "c")] == ["a", None, "c"]

@@ -1,0 +1,157 @@
+"""What sessions share is limited by its bytes, made once, and let go of in the order in which it was asked for."""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from vizkit.ui.session import cached, remembered
+from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
+
+MIB = 2**20
+
+
+def array(mib: float) -> np.ndarray:
+    return np.zeros(int(mib * MIB), np.uint8)
+
+
+@pytest.fixture
+def shelf(monkeypatch):
+    """One of 10 MiB in the place of the server's own."""
+    small = Shelf(10 * MIB)
+    monkeypatch.setattr(remembered, "shelf", lambda: small)
+    return small
+
+
+def test_big_things_push_out_what_was_not_asked_for_the_longest(shelf):
+    for name in "abc":
+        shelf.get(name, lambda: array(3))
+    shelf.get("a", lambda: pytest.fail("it is kept"))
+    shelf.get("d", lambda: array(3))
+    assert [name in shelf for name in "abcd"] == [True, False, True, True]
+    shelf.get("e", lambda: array(8))
+    assert [name in shelf for name in "abcde"] == [False, False, False, False, True]
+
+
+def test_the_budget_is_one_for_everything_and_never_exceeded(shelf):
+    for i in range(200):
+        shelf.get(("thing", i), lambda i=i: array(0.1 * (i % 40)))
+        assert shelf.bytes <= shelf.limit_bytes
+    kept = [shelf._kept[key][1] for key in shelf._kept]
+    assert sum(kept) == shelf.bytes > 0.5 * shelf.limit_bytes
+
+
+def test_what_is_larger_than_the_budget_is_given_but_not_kept(shelf):
+    shelf.get("small", lambda: array(1))
+    assert shelf.get("large", lambda: array(11)).nbytes == 11 * MIB
+    assert "large" not in shelf
+    assert "small" in shelf
+
+
+def test_many_small_things_have_no_number_at_which_they_go(shelf):
+    for i in range(2000):
+        shelf.get(i, lambda i=i: i)
+    assert all(i in shelf for i in range(2000))
+
+
+def test_two_sessions_that_ask_for_the_same_make_it_once(shelf):
+    made, inside, go = [], threading.Event(), threading.Event()
+
+    def make() -> str:
+        made.append(1)
+        inside.set()
+        assert go.wait(30)
+        return "trace"
+
+    found: list[str] = []
+    ask = [threading.Thread(target=lambda: found.append(shelf.get("key", make))) for _ in range(8)]
+    ask[0].start()
+    assert inside.wait(30)
+    for each in ask[1:]:
+        each.start()
+    assert shelf.get("another", lambda: 1) == 1  # who asks for something else does not wait
+    go.set()
+    for each in ask:
+        each.join(30)
+    assert found == ["trace"] * 8
+    assert len(made) == 1
+
+
+def test_what_failed_is_made_again(shelf):
+    def fail() -> None:
+        raise ValueError("no")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            shelf.get("key", fail)
+    assert shelf.get("key", lambda: 3) == 3
+    assert not shelf._turns
+
+
+def test_who_makes_something_may_ask_for_other_things(shelf):
+    assert shelf.get("map", lambda: shelf.get("trace", lambda: 2) + 1) == 3
+
+
+@dataclass
+class Thing:
+    first: object
+    second: object = None
+
+
+def test_bytes_of_what_a_thing_is_made_of():
+    assert bytes_of(array(2)) == ENTRY_BYTES + 2 * MIB
+    assert bytes_of(torch.zeros(MIB)) == ENTRY_BYTES + 4 * MIB
+    linear = nn.Linear(1024, 1024, bias=False)
+    linear.register_buffer("table", torch.zeros(MIB))
+    assert bytes_of(Thing(linear)) == ENTRY_BYTES + 8 * MIB + bytes_of(None) - ENTRY_BYTES
+    assert bytes_of({"maps": [(array(1), torch.zeros(MIB))]}) >= 5 * MIB
+    assert bytes_of("x" * MIB) >= MIB
+
+
+def test_a_view_keeps_the_whole_and_the_same_array_counts_once():
+    whole, tensor = array(4), torch.zeros(MIB)
+    assert bytes_of(whole[:10]) == ENTRY_BYTES + 4 * MIB
+    assert bytes_of(tensor[:10]) == ENTRY_BYTES + 4 * MIB
+    assert bytes_of([tensor, tensor.view(2, -1), tensor[5:]]) < 4.1 * MIB
+    ring: list = [whole]
+    ring.append(ring)
+    assert bytes_of(ring) < 4.1 * MIB
+
+
+def test_names_and_arguments_make_the_key(shelf):
+    calls = []
+
+    @remembered.remembered
+    def first(name: str, size: int = 2, *, _array: object = None) -> int:
+        calls.append(name)
+        return size
+
+    @remembered.remembered
+    def second(name: str) -> str:
+        return name
+
+    assert (first("a"), first("a", 2), first(name="a", _array=np.ones(3)), first("a", 3)) == (2, 2, 2, 3)
+    assert second("a") == "a"
+    assert calls == ["a", "a"]
+    first.clear()
+    assert (first("a"), len(calls)) == (2, 3)
+    second("a")
+
+
+def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, tmp_path):
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"1")
+    cached._weights_seen().clear()
+    cached.forget_old_weights("run:a", tmp_path)
+    keys = [("vizkit.ui.session.cached._own", source, None, None) for source in ("run:a", "run:b")]
+    for key in keys:
+        shelf.get(key, object)
+    cached.forget_old_weights("run:a", tmp_path)
+    assert all(key in shelf for key in keys)
+    weights.write_bytes(b"22")
+    cached.forget_old_weights("run:a", tmp_path)
+    assert [key in shelf for key in keys] == [False, True]
+    cached._weights_seen().clear()

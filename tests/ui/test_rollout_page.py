@@ -1,0 +1,132 @@
+"""The Rollout page as Streamlit runs it: what reaches the browser is what the analysis computes."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import vizkit
+from tests.ui.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
+from vizkit.ui.session import cached
+from vizkit.ui.sidebar import inputs
+
+DEIT = "bundled:insects_deit"
+
+
+def sent(test: AppTest, key: str) -> dict:
+    """What the component whose key begins so was given."""
+    protos = [component.proto for component in test.get("bidi_component")]
+    return next(json.loads(proto.json) for proto in protos if f"-{key}" in proto.id)
+
+
+def row_in(data: dict, row: int = 0) -> np.ndarray:
+    """The shares of all tokens of one row, as the card decodes them."""
+    weights = np.frombuffer(base64.b64decode(data["weights"]), "<u2").reshape(-1, data["keys"])
+    return weights[row] * data["step"]
+
+
+def traced(source: str, image: str):
+    return vizkit.trace(vizkit.load(source, device="cpu"), inputs.sample(image).rgb)
+
+
+def test_the_class_row_of_several_models_stands_side_by_side():
+    test = opened("rollout", models=[VIT, SWIN, CNN], image="digit 3")
+    assert not test.exception
+    assert not test.warning
+    for index, (source, key) in enumerate(((VIT, "rollout0"), (SWIN, "rollout1"))):
+        found, data = rollout_masses(traced(source, "digit 3")), sent(test, key)
+        expected = np.concatenate([[found.special[name] for name in data["key_special"]], found.grid.flatten()])
+        np.testing.assert_allclose(row_in(data), expected, atol=1e-4 * expected.max(), err_msg=str(index))
+        assert dict(data["classes"])["on the image"] == pytest.approx(float(found.grid.sum()))
+        assert sum(share for _, share in data["classes"]) == pytest.approx(1, abs=1e-5)
+    assert [info.value for info in test.info] == ["This model has no attention layers; there is nothing to multiply."]
+    assert "the mean of all places, which the head reads" in texts(test)
+    assert "a merged token hands its mass on" in texts(test)
+
+
+def test_a_click_asks_for_that_patch():
+    test = opened("rollout", models=VIT, image="digit 3", rollout_query="patch", at="0.9000,0.1000")
+    data = sent(test, "rollout0")
+    rows, columns = data["query_grid"]
+    cell = int(0.1 * rows), int(0.9 * columns)
+    assert f"row of the patch at row {cell[0] + 1}, column {cell[1] + 1}" in texts(test)
+    expected = rollout_masses(traced(VIT, "digit 3"), cell).grid.flatten().numpy()
+    np.testing.assert_allclose(row_in(data)[len(data["key_special"]) :], expected, atol=1e-4 * expected.max())
+    asked = np.frombuffer(base64.b64decode(data["query_ids"]), "<i4")
+    assert asked.tolist() == [len(data["query_special"]) + cell[0] * columns + cell[1]]
+
+
+def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyPatch):
+    trace = traced(VIT, "digit 3")
+    test = opened("rollout", models=VIT, image="digit 3")
+
+    def ran(*_: object, **__: object) -> None:
+        raise AssertionError("a model ran because a control moved")
+
+    monkeypatch.setattr("vizkit.models.trace", ran)
+    test.slider(key="rollout_discard").set_value(0.5)
+    test.slider(key="rollout_residual").set_value(0.25)
+    test.slider(key="rollout_start").set_value(2)
+    test.slider(key="rollout_depth").set_value(4)
+    test.segmented_control(key="rollout_fusion").set_value("max").run()
+    assert not test.exception
+    assert not test.warning
+    assert "layers 2 to 4 of 6" in texts(test)
+    grown = rollout_by_layer(trace, "cls", "max", 0.5, 1, 0.25)
+    shown = row_in(sent(test, "rollout0"))[1:]
+    np.testing.assert_allclose(shown, grown[2].grid.flatten(), atol=1e-4 * shown.max())
+    growth = sent(test, "growth0")
+    assert [tile["name"] for tile in growth["maps"]] == ["2", "3", "4", "5", "6"]
+    assert growth["chosen"] == 2
+    assert [tile["high"] for tile in growth["maps"]] == pytest.approx([float(one.grid.max()) for one in grown])
+
+
+def test_a_distilled_model_has_its_rows_beside_each_other():
+    test = opened("rollout", models=[DEIT, VIT], image="mayfly nymph", rollout_query="distillation")
+    assert not test.exception
+    rows = sent(test, "distilled0")
+    assert [tile["name"] for tile in rows["maps"]] == [
+        "class", "distillation", "class + distillation", "mean of places",
+    ]  # fmt: skip
+    assert rows["chosen"] == 1
+    assert "row of the distillation token" in texts(test)
+    assert [info.value for info in test.info] == ["This model has no dist token; choose another query."]
+
+
+def test_the_full_matrix_only_when_asked():
+    test = opened("rollout", models=VIT, image="digit 3", rollout_query="patch")
+    assert sent(test, "rollout0")["queries"] == 1
+    assert not test.main.get("imgs")
+    test.toggle(key="rollout_full").set_value(True).run()
+    assert not test.exception
+    data = sent(test, "rollout0")
+    expected = rollout_matrix(traced(VIT, "digit 3"))
+    assert data["queries"] == len(expected)  # hovering shows any row now
+    np.testing.assert_allclose(row_in(data, 7), expected[7], atol=1e-4 * float(expected.max()))
+    assert f"{len(expected)} queries down" in texts(test)
+
+
+def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cached, "FULL_TRACE_BYTES", 1)
+    test = opened("rollout", models=VIT, image="digit 5")
+    assert not test.exception
+    expected = rollout_masses(traced(VIT, "digit 5")).grid.flatten().numpy()
+    np.testing.assert_allclose(row_in(sent(test, "rollout0"))[1:], expected, atol=1e-4 * expected.max())
+    test.segmented_control(key="rollout_fusion").set_value("max").run()
+    assert [info.value for info in test.info] == [
+        "Only the mean over heads was recorded, so there is no maximum or minimum of them."
+    ]
+
+
+def test_colours_from_the_lowest_or_shared():
+    test = opened("rollout", models=SWIN, image="digit 3")
+    grown = rollout_by_layer(traced(SWIN, "digit 3"))
+    test.segmented_control(key="rollout_scale").set_value("from lowest").run()
+    data = sent(test, "rollout0")
+    assert (data["low"], data["top"]) == pytest.approx((float(grown[-1].grid.min()), float(grown[-1].grid.max())))
+    test.segmented_control(key="rollout_scale").set_value("shared").run()
+    assert sent(test, "rollout0")["top"] == pytest.approx(max(float(one.grid.max()) for one in grown))
+    assert {tile["to"] for tile in sent(test, "growth0")["maps"]} == {sent(test, "rollout0")["top"]}

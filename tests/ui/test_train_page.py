@@ -1,0 +1,337 @@
+"""The Train page through app.py, without a browser: the form, a run's view, the comparison, runs in the picker."""
+
+import argparse
+import inspect
+import io
+import json
+import os
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.test_pages import texts
+from vizkit.training.recipe import NAMED, Recipe, fields
+from vizkit.training.runs.command_line import arguments, command
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.train import model
+from vizkit.ui.session import cached, jobs, model_names
+from vizkit.ui.session.remembered import Remembered
+from vizkit.ui.widgets import time_estimate
+
+ROOT = Path(__file__).parents[2]
+DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
+
+
+@pytest.fixture(autouse=True)
+def runs_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    yield tmp_path / "runs"
+    st.cache_data.clear()
+    cached._weights_seen.clear()
+    jobs.jobs().jobs.clear()
+
+
+def epoch(number, right=0.5, **more):
+    return {"epoch": number, "train_loss": 1 / number, "train_accuracy": right, "rate": 1e-3, "images_per_s": 50.0,
+            "val_loss": 1.1 / number, "val_accuracy": right, "seconds": 3.0, **more}  # fmt: skip
+
+
+def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cnn"):
+    run = RunFolder(home / name)
+    run.create(recipe)
+    for file in ("config.json", "model.safetensors"):
+        shutil.copy(model_names.BUNDLED / bundled / file, run.path / file)
+    for number in (1, 2):
+        run.append(epoch(number, number * 0.4))
+    run.write("samples.json", [{"index": 0, "label": 0, "predicted": 0, "probability": 0.93},
+                               {"index": 1, "label": 1, "predicted": 7, "probability": 0.4}])  # fmt: skip
+    run.write("versions.json", {"device": "CPU"})
+    run.write("result.json", {"test_accuracy": 0.75, "test_loss": 1.0, "test_images": 359})
+    run.write("status.json", {"state": state, "epoch": 2, "epochs": 2, "message": "75.0% of 359 test images right."})
+    run.write_text("card.md", "# The story\n")
+    return run
+
+
+def opened(**query):
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for name, value in {"models": "bundled:digits_cnn", "image": "digit 3", **query}.items():
+        test.query_params[name] = value
+    test.run()
+    return test.switch_page("pages/train.py").run()
+
+
+def choose(test, **values):
+    """Set widgets of the form by their keys."""
+    for key, value in values.items():
+        kinds = ("selectbox", "number_input", "text_input", "segmented_control", "toggle")
+        next(w for kind in kinds for w in getattr(test, kind) if w.key == key).set_value(value)
+    return test.run()
+
+
+def test_the_form_shows_pictures_time_and_command():
+    test = opened()
+    assert not test.exception
+    assert not test.error
+    assert "12 classes" in texts(test)
+    assert f"{NAMED['quick'][1].images:,} to learn from" in texts(test)
+    assert len(test.main.get("image")) == 8
+    assert "unknown until the first half minute" in texts(test)
+    assert not test.button(key="train_start").disabled
+    test = choose(test, train_data="digits", field_model="digits_cnn", field_images=96)
+    assert "10 classes" in texts(test)
+    assert "96 to learn from" in texts(test)
+    assert "--data digits" in test.code[0].value
+    assert "--images 96" in test.code[0].value
+    assert "flip to 0" in texts(test)
+
+
+def test_every_field_has_one_widget_with_its_help():
+    test = opened()
+    choose(test, field_teacher="bundled:digits_cnn")
+    kinds = ("selectbox", "number_input", "text_input", "toggle")
+    keys = [w.key for kind in kinds for w in getattr(test, kind) if w.key and w.key.startswith("field_")]
+    assert sorted(keys) == sorted(
+        f"field_{each.name}" for each in fields(Recipe) if each.name not in ("data", "train_blocks")
+    )
+    assert all(w.help for kind in kinds for w in getattr(test.main, kind))
+    assert test.selectbox(key="field_distillation").value == "hard"
+    assert "--teacher bundled:digits_cnn --distillation hard" in test.code[0].value
+
+
+def test_a_named_recipe_is_what_starts():
+    test = opened()
+    for name, (_, recipe) in NAMED.items():
+        choose(test, train_recipe=name)
+        assert test.code[0].value.split(" -o ")[0] == command(recipe, "x").split(" -o ")[0]
+
+
+def test_a_refused_value_says_so_and_loses_nothing():
+    test = opened()
+    choose(test, field_epochs=7, field_lr=-1.0)
+    assert "learning rate lies above 0" in test.error[0].value
+    assert test.button(key="train_start").disabled
+    choose(test, field_lr=2e-3, field_model_args="{")
+    assert "JSON" in test.error[0].value
+    test.switch_page("pages/patches.py").run()
+    test.switch_page("pages/train.py").run()
+    assert test.number_input(key="field_epochs").value == 7
+    choose(test, field_model_args='{"depth": 3}')
+    assert not test.error
+    assert "--epochs 7" in test.code[0].value
+    assert "--lr 0.002" in test.code[0].value
+    assert "depth" in test.code[0].value
+
+
+def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatch):
+    test = opened()
+    choose(test, train_data="a folder on this machine")
+    assert test.button(key="train_start").disabled
+    assert "Folders of this machine are off" in texts(test)
+    assert not test.error
+    for label in ("ant", "bee"):
+        (tmp_path / "photos" / label).mkdir(parents=True)
+        for number in range(12):
+            pixels = np.random.default_rng(number).integers(0, 255, (40, 40, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / label / f"{number}.png")
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
+    test.run()
+    started = []
+    monkeypatch.setattr(jobs.Jobs, "start", lambda self, run, recipe=None: started.append((run.name, recipe)))
+    choose(test, train_folder=f"{tmp_path.name}/photos", train_name="../up")
+    assert not test.error
+    assert "2 classes" in texts(test)
+    test.button(key="train_start").click().run()
+    assert "letters, digits" in test.warning[0].value
+    assert not started
+    choose(test, train_name="mine")
+    test.button(key="train_start").click().run()
+    assert not test.exception
+    assert started[0][0] == "mine"
+    assert started[0][1].data == str(tmp_path / "photos")
+    assert test.session_state["train_view"] == "Watch"
+
+
+def test_an_uploaded_zip_is_kept_for_the_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        for label in ("ant", "bee"):
+            for number in range(12):
+                picture = io.BytesIO()
+                Image.new("RGB", (20, 20), (number, 0, 0)).save(picture, "PNG")
+                packed.writestr(f"photos/{label}/{number}.png", picture.getvalue())
+    test = opened()
+    choose(test, train_data="a zip file")
+    test.file_uploader(key="train_zip").upload("my photos.zip", content.getvalue(), "application/zip").run()
+    assert not test.exception
+    assert not test.error
+    assert "2 classes" in texts(test)
+    kept = next((tmp_path / "cache" / "uploads").glob("*/my_photos.zip"))
+    assert kept.read_bytes() == content.getvalue()
+    assert str(kept) in test.code[0].value
+    test.file_uploader(key="train_zip").upload("broken.zip", b"PK", "application/zip").run()
+    assert "damaged" in test.error[0].value
+
+
+def test_a_second_start_is_a_sentence(runs_home):
+    run = finished(runs_home, state="running")
+    run.say(state="running", epoch=1, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0,
+            seconds_left=75.0)  # fmt: skip
+    test = opened(train_view="Start")
+    assert "first** is in training" in texts(test)
+    test.button(key="train_start").click().run()
+    assert "one run at a time" in test.warning[0].value
+    assert "run:first" not in test.multiselect(key="models").options
+    test.button(key="watch_it").click().run()
+    assert "in training" in texts(test)
+    assert "started elsewhere" in texts(test).lower()
+    assert [m.value for m in test.metric][:2] == ["1 min", "9"]
+    assert "epoch 2 of 3 · step 1 of 2" in test.get("progress")[0].proto.text
+
+
+def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
+    finished(runs_home)
+    test = opened(train_view="Watch")
+    assert not test.exception
+    assert not test.error
+    assert not test.warning
+    assert "done" in texts(test)
+    assert "The story" in texts(test)
+    assert [m.value for m in test.metric] == ["6 s", "50", "80.0%", "75.0%"]
+    assert len(test.main.get("vega_lite_chart")) == 3
+    captions = [image.proto.imgs[0].caption for image in test.main.get("image")]
+    assert captions == ["✓ 0 93%", "✗ 7 40%, is 1"]
+    test.button(key="run_look").click().run()
+    assert test.session_state["models"] == ["bundled:digits_cnn", "run:first"]
+    assert "run:first" in test.multiselect(key="models").options
+    test.switch_page("pages/explore.py").run()
+    assert not test.exception
+    assert not test.warning
+    test.switch_page("pages/train.py").run()
+    test.button(key="run_delete").click().run()
+    assert "type the name" in test.warning[0].value
+    assert (runs_home / "first").exists()
+    test.text_input(key="run_delete_name").set_value("first")
+    test.button(key="run_delete").click().run()
+    assert not (runs_home / "first").exists()
+    assert [place.name.partition(".")[0] for place in (runs_home / ".bin").iterdir()] == ["first"]
+    assert "lies in the bin" in test.success[0].value
+    assert not test.exception
+    assert "no run yet" in texts(test)
+
+
+def test_a_link_names_a_run_and_its_model(runs_home):
+    finished(runs_home)
+    finished(runs_home, "second", state="stopped")
+    test = opened(train_view="Watch", run="first", models="run:second")
+    assert not test.exception
+    assert not test.warning
+    assert test.selectbox(key="run").value == "first"
+    assert test.session_state["models"] == ["run:second"]
+    gone = opened(models="run:gone")
+    gone.switch_page("pages/explore.py").run()
+    assert "no finished run 'gone'" in gone.warning[0].value
+
+
+def test_a_run_that_died_says_where_it_goes_on(runs_home):
+    run = finished(runs_home, state="running")
+    jobs.log_of(run).write_text("vizkit: The disk is full.\n")
+    test = opened(train_view="Watch")
+    assert "ended unexpectedly; resume goes on after epoch 2. The disk is full." in test.warning[0].value
+    assert test.button(key="run_resume")
+
+
+def test_runs_are_compared(runs_home):
+    finished(runs_home)
+    finished(runs_home, "second", replace(DIGITS, lr=3e-3), state="stopped")
+    (runs_home / "broken").mkdir()
+    (runs_home / "broken" / "recipe.json").write_text("{")
+    test = opened(train_view="Compare")
+    assert not test.exception
+    assert not test.error
+    table = test.dataframe[0].value
+    assert set(table["Run"]) >= {"first", "second", "broken"}
+    assert table[table["Run"] == "second"]["Changed"].item() == "images 96, lr 0.003, flip 0.0"
+    assert table[table["Run"] == "first"]["Best val"].item() == 0.8
+    assert {"first", "second"} <= set(test.multiselect(key="runs").value)
+    assert len(test.main.get("vega_lite_chart")) == 2
+
+
+@pytest.mark.parametrize("view", ["Watch", "Compare"])
+def test_without_runs_the_page_says_what_to_do(view):
+    test = opened(train_view=view)
+    assert not test.exception
+    assert view == "Compare" or "no run yet" in texts(test)
+
+
+def test_retrained_weights_replace_those_in_memory(runs_home, monkeypatch):
+    run = finished(runs_home)
+    weights = run.path / "model.safetensors"
+    forgotten = []
+    monkeypatch.setattr(cached, "forget", forgotten.append)
+    cached.run_folder("run:first")
+    cached.run_folder("run:first")
+    assert not forgotten
+    os.utime(weights, ns=(1, 1))
+    cached.run_folder("run:first")
+    assert forgotten == ["run:first"]
+
+
+def test_everything_kept_by_a_models_name_is_forgotten_with_it():
+    """`forget` finds what has the name among its arguments; nothing of a model may be kept in another way."""
+    own = [each for each in vars(cached).values() if getattr(each, "__module__", "") == cached.__name__]
+    made = [each for each in own if not inspect.isroutine(each) and not inspect.isclass(each) and callable(each)]
+    kept = [each for each in made if "source" in inspect.signature(each).parameters]
+    assert {cached._own, cached._whole, cached._trace} <= set(kept)
+    assert all(isinstance(each, Remembered) for each in kept)
+
+
+def test_our_models_are_those_of_the_engine():
+    from vizkit.training.architectures import OURS
+
+    assert list(model.OURS) == list(OURS)
+
+
+def test_time_comes_from_measured_runs_only(runs_home):
+    past = [finished(runs_home)]
+    assert time_estimate.estimate(DIGITS.but({"model": "small_vit"}), 96, "CPU", past) is None
+    assert time_estimate.estimate(DIGITS, 96, "H200", past) is None
+    same = time_estimate.estimate(DIGITS.but({"epochs": 10}), 96, "CPU", past)
+    assert same.seconds == 30
+    assert same.whole
+    other = time_estimate.estimate(DIGITS.but({"images": 500}), 500, "CPU", past)
+    assert other.seconds == 2 * 500 / 50
+    assert not other.whole
+    assert "about **30 s**, at 50 images/s as in first" in time_estimate.sentence(same)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (59.6, "1 min"),
+        (90.0, "2 min"),
+        (3599.0, "1 h"),
+        (5400.0, "1 h 30 min"),
+        (190_000.0, "2 days 5 h"),
+    ],
+)
+def test_times_in_words(seconds, words):
+    assert time_estimate.in_words(seconds) == words
+
+
+def test_the_command_is_the_recipe():
+    from vizkit.commands import train
+
+    recipe = Recipe(data="a b", model_args={"depth": 3}, pretrained=True, teacher="x", distillation="soft", lr=3e-5)
+    parser = argparse.ArgumentParser()
+    train.add(parser.add_subparsers())
+    assert train.recipe_of(parser.parse_args(["train", *arguments(recipe), "-o", "x"])) == recipe
+    assert json.loads(recipe.to_json())["lr"] == 3e-5

@@ -1,0 +1,98 @@
+"""Where one token looks: a row of an attention matrix, laid back on the grid of its keys.
+
+The raw weights of Vaswani et al. 2017, eq. 1. They say how a layer mixes its tokens, not what the model finds important
+for its answer (Jain & Wallace 2019).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.geometry import id_at
+from vizkit.traces import Attention, NotApplicable, Trace, query_row
+
+Query = str | tuple[float, float]
+"""The name of a special token, or a point in fractions (x, y) of the model's input."""
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """What one query pays: to every place, to each special token by name, and to padding. All together 1.
+
+    `fallback` is true when the layer has no such query and another one is shown.
+    """
+
+    places: Float[Tensor, "row column"]
+    special: dict[str, float]
+    padding: float
+    query_id: int
+    fallback: bool
+
+
+def layers(trace: Trace) -> tuple[Attention, ...]:
+    """The layers with learned attention, in the order of the forward pass."""
+    return tuple(a for a in trace.attention if a.learned)
+
+
+def find_query(attention: Attention, query: Query) -> tuple[int, bool]:
+    """(id of the query token, whether another one had to be taken because this layer has no such query).
+
+    A layer without the asked special token shows its first query; one with special queries only (class attention,
+    pooling) shows the first of them for every point.
+    """
+    kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
+    if isinstance(query, str):
+        if query in attention.query.special:
+            wanted = attention.query.special.index(query)
+            return (wanted, False) if wanted in kept else (kept[0], True)
+        middle = id_at(attention.query, (0.5, 0.5))
+        return (middle if middle is not None and middle in kept else kept[0]), True
+    wanted = id_at(attention.query, query)
+    return (wanted, False) if wanted is not None and wanted in kept else (kept[0], True)
+
+
+def attention_map(attention: Attention, query: Query, head: int | None = None) -> AttentionMap:
+    """The map of one query in one head, or in the mean of all heads. Raises NotApplicable where keys have no place."""
+    if attention.key.grid is None:
+        raise NotApplicable(
+            "This layer mixes channels, so it looks nowhere in the image."
+            if attention.key.name == "channels"
+            else "Where the keys of this layer lie in the image is not known, so no map is drawn."
+        )
+    query_id, fallback = find_query(attention, query)
+    rows = query_row(attention, query_id)  # head key
+    row = rows.mean(0) if head is None else rows[min(head, len(rows) - 1)]
+    first = len(attention.key.special)
+    height, width = attention.key.grid
+    special = {name: float(row[i]) for i, name in enumerate(attention.key.special)}
+    places = row[first : first + height * width].reshape(height, width)
+    return AttentionMap(places, special, max(0.0, 1.0 - float(row.sum())), query_id, fallback)
+
+
+def all_heads(trace: Trace, query: Query) -> list[Float[Tensor, "head row column"] | None]:
+    """For every layer the map of the query in every head; None where the keys have no place in the image."""
+    maps: list[Tensor | None] = []
+    for attention in layers(trace):
+        if attention.key.grid is None:
+            maps.append(None)
+            continue
+        query_id, _ = find_query(attention, query)
+        first = len(attention.key.special)
+        rows = query_row(attention, query_id)[:, first : first + attention.key.grid[0] * attention.key.grid[1]]
+        maps.append(rows.unflatten(1, attention.key.grid))
+    return maps
+
+
+def fused(attention: Attention, head: int | None) -> Float[Tensor, "group query key"]:
+    """The weights of one head, or their mean over heads, in the layer's own groups."""
+    weights = attention.weights.float()
+    return weights.mean(1) if head is None else weights[:, min(head, weights.shape[1] - 1)]
+
+
+def top_classes(trace: Trace, count: int = 5) -> list[tuple[int, float]]:
+    """The most probable classes and their probabilities, softmax over all logits."""
+    probabilities = torch.softmax(trace.logits, 0)
+    values, indices = probabilities.topk(min(count, len(probabilities)))
+    return list(zip(indices.tolist(), values.tolist(), strict=True))

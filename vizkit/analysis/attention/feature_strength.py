@@ -1,0 +1,15 @@
+"""How strongly each place responds: the length of its feature vector, for models that have no attention."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.traces import Features, NotApplicable
+
+
+def feature_strength(features: Features) -> Float[Tensor, "row column"]:
+    """‖x‖₂ over the channels of every place, ≥ 0. It says where a stage is active, not for which class."""
+    tokens = features.tokens
+    if tokens.grid is None:
+        raise NotApplicable("These features have no places in the image.")
+    places = features.values[len(tokens.special) :]
+    return places.norm(dim=1).unflatten(0, tokens.grid)

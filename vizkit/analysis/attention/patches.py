@@ -1,0 +1,190 @@
+"""The image as a sequence: patches, what they cost, the filters that read them, and how their vectors relate in depth.
+
+Dosovitskiy et al. 2020 (arXiv 2010.11929), eq. 1 and fig. 7 left; costs after Liu et al. 2021 (arXiv 2103.14030), eq. 1
+and 2; token norms after Darcet et al. 2023 (arXiv 2309.16588).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from vizkit.analysis.attention.attention_map import Query
+from vizkit.geometry import id_at
+from vizkit.traces import Features, NotApplicable, Trace
+
+Size = tuple[int, int]
+
+
+def fitting_sizes(size: int, patch: int) -> tuple[int, int]:
+    """The nearest lengths in pixels, not above and not below `size`, that patches of `patch` pixels divide."""
+    below, above = size // patch * patch, -(-size // patch) * patch
+    return max(below, patch), max(above, patch)
+
+
+def grid_of(size_hw: Size, patch: int) -> Size:
+    """(rows, columns) of the patches; NotApplicable names the nearest sizes when they do not fit."""
+    if patch < 1 or min(size_hw) < 1:
+        raise NotApplicable(f"Patches of {patch} pixels cannot be cut from {size_hw[0]}×{size_hw[1]} pixels.")
+    for side, size in zip(("height", "width"), size_hw, strict=True):
+        if size % patch:
+            below, above = fitting_sizes(size, patch)
+            nearest = f"{below} or {above}" if below != above else f"{above}"
+            raise NotApplicable(
+                f"Patches of {patch} pixels do not divide a {side} of {size} pixels; the nearest that works: {nearest}."
+            )
+    return size_hw[0] // patch, size_hw[1] // patch
+
+
+def patchify(pixels: Tensor, patch: int) -> Tensor:
+    """(channel, height, width) → (patch, channel·patch²): patches row by row, each flattened channel, row, column.
+
+    The order of a convolution's weight, so that `patchify(x) @ weight.flatten(1).T` is the convolution with kernel and
+    stride `patch`. Any dtype.
+    """
+    channels, height, width = pixels.shape
+    rows, columns = grid_of((height, width), patch)
+    cut = pixels.reshape(channels, rows, patch, columns, patch).permute(1, 3, 0, 2, 4)  # row column channel y x
+    return cut.reshape(rows * columns, channels * patch * patch)
+
+
+def unpatchify(patches: Tensor, grid: Size, patch: int) -> Tensor:
+    """The way back: (patch, channel·patch²) → (channel, height, width)."""
+    rows, columns = grid
+    cut = patches.reshape(rows, columns, -1, patch, patch).permute(2, 0, 3, 1, 4)  # channel row y column x
+    return cut.reshape(-1, rows * patch, columns * patch)
+
+
+def permutation(count: int, seed: int) -> Int[Tensor, " patch"]:
+    """A random order of `count` patches, the same for the same seed."""
+    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+
+
+def shuffle(pixels: Tensor, patch: int, order: Int[Tensor, " patch"]) -> Tensor:
+    """(channel, height, width) with its patches rearranged: place i shows patch `order[i]`."""
+    grid = grid_of((pixels.shape[1], pixels.shape[2]), patch)
+    return unpatchify(patchify(pixels, patch)[order], grid, patch)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`flattened`: numbers in a patch. `flops`: multiply–adds of one attention layer, projections included.
+    `weight_bytes`: the attention weights of that layer in float32."""
+
+    grid: Size
+    tokens: int
+    flattened: int
+    flops: int
+    weight_bytes: int
+
+
+def cost(size_hw: Size, patch: int, dim: int, heads: int, window: int | None = None, channels: int = 3) -> Cost:
+    """What one layer costs: 4·hw·C² + 2·(hw)²·C for global attention, 4·hw·C² + 2·M²·hw·C for windows of M×M tokens.
+
+    hw counts the patches; special tokens and the padding of windows that do not divide the grid are left out, as in the
+    paper.
+    """
+    grid = grid_of(size_hw, patch)
+    tokens = grid[0] * grid[1]
+    seen = tokens if window is None else window * window
+    flops = 4 * tokens * dim * dim + 2 * seen * tokens * dim
+    return Cost(grid, tokens, channels * patch * patch, flops, 4 * heads * tokens * seen)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Principal components of patch-embedding filters, the largest first; `explained`: their share of the variance."""
+
+    components: Float[Tensor, "component channel height width"]
+    explained: Float[Tensor, " component"]
+
+
+def filters(weight: Float[Tensor, "dim channel height width"], count: int = 28) -> Filters:
+    """PCA over the filters of a patch embedding, (Dosovitskiy et al. 2020, fig. 7 left). Components have length one.
+
+    The sign of a component is free; the number that is largest in size is made positive, so that pictures repeat.
+    """
+    flat = weight.flatten(1).double()
+    _, spread, directions = torch.linalg.svd(flat - flat.mean(0), full_matrices=False)
+    directions, total = fixed_sign(directions), (spread**2).sum()
+    count = min(count, len(directions), flat.shape[0] - 1)  # n filters span n − 1 directions around their mean
+    explained = spread[:count] ** 2 / total.clamp(min=torch.finfo(total.dtype).tiny)
+    return Filters(directions[:count].view(count, *weight.shape[1:]).float(), explained.float())
+
+
+def fixed_sign(directions: Float[Tensor, "component number"]) -> Float[Tensor, "component number"]:
+    """Every row times ±1, so that its number of largest size is positive."""
+    largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))
+    return directions * torch.where(largest < 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Cosine of one token's vector with every other after the layer `name`, −1 to 1: at places, and special by name."""
+
+    name: str
+    token_id: int
+    places: Float[Tensor, "row column"]
+    special: dict[str, float]
+
+
+def similarity(features: Features, query: Query) -> Similarity:
+    """How alike the vector of one token (a special one by name, a point in fractions) is to all others.
+
+    Raises NotApplicable where the layer has no such token or its tokens have no place.
+    """
+    tokens = features.tokens
+    if tokens.grid is None:
+        raise NotApplicable("Where the tokens of this layer lie in the image is not known.")
+    if isinstance(query, str) and query not in tokens.special:
+        raise NotApplicable(f"This layer has no [{query}] token.")
+    token_id = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+    assert token_id is not None
+    unit = torch.nn.functional.normalize(features.values.float(), dim=1)
+    cosine = (unit @ unit[token_id]).clamp(-1, 1)
+    first, (rows, columns) = len(tokens.special), tokens.grid
+    special = {name: float(cosine[i]) for i, name in enumerate(tokens.special)}
+    places = cosine[first : first + rows * columns].view(rows, columns)
+    return Similarity(features.name, token_id, places, special)
+
+
+def similarities(trace: Trace, query: Query) -> tuple[Similarity, ...]:
+    """`similarity` after every block of the trace; the same point at each block's own grid."""
+    if not trace.features:
+        raise NotApplicable(f"{trace.model} does not hand out the vectors between its blocks.")
+    return tuple(similarity(features, query) for features in trace.features)
+
+
+@dataclass(frozen=True)
+class Norms:
+    """‖x_i‖₂ of every token after the layer `name`. Outliers lie above `threshold` = median + k·MAD of the patches."""
+
+    name: str
+    norms: Float[Tensor, " token"]
+    median: float
+    threshold: float
+    outliers: Bool[Tensor, " token"]
+
+
+def token_norms(trace: Trace, k: float = 5.0) -> tuple[Norms, ...]:
+    """Lengths of all token vectors by layer (Darcet et al. 2023, fig. 3). MAD: median absolute deviation, unscaled.
+
+    Median and MAD are those of the patches; class and register tokens are long by design and never marked. A high norm
+    says that a token is used to store something, not what.
+    """
+    if not trace.features:
+        raise NotApplicable(f"{trace.model} does not hand out the vectors between its blocks.")
+    return tuple(norms_of(features, k) for features in trace.features)
+
+
+def norms_of(features: Features, k: float = 5.0) -> Norms:
+    norms = features.values.float().norm(dim=1)
+    patches = norms[len(features.tokens.special) :]
+    median = patches.quantile(0.5)
+    spread = (patches - median).abs().quantile(0.5)
+    # Vectors that are all equally long differ by rounding only; that marks nothing.
+    threshold = float(median + k * torch.maximum(spread, 1e-6 * median))
+    outliers = norms > threshold
+    outliers[: len(features.tokens.special)] = False
+    return Norms(features.name, norms, float(median), threshold, outliers)

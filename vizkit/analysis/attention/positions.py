@@ -1,0 +1,109 @@
+"""What a position table knows: fixed sinusoids, and the similarities, principal colours and distances of any table.
+
+Sinusoids: Vaswani et al. 2017 (arXiv 1706.03762), § 3.5. Cosine grid of a learned table: Dosovitskiy et al. 2020 (arXiv
+2010.11929), fig. 7 centre.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.patches import fixed_sign
+from vizkit.traces import NotApplicable
+
+Size = tuple[int, int]
+
+
+def sinusoidal(count: int, dim: int, base: float = 10000.0) -> Float[Tensor, "position channel"]:
+    """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(pos / base^(2i/d)); between −1 and 1."""
+    if dim < 2 or dim % 2:
+        raise NotApplicable(f"Sines and cosines come in pairs: the number of channels has to be even, not {dim}.")
+    return waves(torch.arange(count, dtype=torch.float64), dim, base).float()
+
+
+def sinusoidal_2d(grid: Size, dim: int, base: float = 10000.0) -> Float[Tensor, "row column channel"]:
+    """The first half of the channels encodes the row, the second half the column, each as in `sinusoidal`."""
+    if dim < 4 or dim % 4:
+        raise NotApplicable(f"Two halves of pairs: the number of channels has to be a multiple of four, not {dim}.")
+    down = waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
+    across = waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
+    half = (grid[0], grid[1], dim // 2)
+    return torch.cat([down[:, None].expand(half), across[None].expand(half)], -1).float()
+
+
+def waves(position: Tensor, dim: int, base: float) -> Tensor:
+    """(position, dim): sine and cosine alternate, slower from pair to pair."""
+    angle = position[:, None] / base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+
+def similarity(table: Float[Tensor, "position channel"], *, cosine: bool = True) -> Float[Tensor, "position position2"]:
+    """Dot product, or cosine (−1 to 1), of every position's vector with every other's."""
+    table = torch.nn.functional.normalize(table.float(), dim=-1) if cosine else table.float()
+    return table @ table.T
+
+
+def cosine_grid(table: Float[Tensor, "row column channel"]) -> Float[Tensor, "row column row2 column2"]:
+    """S[r, c, r', c'] = cos(e_rc, e_r'c'): tile (r, c) shows how alike its position is to all others, −1 to 1.
+
+    Patches only; cosine, not dot product, so that vectors of different length compare. Equal vectors say that the model
+    cannot tell two places apart by position alone, not that it treats them alike.
+    """
+    rows, columns, _ = table.shape
+    return similarity(table.flatten(0, 1)).view(rows, columns, rows, columns)
+
+
+@dataclass(frozen=True)
+class ByDistance:
+    """Similarity of pairs that lie `distance` apart (in steps of the grid): their mean, lowest and highest."""
+
+    distance: Float[Tensor, " distance"]
+    mean: Float[Tensor, " distance"]
+    low: Float[Tensor, " distance"]
+    high: Float[Tensor, " distance"]
+
+
+def by_distance(
+    table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"], *, cosine: bool = True
+) -> ByDistance:
+    """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs."""
+    axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
+    places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
+    # Squared and rounded: whole numbers, so that equal distances are found equal.
+    squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
+    values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
+    found, which, counts = squared.unique(return_inverse=True, return_counts=True)
+
+    def reduced(how: str) -> Tensor:
+        return values.new_zeros(len(found)).scatter_reduce_(0, which, values, how, include_self=False)
+
+    return ByDistance(found.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
+
+
+@dataclass(frozen=True)
+class Colours:
+    """The first three principal components of a table as red, green and blue, each from 0 to 1, and the share of the
+    variance that they explain. Components that do not exist are 0.5 everywhere."""
+
+    rgb: Float[Tensor, "row column 3"]
+    explained: Float[Tensor, " 3"]
+
+
+def pca_rgb(table: Float[Tensor, "row column channel"]) -> Colours:
+    """Places with like colours have like position vectors; which colour means which is arbitrary but repeatable."""
+    rows, columns, channels = table.shape
+    flat = table.flatten(0, 1).double()
+    flat = flat - flat.mean(0)
+    _, spread, directions = torch.linalg.svd(flat, full_matrices=False)
+    count = min(3, rows * columns, channels)
+    scores = flat.new_zeros(rows * columns, 3)
+    scores[:, :count] = flat @ fixed_sign(directions[:count]).T
+    explained = flat.new_zeros(3)
+    explained[:count] = spread[:count] ** 2 / (spread**2).sum().clamp(min=torch.finfo(torch.float64).tiny)
+    low, high = scores.amin(0), scores.amax(0)
+    # A component that hardly varies is rounding noise; stretched to full colour it would look like structure.
+    flatness = high - low <= 1e-6 * (high - low).max().clamp(min=1e-12)
+    rgb = torch.where(flatness, 0.5, (scores - low) / torch.where(flatness, 1.0, high - low))
+    return Colours(rgb.view(rows, columns, 3).float(), explained.float())

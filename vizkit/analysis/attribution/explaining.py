@@ -1,0 +1,154 @@
+"""Every map of "where did the decision come from" behind one call.
+
+    explanation = explain("rollout", trace)
+    explanation = explain("occlusion", trace, subject=subject, progress=bar)
+
+No map proves that the model used what it marks: they answer different questions (`Method.asks`), and `trust` scores
+how well. A map that is zero, constant or not a number is never returned: NotApplicable says so in a sentence.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attribution.layer_product import Query, read_by_head
+from vizkit.analysis.attribution.methods import METHODS, Given, Method
+from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cells_of, on_cells
+from vizkit.traces import NotApplicable, Trace
+
+__all__ = ["METHODS", "Explanation", "Method", "applicable", "explain", "on_patches", "why_not"]
+
+FLAT = 1e-6
+"""A map whose values differ by less than this share of the largest is constant up to rounding."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One map. `heat` is at the map's own resolution: patches, features, cells or pixels of the model's input.
+
+    Its cells divide the input (`image_size`, pixels) evenly, so the box of the picture that the model saw is the box of
+    the map. `cells`: the model's patches, for scores that take patches away. `against`: the class whose share was taken
+    off; then `signed` is true. `notes`: sentences about this very map.
+    """
+
+    method: str
+    heat: Float[Tensor, "row column"]
+    signed: bool
+    image_size: tuple[int, int]
+    cells: tuple[int, int]
+    target: int | None = None
+    against: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def on_patches(explanation: Explanation) -> Float[Tensor, "row column"]:
+    """The map on the model's patches where it is finer than they are, else as it is."""
+    finer = explanation.heat.numel() > explanation.cells[0] * explanation.cells[1]
+    return on_cells(explanation.heat, explanation.cells) if finer else explanation.heat
+
+
+def explain(
+    method: str,
+    trace: Trace,
+    *,
+    against: Trace | None = None,
+    subject: Subject | None = None,
+    query: Query | None = None,
+    fill: Fill = "mean",
+    progress: Progress | None = None,
+) -> Explanation:
+    """The map of one method, by its name in `METHODS`.
+
+    The record's own function makes it. Methods that need a target read it from the trace; methods that need the model
+    read target and rival from `subject`.
+
+    One class against another: give `against`, a trace of the same input whose target is the rival, or
+    `Subject.against`. Class activation maps and all methods that run the model then explain logit A − logit B exactly:
+    they are linear in it, and the positive part is not taken. Gradient rollout, generic relevance and LeGrad keep only
+    what raises a logit, so the difference of two maps is shown: positive where A gains more than B. Attention and
+    rollout know no class.
+
+    `query`: whose row attention, rollout, gradient rollout and generic relevance show (`layer_product.Query`); None
+    takes what the head reads: the class token, in DeiT the mean of the class and the distillation token, since its
+    logits are the mean of two heads, and without a class token the mean of all places.
+
+    `fill`: what stands in for what is taken away. `progress(done, total)` counts forward passes and may raise
+    `subject.Stopped`. Raises NotApplicable with a sentence for the user, KeyError for an unknown method.
+    """
+    one = METHODS[method]
+    if one.needs == "model" and subject is None:
+        raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
+    known = target_of(one, trace, against, subject)
+    notes = ()
+    if one.needs != "model":
+        checks = {trace.check, (against or trace).check}
+        if refused := " ".join(check.refused for check in checks if check.refused):
+            raise NotApplicable(refused)
+        notes = tuple({check.failure for check in checks if check.failure})
+    query = read_by_head(trace) if query is None else query
+    heat, said = run(one, Given(trace, query, fill, subject, progress), against)
+    notes = (*notes, *said)
+    signed = one.signed or (one.needs == "target" and known[1] is not None)
+    return Explanation(method, checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
+
+
+def target_of(
+    one: Method, trace: Trace, against: Trace | None, subject: Subject | None
+) -> tuple[int | None, int | None]:
+    """(target, rival) of what is explained."""
+    if one.needs == "model":
+        assert subject is not None
+        return subject.target, subject.against
+    if against is not None and one.needs == "trace":
+        raise NotApplicable(f"{one.title} knows no class, so it cannot tell one from another.")
+    if against is not None and against.target is None:
+        raise NotApplicable("The class to compare with needs its own gradient: record it as a target.")
+    return (trace.target if one.needs == "target" else None), (against.target if against else None)
+
+
+def run(one: Method, given: Given, against: Trace | None) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
+    """The map of a record and the sentences about it; against a rival's trace the difference."""
+    if one.needs == "model" or against is None:
+        found = one.run(given)
+        return (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
+    if one.signed_run is not None:
+        return one.signed_run(given, against), ()
+    here, there = (run(one, each, None)[0] for each in (given, replace(given, trace=against)))
+    return here - there, ()
+
+
+def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
+    """The map, unless there is nothing to see on it."""
+    if not bool(torch.isfinite(heat).all()):
+        raise NotApplicable(f"{title} gives values that are not numbers here, so no map is drawn.")
+    high, low = float(heat.max()), float(heat.min())
+    if high - low <= FLAT * max(abs(high), abs(low)):
+        raise NotApplicable(f"{title} gives the same value at every place here, so no map is drawn.")
+    return heat.detach().float().cpu()
+
+
+def why_not(trace: Trace, *, model: bool = True) -> dict[str, str]:
+    """The methods that do not apply to this trace, and the reason in a sentence; no map is computed.
+
+    `model`: whether a `Subject` will be at hand. A method that applies may still find nothing on this image.
+    """
+    found = {}
+    for name, one in METHODS.items():
+        try:
+            if one.needs == "model" and not model:
+                raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
+            if one.needs == "target" and trace.target is None:
+                raise NotApplicable(f"{one.title} needs the gradient of a class: choose a target class first.")
+            if one.applies is not None:
+                one.applies(trace)
+        except NotApplicable as error:
+            found[name] = str(error)
+    return found
+
+
+def applicable(trace: Trace, *, model: bool = True) -> list[str]:
+    """Names of the methods that apply to this trace, in the order of `METHODS`; `why_not` has the others."""
+    without = why_not(trace, model=model)
+    return [name for name in METHODS if name not in without]

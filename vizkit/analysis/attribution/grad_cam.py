@@ -1,0 +1,98 @@
+"""Class activation maps: where the features that decide speak for the target class.
+
+Grad-CAM: Selvaraju et al. 2017 (arXiv 1610.02391), eq. 1 and 2. HiResCAM: Draelos & Carin 2020 (arXiv 2011.08891),
+eq. 3: gradient and feature are multiplied place by place instead of averaging the gradient first.
+
+The features are what the head receives, or, where its places have no say in the logit (a head that reads only the class
+token), what the last attention layer receives. Raw block outputs would be the wrong choice: layer normalisation ignores
+a vector's length, so gradient times feature summed over channels is nearly zero before it, at every place.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.traces import Features, NotApplicable, Trace
+
+FLAT = 1e-6
+"""A map whose values differ by less than this share of the largest is constant up to rounding."""
+
+
+def grad_cam(trace: Trace) -> Float[Tensor, "row column"]:
+    """relu(Σ_k α_k F_k) with α_k the mean over all places of ∂y_c/∂F_k; ≥ 0, in logits.
+
+    Needs a trace with a target. Raises NotApplicable when no place speaks for the class.
+    """
+    values, gradient = on_places(cam_layer(trace))
+    return speaking(torch.einsum("rck,k->rc", values, gradient.mean((0, 1))), "Grad-CAM")
+
+
+def hires_cam(trace: Trace) -> Float[Tensor, "row column"]:
+    """relu(Σ_k ∂y_c/∂F_k · F_k) at every place; ≥ 0, in logits. Conditions and errors as for `grad_cam`."""
+    values, gradient = on_places(cam_layer(trace))
+    return speaking((values * gradient).sum(-1), "HiResCAM")
+
+
+def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+    """Grad-CAM of the difference of two logits, in logits, without relu: places below zero speak for the other class.
+
+    `against`: a trace of the same input whose target is the other class. Exact, because the map before relu is linear
+    in the logit.
+    """
+    values, gradient = of_difference(trace, against)
+    return torch.einsum("rck,k->rc", values, gradient.mean((0, 1)))
+
+
+def signed_hires_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+    """HiResCAM of the difference of two logits; as `signed_grad_cam`."""
+    values, gradient = of_difference(trace, against)
+    return (values * gradient).sum(-1)
+
+
+def of_difference(
+    trace: Trace, against: Trace
+) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
+    """(features, gradient of the difference) at the latest features where both logits have a gradient."""
+    here, there = cam_layer(trace), cam_layer(against)
+    if here.name != there.name or here.tokens != there.tokens:
+        raise NotApplicable(
+            "The two classes are decided at different features, so there is no map of their difference."
+        )
+    values, gradient = on_places(here)
+    return values, gradient - on_places(there)[1]
+
+
+def cam_layer(trace: Trace) -> Features:
+    """The latest features with places at which the target's logit has a gradient."""
+    if trace.target is None:
+        raise NotApplicable("Class activation maps need the gradient of a class: choose a target class first.")
+    placed = [f for f in trace.cam_features if f.tokens.grid is not None and f.gradient is not None]
+    if not placed:
+        raise NotApplicable("Class activation maps need late features with known places; this model gives none.")
+    for features in placed:
+        if bool(on_places(features)[1].any()):
+            return features
+    raise NotApplicable("Class activation maps give nothing for this class here: its logit has no gradient.")
+
+
+def on_places(features: Features) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
+    """(features, gradient) on the grid, without special tokens."""
+    tokens = features.tokens
+    assert tokens.grid is not None
+    assert features.gradient is not None
+    first, last = len(tokens.special), len(tokens) - tokens.free
+    values, gradient = (t[first:last].unflatten(0, tokens.grid) for t in (features.values, features.gradient))
+    return values, gradient
+
+
+def speaking(signed: Float[Tensor, "row column"], method: str) -> Float[Tensor, "row column"]:
+    """The positive part of a map; NotApplicable where nothing is left or all places are alike."""
+    places = signed.clamp(min=0)
+    if not bool(torch.isfinite(places).all()):
+        raise NotApplicable(f"{method} gives nothing for this class here: the gradient is not a number.")
+    high, low = float(places.max()), float(places.min())
+    if high <= 0:
+        raise NotApplicable(f"{method} gives nothing for this class here: no place speaks for it.")
+    if high - low <= FLAT * high:
+        raise NotApplicable(f"{method} gives nothing for this class here: all places are alike.")
+    return places

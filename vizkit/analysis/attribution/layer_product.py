@@ -1,0 +1,236 @@
+"""Rows of a product of layers, one vector–matrix product after another, last layer first.
+
+The frame that rollout and relevance share: which layers form one stream of tokens, where the wanted row starts, and how
+mass moves through one layer. A layer is Â = identity · I + share · Ā, kept in the groups in which it was computed, so
+that Swin's windows, shifts and merging cost no dense matrix. The residual connection exists only for queries that are
+keys of the same layer: merging and attention pooling have none.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from vizkit.geometry import id_of, name_of
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
+
+Query = str | int | tuple[int, int]
+"""Whose row is wanted.
+
+- "cls": the class token; in a model without one what its head reads instead, the attention pool or the mean of all
+  places. "mean": the mean of all places. "dist", "reg1", "pool": another special token; "cls+dist": the mean of two.
+- an id, or a cell (row, column), of the last layer whose tokens have places.
+"""
+
+
+FEW = 8
+"""Where less than one query in so many holds mass, their rows are picked instead of multiplying all."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One layer of the product. `mixing` is Ā; None is the plain mean over heads, which is then never formed.
+
+    `normalise`: divide every row of Â by its sum, padding included.
+    """
+
+    layer: Attention
+    mixing: Float[Tensor, "group query key"] | None
+    identity: float
+    share: float
+    normalise: bool
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Some rows of the product so far: what lies on each token, and what padding took on the way."""
+
+    rows: Float[Tensor, "row token"]
+    padding: Float[Tensor, " row"]
+    tokens: Tokens
+
+
+def stream(trace: Trace) -> list[Attention]:
+    """The layers through which the last tokens can be followed to the input, in the order of the forward pass.
+
+    Layers of tokens by another name, TNT's words or a second stream, are left out. Raises NotApplicable where tokens
+    cannot be followed.
+    """
+    learned = [layer for layer in trace.attention if layer.learned]
+    if not learned:
+        raise NotApplicable(f"{trace.no_attention}; there is nothing to multiply.")
+    if len(learned) < trace.check.layers_found:
+        raise NotApplicable("Some layers were not recorded; multiplying layers needs all of them.")
+    found: list[Attention] = []
+    now: Tokens | None = None  # the tokens with places that have been reached
+    for layer in reversed(trace.attention):
+        query, key = layer.query, layer.key
+        if query.free or key.free:
+            raise NotApplicable(
+                f"In {layer.name} it is not tokens with known places that attend, so no path leads back."
+            )
+        if " · " in layer.name:  # vizkit.models.families.translate.names_of
+            raise NotApplicable("Layers of this model have several maps, which are no matrices to multiply.")
+        if query.grid and now and query.name != now.name:
+            continue
+        if (query.grid and now and query.grid != now.grid) or (layer.learned and query.grid and query.grid != key.grid):
+            raise NotApplicable(
+                "Between its layers this model changes its tokens in a way that attention does not tell."
+            )
+        if int((layer.query_ids != PADDING).sum()) < len(query):
+            raise NotApplicable("Only some rows were recorded; multiplying layers needs all of them.")
+        found.append(layer)
+        now = key if key.grid else now
+    if now is None:
+        raise NotApplicable("The tokens of this model have no known places, so no map is drawn.")
+    return found[::-1]
+
+
+def read_by_head(trace: Trace) -> Query:
+    """The query whose vector becomes the logits, as `start` understands it."""
+    last = next((layer for layer in reversed(trace.attention) if layer.learned), None)
+    return "cls+dist" if last and {"cls", "dist"} <= set(last.query.special) else "cls"
+
+
+def start(layers: Sequence[Attention], query: Query) -> tuple[int, Float[Tensor, "1 token"], str]:
+    """(position of the last layer that has the query, its row before that layer, what was really taken)."""
+    last = next((i for i in reversed(range(len(layers))) if layers[i].query.grid), len(layers) - 1)
+    if isinstance(query, str) and query != "mean":
+        names = query.split("+")
+        for i in reversed(range(len(layers))):
+            special = layers[i].query.special
+            if set(names) <= set(special):
+                return i, spike(layers[i].query, [special.index(name) for name in names]), query
+        end = layers[-1].query
+        if query != "cls":
+            raise NotApplicable(f"This model has no {' and '.join(names)} token; choose another query.")
+        if not end.grid and end.special:
+            return len(layers) - 1, spike(end, [0]), end.special[0]
+        query = "mean"
+    tokens = layers[last].query
+    first = len(tokens.special)
+    if query == "mean":
+        if not tokens.grid:
+            raise NotApplicable("The queries of this model have no places, so there is no mean of them.")
+        return last, spike(tokens, list(range(first, first + tokens.grid[0] * tokens.grid[1]))), "mean"
+    one = query if isinstance(query, int) else id_of(tokens, query)  # pyright: ignore[reportArgumentType]
+    if not 0 <= one < len(tokens):
+        raise ValueError(f"Token {one} does not exist: there are {len(tokens)}.")
+    return last, spike(tokens, [one]), name_of(tokens, one)
+
+
+def spike(tokens: Tokens, ids: list[int]) -> Float[Tensor, "1 token"]:
+    """Mass 1, shared evenly by some tokens."""
+    row = torch.zeros(1, len(tokens), dtype=torch.float64)
+    row[0, ids] = 1 / len(ids)
+    return row
+
+
+def factors(
+    layers: Sequence[Attention],
+    mixing: Callable[[Attention], Tensor | None],
+    identity: float,
+    share: float,
+    start_layer: int = 0,
+    normalise: bool = True,
+) -> list[Factor]:
+    """Â of every layer: the identity for attention layers before `start_layer`, fixed pooling as it is.
+
+    `mixing` gives Ā of a layer. ValueError where there is no such `start_layer`.
+    """
+    count, index, found = sum(layer.learned for layer in layers), 0, []
+    if not 0 <= start_layer < count:
+        raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
+    for layer in layers:
+        if not layer.learned:
+            found.append(Factor(layer, None, 0.0, 1.0, False))
+            continue
+        early, index = index < start_layer, index + 1
+        # A query that is no key has no identity to fall back on: such a layer is never left out.
+        early = early and bool((same_token(layer.query, layer.key) >= 0).all())
+        found.append(
+            Factor(layer, None, 1.0, 0.0, False) if early else Factor(layer, mixing(layer), identity, share, normalise)
+        )
+    return found
+
+
+def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass:
+    """`rows` · Â_last ⋯ Â_first; the rows are over the queries of the last factor."""
+    mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query)
+    for factor in reversed(factors):
+        mass = times(mass, factor)
+    return mass
+
+
+def times(mass: Mass, factor: Factor) -> Mass:
+    """Mass · Â. What lies on tokens that do not ask in this layer stays where it is."""
+    if not factor.share and not factor.normalise:  # the identity
+        return mass
+    layer, rows = factor.layer, mass.rows
+    asks, own = same_token(mass.tokens, layer.query), same_token(layer.query, layer.key)
+    taken = rows.new_zeros(len(rows), len(layer.query) + 1)  # PADDING picks the last column, which stays zero
+    taken[:, asks[asks >= 0]] = rows[:, asks >= 0]
+    identity = torch.cat([(own >= 0) * factor.identity, torch.zeros(1)]).to(rows)
+    share = torch.cat([torch.where(own >= 0, factor.share, 1.0), torch.zeros(1)]).to(rows)
+    if factor.normalise:
+        total = identity + share * row_sums(factor).to(rows)
+        taken = torch.where(total > 0, taken / total.where(total > 0, torch.ones_like(total)), 0.0)
+    out = spread(taken * share, factor)
+    kept = (taken * identity)[:, :-1]
+    out[:, own[own >= 0]] += kept[:, own >= 0]
+    tokens = joined(layer, mass.tokens)
+    moved = rows.new_zeros(len(rows), len(tokens))
+    moved[:, same_token(layer.key, tokens)] += out[:, :-1]
+    stays = asks < 0
+    moved[:, same_token(mass.tokens, tokens)[stays]] += rows[:, stays]
+    return Mass(moved, mass.padding + out[:, -1], tokens)
+
+
+def row_sums(factor: Factor) -> Float[Tensor, " query_or_padding"]:
+    """The sum of every query's row of Ā, by id, and a last zero; recorded means of heads sum to 1."""
+    layer = factor.layer
+    sums = torch.ones(len(layer.query) + 1)
+    if factor.mixing is not None:
+        sums = sums.to(factor.mixing)
+        sums[layer.query_ids.flatten()] = factor.mixing.sum(-1).flatten()
+    sums[-1] = 0
+    return sums
+
+
+def spread(taken: Float[Tensor, "row query_or_padding"], factor: Factor) -> Float[Tensor, "row key_or_padding"]:
+    """`taken` · Ā, group by group; the last column collects what goes to padding."""
+    layer, keys = factor.layer, len(factor.layer.key)
+    grouped = taken[:, layer.query_ids].transpose(0, 1)  # group row query
+    out = taken.new_zeros(len(taken), keys + 1)
+    asked = grouped[:, 0].nonzero(as_tuple=True) if factor.mixing is None and len(taken) == 1 else ()
+    if asked and FEW * len(asked[0]) < grouped.numel():  # one token's row, or one window: the rest is not even read
+        group, position = asked
+        passed = layer.weights[group, :, position].to(taken.dtype).mean(1) * grouped[group, 0, position, None]
+        return out.index_add_(1, (layer.key_ids[group] % (keys + 1)).flatten(), passed.view(1, -1))
+    if asked:
+        heads = layer.weights.shape[1]
+        weights = layer.weights.to(taken.dtype).flatten(1, 2)  # group head·query key
+        passed = grouped.repeat(1, 1, heads) / heads @ weights
+    else:
+        passed = grouped @ (layer.weights.to(taken.dtype).mean(1) if factor.mixing is None else factor.mixing.to(taken))
+    return out.index_add_(1, layer.key_ids.flatten() % (keys + 1), passed.transpose(0, 1).flatten(1))
+
+
+def same_token(source: Tokens, target: Tokens) -> Int[Tensor, " token"]:
+    """For every id of `source` the id of the same token in `target`, −1 where there is none."""
+    special = [target.special.index(name) if name in target.special else -1 for name in source.special]
+    rows, columns = source.grid or (0, 0)
+    places = torch.arange(rows * columns) + len(target.special)
+    if source.grid != target.grid:
+        places = torch.full_like(places, -1)
+    return torch.cat([torch.tensor(special, dtype=torch.long), places])
+
+
+def joined(layer: Attention, before: Tokens) -> Tokens:
+    """The keys of a layer and, besides, the special tokens and places that did not ask in it."""
+    key, gone = layer.key, {*layer.key.special, *layer.query.special}
+    special = (*key.special, *(name for name in before.special if name not in gone))
+    home = key if key.grid else before
+    return replace(home, special=special, free=0)

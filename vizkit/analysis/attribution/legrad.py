@@ -1,0 +1,74 @@
+"""LeGrad: at which keys would more attention raise the class, asked of every layer on its own.
+
+Bousselham et al. 2024 (arXiv 2404.03214), § 3: for every layer l, relu(∂s_l/∂A_l) averaged over heads and queries, s_l
+being the class's score read off the tokens that leave block l; then the mean over layers.
+
+Here s_l is the logit that the model's own last normalisation and head give those tokens: of the class token in most
+ViTs, of their mean in a mean-pooled one. All layers count. The authors' code (github.com/WalBouss/LeGrad, a9edb03) does
+otherwise: for CLIP it normalises and projects the mean of all tokens, the class token among them, and takes the cosine
+with a text; it reads the last two blocks by default (`layer_index=-2`) and adds up their maps; for models with
+attention pooling it takes the gradient at the pool's attention. `start_layer` gives the last layers here too.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.traces import Attention, NotApplicable, Trace
+
+
+def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
+    """Mean over layers from `start_layer` on, at every place; ≥ 0, in logits per unit of attention.
+
+    Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
+    BEiT and the like). NotApplicable for others, and where no layer's score rises with any attention.
+    """
+    return nonzero(torch.stack(legrad_by_layer(trace)[checked(trace, start_layer) :]).mean(0))
+
+
+def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
+    """The map of each layer, on the same scale, and where tokens become fewer on the grid of the most.
+
+    Layers on a second stream of tokens, which no head reads, are left out.
+    """
+    if trace.target is None:
+        raise NotApplicable("LeGrad needs the gradient of a class: choose a target class first.")
+    layers = [layer for layer in trace.attention if layer.learned]
+    if not layers:
+        raise NotApplicable(f"{trace.no_attention}.")
+    if len(layers) < trace.check.layers_found:
+        raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
+    found = []
+    for layer in read_by_the_head(trace, layers):
+        if layer.score_gradient is None or not layer.key.grid:
+            raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
+        first, last = len(layer.key.special), len(layer.key) - layer.key.free
+        by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
+        by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
+        found.append(by_id[first:last].unflatten(0, layer.key.grid))
+    rows, columns = (max(sides) for sides in zip(*(each.shape for each in found), strict=True))
+    # A token that stands for several places speaks for each of them.
+    return [
+        each.repeat_interleave(rows // len(each), 0).repeat_interleave(columns // each.shape[1], 1) for each in found
+    ]
+
+
+def read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
+    """Those on the tokens of the last layer, or on tokens that were averaged to become those."""
+    known = {layers[-1].query.name, layers[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
+    return [layer for layer in layers if layer.key.name in known]
+
+
+def checked(trace: Trace, start_layer: int) -> int:
+    layers = [layer for layer in trace.attention if layer.learned]
+    count = len(read_by_the_head(trace, layers)) if layers else 0
+    if count and not 0 <= start_layer < count:
+        raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
+    return start_layer
+
+
+def nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    high, low = float(places.max()), float(places.min())
+    if not high > low:  # so written, it refuses NaN too
+        raise NotApplicable("LeGrad gives nothing for this class here: all places are alike.")
+    return places

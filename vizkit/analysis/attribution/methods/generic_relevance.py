@@ -1,0 +1,27 @@
+"""Generic relevance, as a record."""
+
+from typing import TYPE_CHECKING
+
+from vizkit.analysis.attribution.methods.record import Given, Method
+from vizkit.analysis.attribution.methods.rollout import applies
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def run(given: Given) -> "Tensor":
+    from vizkit.analysis.attribution.generic_relevance import generic_relevance
+
+    return generic_relevance(given.trace, given.query)
+
+
+METHOD = Method(
+    name="generic_relevance",
+    title="Generic relevance",
+    needs="target",
+    run=run,
+    applies=applies,
+    asks="Which places gain relevance for the class when it is added up layer by layer?",
+    caveat="What attention does against the class is set to zero; values and MLPs are left out.",
+    source="Chefer et al. 2021 (arXiv 2103.15679), eq. 5 and 6",
+)

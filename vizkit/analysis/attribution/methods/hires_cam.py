@@ -1,0 +1,36 @@
+"""HiResCAM, as a record."""
+
+from typing import TYPE_CHECKING
+
+from vizkit.analysis.attribution.methods.grad_cam import applies
+from vizkit.analysis.attribution.methods.record import Given, Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.traces import Trace
+
+
+def run(given: Given) -> "Tensor":
+    from vizkit.analysis.attribution.grad_cam import hires_cam
+
+    return hires_cam(given.trace)
+
+
+def signed_run(given: Given, against: "Trace") -> "Tensor":
+    from vizkit.analysis.attribution.grad_cam import signed_hires_cam
+
+    return signed_hires_cam(given.trace, against)
+
+
+METHOD = Method(
+    name="hires_cam",
+    title="HiResCAM",
+    needs="target",
+    run=run,
+    signed_run=signed_run,
+    applies=applies,
+    asks="Where does each late feature itself raise the class, gradient times feature place by place?",
+    caveat="As coarse as Grad-CAM; under a mean over places the two are the same map.",
+    source="Draelos & Carin 2020 (arXiv 2011.08891), eq. 3",
+)

@@ -1,0 +1,31 @@
+"""Integrated gradients, as a record."""
+
+from typing import TYPE_CHECKING
+
+from vizkit.analysis.attribution.methods.record import Given, Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def run(given: Given) -> "tuple[Tensor, str]":
+    from vizkit.analysis.attribution.input_attribution import COMPLETE, integrated_gradients
+
+    found = integrated_gradients(given.subject, given.fill, progress=given.progress)
+    said = f"The sum misses the difference of the scores by {found.error:.1%}, with {found.steps} steps."
+    if found.error > COMPLETE:
+        said += f" That is more than {COMPLETE:.0%}: the scores jump on the way, so read the map with care."
+    return found.heat, said
+
+
+METHOD = Method(
+    name="integrated_gradients",
+    title="Integrated gradients",
+    needs="model",
+    run=run,
+    signed=True,
+    slow=True,
+    asks="How is the change of the logit from an empty picture to this one shared out among the pixels?",
+    caveat="It depends on what counts as empty, is zero where the picture has that very colour, and is grainy.",
+    source="Sundararajan et al. 2017 (arXiv 1703.01365), eq. 1",
+)

@@ -1,0 +1,91 @@
+"""What a method of explaining is made of. Imports nothing heavy, so lists are quick."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attribution.layer_product import Query
+    from vizkit.analysis.attribution.subject import Fill, Progress, Subject
+    from vizkit.traces import Trace
+
+    Map = Tensor | tuple[Tensor, str]
+    """(row, column), and perhaps a sentence about this very map."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a method may read: see `explaining.explain`. `model` is there for methods that need it."""
+
+    trace: "Trace"
+    query: "Query"
+    fill: "Fill"
+    model: "Subject | None" = None
+    progress: "Progress | None" = None
+
+    @property
+    def subject(self) -> "Subject":
+        """The model to be asked again, for methods that need it."""
+        assert self.model is not None, "only methods that need the model may ask it"
+        return self.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One way to explain: its words, what it needs, and its own code.
+
+    `needs`: a "trace", a trace with a "target", or the "model" itself (a `subject.Subject`). `run`: from what is given
+    to the map; it imports what it needs when it is called, so that lists stay quick. `applies`: raises NotApplicable
+    where this kind of model can have no such map, quickly; may be left out by methods that need the model only.
+
+    `signed_run`: the map of one class against another, from what is given and the rival's trace, where that is more
+    than the difference of two maps. Methods that need the model explain the difference in `run`, by `Subject.score`.
+
+    `signed`: values below zero speak against the class. `slow`: runs the model tens to hundreds of times. `shares`: the
+    numbers are shares of a whole. `differs`: where this departs from its authors' code, in a sentence.
+    """
+
+    name: str
+    needs: Literal["trace", "target", "model"]
+    title: str = ""
+    asks: str = ""
+    caveat: str = ""
+    source: str = ""
+    run: "Callable[[Given], Map]" = None  # pyright: ignore[reportAssignmentType]  # left out, it is refused below
+    applies: "Callable[[Trace], object] | None" = None
+    signed_run: "Callable[[Given, Trace], Tensor] | None" = None
+    signed: bool = False
+    slow: bool = False
+    shares: bool = False
+    differs: str = ""
+
+    def __post_init__(self) -> None:
+        wrong = next((said for is_wrong, said in self.faults() if is_wrong), "")
+        if wrong:
+            raise ValueError(f"METHOD in vizkit/analysis/attribution/methods/{self.name}.py is not whole: {wrong}")
+
+    def faults(self) -> tuple[tuple[bool, str], ...]:
+        """(whether it is so, what to do about it)."""
+        return (
+            (not self.title, "give `title`, which stands above its map."),
+            (not callable(self.run), "give `run`, a function from `Given` to its map, (row, column)."),
+            (
+                self.needs != "model" and not callable(self.applies),
+                "give `applies`, a function of a trace that raises NotApplicable where there can be no such map.",
+            ),
+            (
+                self.signed_run is not None and self.needs != "target",
+                "`signed_run` is for methods that need a target; the others know no class or ask `Subject.score`.",
+            ),
+            (self.slow and self.needs != "model", "`slow` is for methods that need the model."),
+            (not self.asks.endswith("?"), "`asks` is the question that its map answers, and ends in a question mark."),
+            (not self.caveat.endswith("."), "`caveat` is a sentence on what its map cannot tell."),
+            (bool(self.differs) and not self.differs.endswith("."), "`differs` is a sentence."),
+            (not self.source, "give `source`, the paper and its equation or section."),
+        )
+
+    def words(self) -> str:
+        """What it asks, what it cannot tell, where it departs from others."""
+        return " ".join(filter(None, (self.asks, self.caveat, self.differs)))

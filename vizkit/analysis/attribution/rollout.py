@@ -1,0 +1,162 @@
+"""Attention rollout: how the tokens of the input reach one token of the output when layers are multiplied.
+
+Abnar & Zuidema 2020 (arXiv 2005.00928), eq. 1: R = Â_L ⋯ Â_1 with Â = ½Ā + ½I, the identity for the residual
+connection and Ā the heads fused. One row costs O(L·N²) instead of O(L·N³), and the product is never formed. Rollout
+knows no class, and ignores values, MLPs and normalisation.
+
+Through Swin (Liu et al. 2021): windows and shifts by their token ids, patch merging as the mean of its four tokens.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from vizkit.analysis.attention.fusion import Fusion, fuse
+from vizkit.analysis.attribution.layer_product import Factor, Query, factors, same_token, start, stream, through
+from vizkit.geometry import cell_of
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Where one query's mass comes from: every place of the input, each special token by name, and padding; together 1.
+
+    `tokens` are those of the input. `query` says whose row it is: "cls", "pool", "mean", "row 3, column 5" …
+    """
+
+    grid: Float[Tensor, "row column"]
+    special: dict[str, float]
+    padding: float
+    tokens: Tokens
+    query: str
+
+
+def rollout(
+    trace: Trace,
+    query: Query = "cls",
+    fusion: Fusion = "mean",
+    discard: float = 0.0,
+    start_layer: int = 0,
+    residual: float = 0.5,
+) -> Float[Tensor, "row column"]:
+    """The picture of rollout: the share of every place of the input, ≥ 0, all together 1.
+
+    What special tokens, registers and padding take is left out and the rest divided by its sum; `rollout_masses` tells
+    it. `query`: see `layer_product.Query`. `fusion`: mean, max or min over heads. `discard`: the smallest share, 0 to
+    below 1, of each layer's fused weights that is set to zero before the identity is added, never on the diagonal
+    (after github.com/jacobgil/vit-explain). `start_layer`: attention layers before it count as the identity.
+    `residual`: the weight of the identity, 0 to 1; Ā gets the rest. Rows of Â are divided by their sum, padding
+    included.
+
+    Raises NotApplicable where the model has no such query, not everything was recorded, or its tokens change between
+    layers in a way that attention does not tell; ValueError for numbers out of range.
+    """
+    return shares(rollout_masses(trace, query, fusion, discard, start_layer, residual).grid)
+
+
+def rollout_masses(
+    trace: Trace,
+    query: Query = "cls",
+    fusion: Fusion = "mean",
+    discard: float = 0.0,
+    start_layer: int = 0,
+    residual: float = 0.5,
+) -> Rollout:
+    """As `rollout`, with nothing left out: what places, special tokens and padding take, together 1."""
+    ready = prepared(trace, fusion, discard, start_layer, residual)
+    return rolled(ready, *start([factor.layer for factor in ready], query))
+
+
+def rollout_by_layer(
+    trace: Trace,
+    query: Query = "cls",
+    fusion: Fusion = "mean",
+    discard: float = 0.0,
+    start_layer: int = 0,
+    residual: float = 0.5,
+) -> list[Rollout]:
+    """How rollout grows: for every attention layer l from `start_layer` on, the row of Â_l ⋯ Â_1.
+
+    All are on the tokens of the input. A cell means the same point of the image on the grid of layer l. Where a layer
+    has no class token yet (class attention at the end), "cls" is the mean of all places.
+    """
+    ready = prepared(trace, fusion, discard, start_layer, residual)
+    layers = [factor.layer for factor in ready]
+    last = next(layer.query for layer in reversed(layers) if layer.query.grid)
+    if isinstance(query, int) and 0 <= query < len(last):  # ids differ from stage to stage, places and names do not
+        query = cell_of(last, query) or last.special[query]
+    found = []
+    for end in [i for i, layer in enumerate(layers) if layer.learned][start_layer:]:
+        here = next((layer.query.grid for layer in layers[end::-1] if layer.query.grid), None)
+        asked = query
+        if isinstance(query, tuple) and here and last.grid:
+            row, column = ((2 * at + 1) * now // (2 * of) for at, now, of in zip(query, here, last.grid, strict=True))
+            asked = (row, column)
+        found.append(rolled(ready, *start(layers[: end + 1], asked)))
+    return found
+
+
+def rollout_matrix(
+    trace: Trace, fusion: Fusion = "mean", discard: float = 0.0, start_layer: int = 0, residual: float = 0.5
+) -> Float[Tensor, "query token"]:
+    """All rows of R at once, (tokens of the last layer that has places, tokens of the input), special tokens included.
+
+    Rows sum to 1 but for what padding takes. Costs as many times a single row as there are queries.
+    """
+    ready = prepared(trace, fusion, discard, start_layer, residual)
+    last = max(i for i, factor in enumerate(ready) if factor.layer.query.grid)
+    return through(ready[: last + 1], torch.eye(len(ready[last].layer.query))).rows
+
+
+def prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:
+    layers = stream(trace)
+    if not 0 <= discard < 1:
+        raise ValueError(f"The discarded share is 0 to below 1, not {discard}.")
+    if not 0 <= residual <= 1:
+        raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
+    return factors(layers, lambda layer: fused(layer, fusion, discard), residual, 1 - residual, start_layer)
+
+
+def fused(layer: Attention, fusion: Fusion, discard: float) -> Float[Tensor, "group query key"] | None:
+    """Ā of a layer, None for the plain mean."""
+    if fusion == "mean" and not discard:
+        return None
+    groups, heads, queries, _ = layer.weights.shape
+    if fusion != "mean" and heads < layer.heads:
+        raise NotApplicable("Only the mean over heads was recorded, so there is no maximum or minimum of them.")
+    mixing = fuse(layer.weights.transpose(0, 1).flatten(1, 2), fusion).unflatten(0, (groups, queries)).float()
+    return without_smallest(mixing, layer, discard) if discard else mixing
+
+
+def without_smallest(
+    mixing: Float[Tensor, "group query key"], layer: Attention, discard: float
+) -> Float[Tensor, "group query key"]:
+    """The smallest `discard` of all weights between tokens set to zero; equal weights stay or go together."""
+    real = (layer.query_ids != PADDING)[:, :, None] & (layer.key_ids != PADDING)[:, None]
+    values = mixing[real]
+    below = values.kthvalue(int(discard * len(values)) + 1).values
+    return mixing.masked_fill(real & (mixing < below) & ~diagonal(layer), 0.0)
+
+
+def diagonal(layer: Attention) -> Bool[Tensor, "group query key"]:
+    """Where a query meets itself among the keys."""
+    itself = same_token(layer.query, layer.key)[layer.query_ids]
+    return itself[:, :, None] == layer.key_ids[:, None]
+
+
+def rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query: str) -> Rollout:
+    mass = through(ready[: end + 1], row.float())
+    tokens, first = mass.tokens, len(mass.tokens.special)
+    special = {name: float(mass.rows[0, i]) for i, name in enumerate(tokens.special)}
+    assert tokens.grid is not None
+    return Rollout(mass.rows[0, first:].unflatten(0, tokens.grid), special, float(mass.padding[0]), tokens, query)
+
+
+def shares(grid: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """Divided by its sum; NotApplicable where there is nothing to divide."""
+    total = grid.sum()
+    if not float(total) > 0:
+        raise NotApplicable("Rollout gives nothing here: no place of the image reaches this token.")
+    return grid / total

@@ -1,0 +1,43 @@
+"""How the cost of one attention layer grows with the image: patches of several sizes, and windows (Liu et al. 2021)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vizkit.analysis.attention.patches import Cost, cost
+
+SIZES_PX = tuple(range(224, 1025, 32))
+PATCHES_PX = (4, 8, 16, 32)
+WINDOW = 7
+
+
+def cost_curves(dim: int, heads: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """For each way of cutting: (image sizes in pixels, multiply–adds of one layer)."""
+    sizes = np.array(SIZES_PX)
+    lines = {
+        f"{patch} px patches": (sizes, np.array([cost((s, s), patch, dim, heads).flops for s in SIZES_PX]))
+        for patch in PATCHES_PX
+    }
+    windows = np.array([cost((s, s), PATCHES_PX[0], dim, heads, window=WINDOW).flops for s in SIZES_PX])
+    return lines | {f"{PATCHES_PX[0]} px patches, windows of {WINDOW} × {WINDOW}": (sizes, windows)}
+
+
+def sizes_px(stride_px: int) -> tuple[int, ...]:
+    """Image sides from 224 to 1,024 pixels that tokens of `stride_px` divide, in steps of at least 32."""
+    step = stride_px * -(-32 // stride_px)
+    return tuple(range(-(-SIZES_PX[0] // step) * step, SIZES_PX[-1] + 1, step))
+
+
+def beside(size_px: int, stride_px: int, dim: int, heads: int, window: int) -> tuple[Cost, Cost]:
+    """One layer on a square image: what global attention costs, and windows, at most as large as the grid."""
+    size, side = (size_px, size_px), size_px // stride_px
+    return cost(size, stride_px, dim, heads), cost(size, stride_px, dim, heads, window=min(window, side))
+
+
+def exponent(tokens: Sequence[float | int], values: Sequence[float | int]) -> float:
+    """b of the power law value = a · tokens^b that fits best, by least squares of the logarithms: 1 is linear, 2
+    quadratic. ValueError for fewer than two different numbers of tokens, or values that are not positive."""
+    if len(set(tokens)) < 2 or min(*tokens, *values) <= 0:
+        raise ValueError("A power law needs two different numbers of tokens and positive values.")
+    x, y = np.log(np.asarray(tokens, float)), np.log(np.asarray(values, float))
+    return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())

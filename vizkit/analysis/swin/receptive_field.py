@@ -1,0 +1,97 @@
+"""Which places of the input can reach a token at all: windows, shifts and mergings followed back as sets.
+
+Exact, from the ids of the windows and the regions of their masks alone (Liu et al. 2021, arXiv 2103.14030, § 3.2): what
+lies outside cannot change the token, whatever the weights are. How much of what lies inside does reach it is another
+question; rollout (`vizkit.analysis.attribution.rollout`) is one answer, Luo et al. 2016 (arXiv 1701.04128) call it
+effective.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from vizkit.analysis.attribution.layer_product import stream
+from vizkit.geometry import id_at
+from vizkit.traces import PADDING, Attention, NotApplicable, Trace
+
+
+@dataclass(frozen=True)
+class Field:
+    """What can reach one token right after the layer `name`. `cell`: (row, column) of the token on `grid`, its own.
+
+    `places`: on the grid of the input's patches. `share`: of the image, 0 to 1.
+    """
+
+    name: str
+    grid: tuple[int, int]
+    cell: tuple[int, int]
+    places: Bool[Tensor, "row column"]
+
+    @property
+    def share(self) -> float:
+        return float(self.places.float().mean())
+
+
+def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_xy: tuple[float, float]) -> list[Field]:
+    """The field of the token under a point (fractions of the input) after every attention layer, the first first.
+
+    `regions`: for every attention layer the region of each place of its windows; only equal ones may meet. Fields only
+    grow, since a token always reaches itself and the merged token that it becomes a part of. NotApplicable where tokens
+    cannot be followed back, or have no places.
+    """
+    layers = stream(trace)
+    learned = [index for index, layer in enumerate(layers) if layer.learned]
+    if len(regions) != len(learned):
+        raise ValueError(f"There are {len(learned)} attention layers, but regions of {len(regions)}.")
+    apart = dict(zip(learned, regions, strict=True))
+    for index, region in apart.items():
+        if region.shape != layers[index].key_ids.shape or layers[index].query_ids.shape != region.shape:
+            raise ValueError(f"{layers[index].name}: regions {tuple(region.shape)} do not fit its windows.")
+    first = layers[0].key
+    if first.grid is None or any(layer.query.special or layer.query.grid is None for layer in layers):
+        raise NotApplicable("A receptive field is followed through tokens that all have a place in the image.")
+    found = []
+    for end in learned:
+        tokens = layers[end].query
+        token_id = id_at(tokens, point_xy)
+        assert token_id is not None
+        assert tokens.grid is not None
+        reached = torch.zeros(len(tokens), dtype=torch.bool)
+        reached[token_id] = True
+        for index in range(end, -1, -1):
+            reached = back(reached, layers[index], apart.get(index))
+        cell = (token_id // tokens.grid[1], token_id % tokens.grid[1])
+        found.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
+    return found
+
+
+def back(
+    reached: Bool[Tensor, " token_after"], layer: Attention, region: Int[Tensor, "group token"] | None
+) -> Bool[Tensor, " token_before"]:
+    """From the tokens after a layer to those before it that can reach one of them. No regions: all meet (merging)."""
+    asks = reached[layer.query_ids] & (layer.query_ids != PADDING)  # group query
+    meets = asks.any(1, keepdim=True).expand_as(layer.key_ids)
+    if region is not None:
+        asking = torch.zeros(len(region), int(region.max()) + 1, dtype=torch.int8)  # which regions of a window ask
+        meets = asking.scatter_reduce(1, region, asks.to(asking), "amax").gather(1, region).bool()
+    out = torch.zeros(len(layer.key) + 1, dtype=torch.bool)  # the last collects padding
+    out[layer.key_ids[meets] % len(out)] = True
+    if layer.learned:
+        out[:-1] |= reached  # the residual connection
+    return out[:-1]
+
+
+def reached_after(fields: Sequence[Field]) -> Int[Tensor, "row column"]:
+    """For every place of the input after how many attention layers it first reaches the token, from 1; 0 for never."""
+    inside = torch.stack([field.places for field in fields])
+    return torch.where(inside.any(0), inside.int().argmax(0) + 1, 0)
+
+
+def holding(places: Float[Tensor, "row column"], share: float) -> float:
+    """How much of the image is needed to hold `share` (0 to 1) of a map's sum, the largest places first; 0 to 1."""
+    largest = places.flatten().sort(descending=True).values.cumsum(0)
+    count = int((largest < share * largest[-1]).sum()) + 1
+    return min(count, len(largest)) / len(largest)

@@ -1,0 +1,138 @@
+"""Shifted windows on paper: the grid as attention gets it, which region a place belongs to, and which pairs may meet.
+
+Liu et al. 2021 (arXiv 2103.14030), § 3.2 and fig. 4: instead of many uneven windows the grid is rolled by (−s, −s) and
+cut into even ones; where a roll has put strangers side by side, a mask keeps them apart. Numbers of regions are those
+of the published code (and timm's), so that its mask can be laid beside ours.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from vizkit.geometry import window_ids
+from vizkit.traces import PADDING
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A grid rolled, padded and ready to be cut. All four describe places of that rolled grid.
+
+    `ids`: which token lies there, PADDING (−1) for none. `regions`: 0 to 8; only equal ones may meet. `windows`: which
+    window, row by row. `round_the_edge`: whether the token came in from the other side.
+    """
+
+    grid: Size
+    window: Size
+    shift: Size
+    pad_first: bool
+    ids: Int[Tensor, "row column"]
+    regions: Int[Tensor, "row column"]
+    windows: Int[Tensor, "row column"]
+    round_the_edge: Bool[Tensor, "row column"]
+
+    @property
+    def count(self) -> int:
+        return int(self.windows.max()) + 1
+
+
+def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = False) -> Layout:
+    """Where every token of `grid` lies after the roll by −`shift` (rows, columns). `pad_first`: `geometry.window_ids`.
+
+    ValueError where a window or grid has no extent, or the shift is not smaller than the window.
+    """
+    if min(grid) < 1 or not all(0 <= s < w for s, w in zip(shift, window, strict=True)):
+        raise ValueError(f"Windows of {window} shifted by {shift} do not cut a grid of {grid}.")
+    size = (grid[0] + -grid[0] % window[0], grid[1] + -grid[1] % window[1])
+    ids = whole(window_ids(grid, window, shift, pad_first=pad_first), size, window)
+    down, right = (torch.arange(side) for side in size)
+    windows = down[:, None] // window[0] * (size[1] // window[1]) + right[None] // window[1]
+    row, column = ids // grid[1], ids % grid[1]
+    # A token that came round lies below or right of where it was.
+    came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
+    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
+
+
+def regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
+    """The region of every place of a rolled and padded grid of `size`: 3 · its strip of rows + its strip of columns.
+
+    Strips of an axis: what lies before the last window, what of the last window was there before the roll, and the last
+    `shift` places. An axis that is not shifted is all strip 2 when the other one is; without any shift all is region 0.
+    """
+    if not any(shift):
+        return torch.zeros(size, dtype=torch.long)
+    strips = []
+    for side, extent, by in zip(size, window, shift, strict=True):
+        place = torch.arange(side)
+        strips.append((place >= side - extent).long() + (place >= side - by).long() if by else torch.full((side,), 2))
+    return 3 * strips[0][:, None] + strips[1][None]
+
+
+def cut(places: Int[Tensor, "row column"], window: Size) -> Int[Tensor, "window token"]:
+    """Cut into windows, row by row, and each window into its places, row by row."""
+    rows, columns = places.shape
+    parts = places.view(rows // window[0], window[0], columns // window[1], window[1])
+    return parts.permute(0, 2, 1, 3).reshape(-1, window[0] * window[1])
+
+
+def whole(parts: Shaped[Tensor, "window token"], size: Size, window: Size) -> Shaped[Tensor, "row column"]:
+    """What `cut` cut, put together again."""
+    across = parts.view(size[0] // window[0], size[1] // window[1], *window)
+    return across.permute(0, 2, 1, 3).reshape(size)
+
+
+def allowed(found: Layout, window: int) -> Bool[Tensor, "query key"]:
+    """Which pairs of one window may see each other: those of one region. The others get −100 before softmax.
+
+    Padding is not kept apart: it has a region like every place.
+    """
+    region = cut(found.regions, found.window)[window]
+    return region[:, None] == region[None]
+
+
+def members(found: Layout, window: int) -> list[tuple[int, int, int]]:
+    """(region, its places in this window, how many of them are padding), by the number of the region."""
+    region, ids = cut(found.regions, found.window)[window], cut(found.ids, found.window)[window]
+    return [
+        (number, int((region == number).sum()), int((ids[region == number] == PADDING).sum()))
+        for number in region.unique().tolist()
+    ]
+
+
+def strangers(found: Layout, window: int) -> int:
+    """How many pairs (query, key) of tokens the mask lets through though they lie further apart than a window reaches.
+
+    0 but where a grid is padded after the roll (timm): there the strips of the mask count the padding too, so it misses
+    the line along which the two edges of the image meet.
+    """
+    ids = cut(found.ids, found.window)[window]
+    row, column = ids // found.grid[1], ids % found.grid[1]
+    far = ((row[:, None] - row[None]).abs() >= found.window[0]) | (
+        (column[:, None] - column[None]).abs() >= found.window[1]
+    )
+    real = (ids != PADDING)[:, None] & (ids != PADDING)[None]
+    return int((far & real & allowed(found, window)).sum())
+
+
+def window_of(found: Layout, token_id: int) -> tuple[int, int]:
+    """(the window that holds a token, its place in it); KeyError for an id that is not on the grid."""
+    where = (cut(found.ids, found.window) == token_id).nonzero().tolist()
+    if token_id < 0 or not where:
+        raise KeyError(token_id)
+    return where[0][0], where[0][1]
+
+
+def pieces(found: Layout) -> Int[Tensor, "row column"]:
+    """For every token, at its own place on the grid, which piece it belongs to: tokens of one piece may meet."""
+    out = torch.zeros(found.grid[0] * found.grid[1], dtype=torch.long)
+    real = found.ids != PADDING
+    out[found.ids[real]] = (9 * found.windows + found.regions)[real]
+    return out.view(found.grid)
+
+
+def evenly(may_meet: Bool[Tensor, "query key"]) -> Float[Tensor, "query key"]:
+    """The weights when all contents are alike: softmax of 0 where a pair may meet and −100 where not."""
+    return torch.where(may_meet, 0.0, -100.0).softmax(-1)

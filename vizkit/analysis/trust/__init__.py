@@ -1,0 +1,1 @@
+"""Whether a map is true: it is scored, and set beside chance."""

@@ -1,0 +1,125 @@
+"""Deletion and insertion: does the model change its mind where the map says that it decided?
+
+Petsiuk et al. 2018 (arXiv 1806.07421), § 4: cells are taken away, or put back, in the order of the map, and the class's
+probability is followed. A good map makes it fall early (small area under deletion) and rise early (large area under
+insertion). What stands in for a cell is a choice, and a picture with holes is one that the model never saw: compare
+maps with each other and with a random order, never the numbers of different models or fills.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Probability of the class, 0 to 1, after each step. `share`: of the cells taken away, or put back, 0 to 1."""
+
+    share: Float[Tensor, " step"]
+    deletion: Float[Tensor, " step"]
+    insertion: Float[Tensor, " step"]
+
+    @property
+    def deletion_area(self) -> float:
+        """0 to 1; smaller is better."""
+        return area(self.deletion)
+
+    @property
+    def insertion_area(self) -> float:
+        """0 to 1; larger is better."""
+        return area(self.insertion)
+
+
+def area(curve: Float[Tensor, " step"]) -> float:
+    """(Σ s − (s₀ + s_n) / 2) / n: the trapezoidal rule on n equal steps."""
+    return float((curve.sum() - (curve[0] + curve[-1]) / 2) / (len(curve) - 1))
+
+
+def order_of(heat: Float[Tensor, "row column"], cells: tuple[int, int], seed: int = 0) -> Int[Tensor, " cell"]:
+    """The cells from the highest value to the lowest; equal ones in a random order, not from the top left."""
+    shuffled = torch.randperm(cells[0] * cells[1], generator=torch.Generator().manual_seed(seed))
+    values = on_cells(heat.float(), cells).flatten()
+    return shuffled[values[shuffled].argsort(descending=True, stable=True)]
+
+
+def curves(
+    subject: Subject,
+    heats: Sequence[Float[Tensor, "row column"]],
+    cells: tuple[int, int],
+    steps: int = 28,
+    fill: Fill = "blur",
+    progress: Progress | None = None,
+) -> list[Curves]:
+    """The two curves of each map, with `steps` steps of equally many cells; maps of any grid are laid on `cells`.
+
+    Costs 2 · steps − 2 forward passes for each map and two for all, in batches of `subject.batch` across curves and
+    maps. Fewer steps where there are fewer cells.
+    """
+    return along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
+
+
+def random_curves(
+    subject: Subject,
+    cells: tuple[int, int],
+    orders: int = 4,
+    steps: int = 28,
+    fill: Fill = "blur",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Curves:
+    """The mean over random orders: what a map that knows nothing would get. It depends on nothing but the picture."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(orders)]
+    found = along(subject, drawn, cells, steps, fill, progress)
+    mean = {name: torch.stack([getattr(one, name) for one in found]).mean(0) for name in ("deletion", "insertion")}
+    return Curves(found[0].share, **mean)
+
+
+def along(
+    subject: Subject,
+    orders: Sequence[Int[Tensor, " cell"]],
+    cells: tuple[int, int],
+    steps: int,
+    fill: Fill,
+    progress: Progress | None,
+) -> list[Curves]:
+    count = cells[0] * cells[1]
+    steps = max(1, min(steps, count))
+    rank = torch.stack([order.argsort() for order in orders])  # order cell → when it goes
+    ends = torch.tensor([round(step * count / steps) for step in range(steps + 1)])
+    between = ends[1:-1]
+    gone = rank[:, None] < between[:, None]  # order step cell
+    # One stack of masks (of what is there) for both curves; the whole picture and the whole fill stand at its ends.
+    there = torch.cat([torch.ones(1, count), torch.zeros(1, count), torch.stack([~gone, gone], 1).flatten(0, 2)])
+    found = torch.cat(list(shares(subject, there, cells, fill, progress)))
+    whole, empty = found[:1], found[1:2]
+    result = []
+    for both in found[2:].unflatten(0, (len(orders), 2, len(between))):
+        falling, rising = torch.cat([whole, both[0], empty]), torch.cat([empty, both[1], whole])
+        result.append(Curves(ends / count, falling, rising))
+    return result
+
+
+def shares(
+    subject: Subject,
+    there: Float[Tensor, "picture cell"],
+    cells: tuple[int, int],
+    fill: Fill,
+    progress: Progress | None,
+) -> Iterator[Float[Tensor, " picture"]]:
+    """The class's probability for pictures of which only the cells in `there` are left, batch by batch."""
+    pixels = subject.pixels
+    index = cell_of_pixel((pixels.shape[-2], pixels.shape[-1]), cells).to(pixels.device)
+    ground = filled(pixels, fill)
+    change = pixels - ground
+    there = there.to(pixels)
+    for first in range(0, len(there), subject.batch):
+        mask = there[first : first + subject.batch, index][:, None]
+        yield subject.share(torch.addcmul(ground, change, mask)).cpu()
+        if progress:
+            progress(min(first + subject.batch, len(there)), len(there))

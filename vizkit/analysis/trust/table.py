@@ -1,0 +1,225 @@
+"""Methods ranked by what was measured on many images, with what each figure cannot tell."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.trust.scores import Score
+from vizkit.analysis.trust.truth_score import TOLERANCE
+
+CHANCE = "chance"
+Found = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
+"""Method → for each image its figures and those of chance."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a score: its title, whether larger is better (None: neither), and a sentence on its limits.
+
+    `ranked`: whether it counts for the places of the methods.
+    """
+
+    title: str
+    larger_is_better: bool | None
+    caveat: str
+    ranked: bool = True
+
+
+SAME = 5e-4
+"""Figures are shown to three digits; what differs by less is not ranked."""
+PERCENT = f"{TOLERANCE * 100:.0f} %"
+FIGURES: dict[str, Figure] = {
+    "pointing": Figure(
+        f"pointing within {PERCENT}",
+        True,
+        f"Whether the hottest point is on the insect or, in a square, within {PERCENT} of the longer side of it; "
+        "one point of a whole map, and a model may decide elsewhere.",
+    ),
+    "pointing_strict": Figure(
+        "pointing exactly",
+        True,
+        "The same without tolerance; not counted again for the places of the methods.",
+        ranked=False,
+    ),
+    "on_thing": Figure(
+        "mass on the insect",
+        True,
+        "Share of the positive mass; a coarse map cannot follow a thin shape, and an even ground under it lowers it.",
+    ),
+    "on_deciding": Figure(
+        "mass on the deciding parts",
+        True,
+        "The parts that differ between the classes are small; a model may tell its class by others too.",
+    ),
+    "deletion": Figure(
+        "deletion",
+        False,
+        "Area under the class's probability while the hottest places are taken away; holes are strange pictures too.",
+    ),
+    "insertion": Figure(
+        "insertion",
+        True,
+        "Area under the class's probability while the hottest places are put back; it favours compact maps.",
+    ),
+    "road": Figure(
+        "ROAD",
+        True,
+        "Probability when the coldest places are removed less that when the hottest are; large holes become smooth.",
+    ),
+    "randomisation": Figure(
+        "rank correlation with random weights",
+        None,
+        "Near 0 the map depends on what was learned, near 1 it does not; noise passes this check too.",
+    ),
+    "infidelity": Figure(
+        "infidelity",
+        False,
+        "How badly sums of the map foretell the fall of the logit, 0 to 1; it assumes that effects add up.",
+    ),
+    "sensitivity": Figure(
+        "sensitivity",
+        False,
+        "Largest change of the map under invisible noise; a constant map would be perfect.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it.
+
+    `chance`: the mean, over the same images, of what a map that knows nothing gets; None where that is not known.
+    """
+
+    mean: float
+    spread: float
+    images: int
+    chance: float | None = None
+
+    @property
+    def above_chance(self) -> float | None:
+        """The mean less that of chance; below zero is better where smaller is better."""
+        return None if self.chance is None else self.mean - self.chance
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method over many images, its figures by their names in `FIGURES`.
+
+    `rank`: the mean of its places among the methods, 1 is best, over the figures that count for it; None for the row of
+    chance, and where nothing is ranked. `nothing`: images on which the method found nothing.
+    """
+
+    method: str
+    title: str
+    figures: Mapping[str, Summary]
+    rank: float | None
+    nothing: int = 0
+
+
+def signed(difference: float, digits: int = 2) -> str:
+    """A difference to chance in words: +0.12, −0.30, 0.00."""
+    rounded = round(difference, digits)
+    return f"{abs(rounded):.{digits}f}" if not rounded else f"{rounded:+.{digits}f}".replace("-", "−")
+
+
+def table(scores: Iterable[Sequence[Score]]) -> list[Row]:
+    """The rows of a `Tally` of these scores."""
+    tally = Tally()
+    for several in scores:
+        tally.add(several)
+    return tally.rows()
+
+
+class Tally:
+    """The figures of many images, without their curves: many small tensors would keep the heap from shrinking.
+
+    Images where nothing can be ranked (`scores.undecided`) are left out, unless there are no others: then their figures
+    are shown and no method is ranked.
+    """
+
+    def __init__(self) -> None:
+        self.images = 0
+        self.left_out: Counter[str] = Counter()
+        self._ranked: Found = {}
+        self._unranked: Found = {}
+
+    def add(self, scores: Sequence[Score]) -> None:
+        """All methods on one image."""
+        self.images += 1
+        reason = next((one.undecided for one in scores if one.undecided), "")
+        if reason:
+            self.left_out[reason] += 1
+        into = self._unranked if reason else self._ranked
+        for one in scores:
+            into.setdefault(one.method, []).append((one.figures(), one.by_chance()))
+
+    def add_all(self, later: "Tally") -> None:
+        """The images of another tally, after those of this one."""
+        self.images += later.images
+        self.left_out.update(later.left_out)
+        for mine, others in ((self._ranked, later._ranked), (self._unranked, later._unranked)):
+            for method, found in others.items():
+                mine.setdefault(method, []).extend(found)
+
+    def said(self) -> str:
+        """What was left out and why, in sentences; "" if nothing was."""
+        if not self._ranked and self.images == 1:
+            return "".join(f"No map is ranked here: {reason}." for reason in self.left_out)
+        what = "are left out" if self._ranked else "cannot rank maps"
+        return " ".join(f"{count} of {self.images} images {what}: {why}." for why, count in self.left_out.items())
+
+    def rows(self) -> list[Row]:
+        """One row for each method, best mean rank first, and a last one for chance.
+
+        Chance: a random order for deletion and insertion; for pointing, a point put anywhere; for the masses, an even
+        map; for ROAD nothing, its two orders being one. The rank weighs all figures alike, which is a choice: look at
+        the figures.
+        """
+        found = self._ranked or self._unranked
+        summed = {name: summaries(each) for name, each in found.items()}
+        places = ranks(summed) if self._ranked else {}
+        rows = [
+            Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one, _ in each))
+            for name, each in found.items()
+        ]
+        rows.sort(key=lambda row: (row.rank is None, row.rank or 0))
+        # Chance is a matter of the image: the method that was scored on most of them has most of it.
+        fullest = max(found.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
+        chance = summaries([(by_chance, {}) for _, by_chance in fullest])
+        return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
+
+
+def summaries(found: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
+    """Over images, from each image's figures and those of chance."""
+    result = {}
+    for name in FIGURES:
+        there = [(one[name], by_chance.get(name)) for one, by_chance in found if name in one]
+        values = torch.tensor([value for value, _ in there], dtype=torch.float64)
+        expected = [value for _, value in there if value is not None]
+        if there:
+            spread = float(values.std()) if len(values) > 1 else 0.0
+            chance = sum(expected) / len(expected) if len(expected) == len(there) else None
+            result[name] = Summary(float(values.mean()), spread, len(values), chance)
+    return result
+
+
+def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
+    """The mean place of each method; methods with equal means share a place, one without a figure is left out there.
+
+    Means that differ by less than `SAME` are equal: one map, computed in two ways, is not better than itself.
+    """
+    places: dict[str, list[float]] = {}
+    for name, figure in FIGURES.items():
+        if figure.larger_is_better is None or not figure.ranked:
+            continue
+        sign = -1 if figure.larger_is_better else 1
+        values = {method: sign * found[name].mean for method, found in rows.items() if name in found}
+        for method, value in values.items():
+            better = sum(other < value - SAME for other in values.values())
+            equal = sum(abs(other - value) <= SAME for other in values.values())
+            places.setdefault(method, []).append(better + (equal + 1) / 2)
+    return {method: sum(each) / len(each) for method, each in places.items()}

@@ -1,0 +1,1 @@
+"""Pictures of class probabilities and of the loss."""

@@ -1,0 +1,36 @@
+"""Convolutional networks: the features of every stage at their places, and the attention that some of them have."""
+
+from torch import Tensor, nn
+
+from vizkit.models.families import generic
+from vizkit.models.families.translate import cam_features, features_of, finish
+from vizkit.models.recording.forward import forward
+from vizkit.models.recording.kinds import home
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Tokens, Trace
+
+MODULES = ("resnet", "resnetv2", "convnext", "efficientnet", "mobilenetv3", "regnet", "densenet", "vgg", "byobnet")
+
+
+def names() -> list[str]:
+    import timm
+
+    return [name for module in MODULES for name in timm.list_models(module=module)]
+
+
+def matches(model: nn.Module) -> bool:
+    return home(model) in MODULES
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    result = forward(loaded, pixels, keep, target)
+    if result.calls:  # HaloNet, global context, CLIP's attention pooling, MobileNetV4's hybrids
+        return generic.translated(loaded, pixels, target, result)
+    features = []
+    for i, values in enumerate(result.maps):
+        grid = (values.shape[-2], values.shape[-1])
+        tokens = Tokens(f"stage {i + 1}", (), grid, stride=pixels.shape[-1] / grid[1])
+        features.append(features_of(f"stage {i + 1}", values, None, tokens))
+    cam = cam_features(result, *(f.tokens for f in reversed(features)))
+    return finish(loaded, pixels, target, result, [], features, cam=cam)

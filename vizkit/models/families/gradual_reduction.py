@@ -1,0 +1,73 @@
+"""The gradual-reduction ViT of `vizkit.models.networks.gradual_reduction`: fewer tokens after every reduction, each of
+which stands for one rectangle of pixels. A reduction is traced as attention with equal weights, like Swin's merging."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from vizkit.geometry import all_ids, merging
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.families.vit import special_names
+from vizkit.models.recording.forward import forward
+from vizkit.models.recording.kinds import home
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Attention, Tokens, Trace
+
+
+def names() -> list[str]:
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
+
+    return timm.list_models(module="gradual_reduction")
+
+
+def matches(model: nn.Module) -> bool:
+    return home(model) == "gradual_reduction"
+
+
+def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: ANN401
+    """The tokens that each block sees, and after them those that the head gets. Sets of one name are the same.
+
+    `geometry.pixel_box` tells the rectangle that a token stands for.
+    """
+    grids, special = model.grids_of(size_hw), special_names(model)
+    found = []
+    for grid in grids:
+        across, down = grids[0][1] // grid[1], grids[0][0] // grid[0]
+        name = f"{down}×{across} patches" if (down, across) != (1, 1) else "patches"
+        stride = size_hw[1] / grid[1]
+        found.append(Tokens(name, special, grid, stride=stride, aspect=size_hw[0] / grid[0] / stride))
+    return found
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    """Chosen rows do not apply: a row is another token after each reduction, and all of them are kept."""
+    model: Any = loaded.model
+    keep = keep or Keep()
+    result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target, tokens=True)
+    sets = token_sets(model, (pixels.shape[-2], pixels.shape[-1]))
+    attention: list[Attention] = []
+    for i, (call, tokens, after) in enumerate(zip(result.calls, sets, sets[1:], strict=False)):
+        if call.weights is not None:
+            ids = all_ids(len(tokens))
+            attention.append(attention_of(call, tokens, tokens, ids, ids))
+        if after.name != tokens.name:
+            attention.append(reduction(i, tokens, after))
+    specials = result.specials or (None,) * len(result.maps)
+    features = [
+        features_of(f"blocks.{i}", values, special, tokens)
+        for i, (values, special, tokens) in enumerate(zip(result.maps, specials, sets, strict=False))
+    ]
+    cam = cam_features(result, sets[-1], sets[-2])
+    return finish(loaded, pixels, target, result, attention, features, len(model.blocks), cam=cam)
+
+
+def reduction(block: int, before: Tokens, after: Tokens) -> Attention:
+    """The averaging after a block, counted from 0, as fixed attention; special tokens have no part in it."""
+    assert before.grid is not None
+    assert after.grid is not None
+    window = (before.grid[0] // after.grid[0], before.grid[1] // after.grid[1])
+    source, target = (Tokens(t.name, (), t.grid, stride=t.stride, aspect=t.aspect) for t in (before, after))
+    return merging(f"averaging after block {block + 1}", source, target, window)

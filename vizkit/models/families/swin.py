@@ -1,0 +1,92 @@
+"""Swin v1 and v2 of timm and torchvision: windows rolled by the shift, padded where they do not divide, and merged
+between the stages (Liu et al. 2021, § 3.2; Liu et al. 2022)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from vizkit.geometry import merging, window_ids
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.recording.forward import forward
+from vizkit.models.recording.kinds import home
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Attention, Tokens, Trace
+
+MODULES = ("swin_transformer", "swin_transformer_v2")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a block looks: its stage, its window and the shift that it really applies, in tokens."""
+
+    path: str
+    stage: int
+    window: tuple[int, int]
+    shift: tuple[int, int]
+
+
+def names() -> list[str]:
+    import timm
+
+    return [name for module in MODULES for name in timm.list_models(module=module)]
+
+
+def matches(model: nn.Module) -> bool:
+    return home(model) in MODULES and hasattr(model, "head")
+
+
+def is_torchvision(model: nn.Module) -> bool:
+    return type(model).__module__.startswith("torchvision")
+
+
+def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
+    """All blocks in the order of the forward pass, as the model will run them on stages of these `grids`."""
+    if is_torchvision(model):
+        for s, stage in enumerate(list(model.features)[1::2]):  # pyright: ignore
+            for b, block in enumerate(stage):
+                (height, width), (down, right) = block.attn.window_size, block.attn.shift_size
+                # torchvision does not shift along an axis that one window covers.
+                shift = (down if height < grids[s][0] else 0, right if width < grids[s][1] else 0)
+                yield Block(f"features.{2 * s + 1}.{b}.attn", s, (height, width), shift)
+        return
+    for s, stage in enumerate(model.layers):  # pyright: ignore
+        for b, block in enumerate(stage.blocks):
+            yield Block(f"layers.{s}.blocks.{b}.attn", s, tuple(block.window_size), tuple(block.shift_size))
+
+
+def stages(model: nn.Module, size_hw: tuple[int, int]) -> list[Tokens]:
+    """The token grid of every stage: patches first, then halved by each merging, an odd edge being padded."""
+    if is_torchvision(model):
+        patch, count = tuple(model.features[0][0].stride), len(model.features) // 2  # pyright: ignore
+    else:
+        patch, count = tuple(model.patch_embed.patch_size), len(model.layers)  # pyright: ignore
+    rows, columns = -(-size_hw[0] // patch[0]), -(-size_hw[1] // patch[1])
+    tokens = []
+    for s in range(count):
+        tokens.append(Tokens(f"stage {s + 1}", (), (rows, columns), stride=float(patch[1] * 2**s)))
+        rows, columns = -(-rows // 2), -(-columns // 2)
+    return tokens
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    """Chosen rows do not apply: a window's rows are few, and all of them are kept."""
+    keep = keep or Keep()
+    result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target)
+    tokens = stages(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    planned = list(blocks(loaded.model, [t.grid for t in tokens if t.grid]))
+    attention: list[Attention] = []
+    for index, (block, call) in enumerate(zip(planned, result.calls, strict=False)):
+        if index and block.stage != planned[index - 1].stage:
+            attention.append(merging(f"merging {block.stage}", tokens[block.stage - 1], tokens[block.stage]))
+        if call.weights is not None:
+            stage = tokens[block.stage]
+            assert stage.grid is not None
+            ids = window_ids(stage.grid, block.window, block.shift, pad_first=is_torchvision(loaded.model))
+            attention.append(attention_of(call, stage, stage, ids, ids, block.path))
+    features = [
+        features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
+    ]
+    cam = cam_features(result, tokens[-1], channels_last=True)
+    return finish(loaded, pixels, target, result, attention, features, len(planned), cam=cam)

@@ -1,0 +1,46 @@
+"""Transformer in transformer (Han et al. 2021): words look at words inside each patch, patches at patches outside."""
+
+from torch import Tensor, nn
+
+from vizkit.geometry import all_ids, window_ids
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.recording.forward import forward
+from vizkit.models.recording.kinds import home
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Tokens, Trace
+
+
+def names() -> list[str]:
+    import timm
+
+    return timm.list_models(module="tnt")
+
+
+def matches(model: nn.Module) -> bool:
+    return home(model) == "tnt"
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    result = forward(loaded, pixels, keep, target)
+    embed: nn.Module = loaded.model.pixel_embed  # pyright: ignore
+    height, width = pixels.shape[-2], pixels.shape[-1]
+    rows, columns = (int(n) for n in embed.dynamic_feat_size((height, width)))  # pyright: ignore
+    words = int(embed.new_patch_size[0]), int(embed.new_patch_size[1])  # pyright: ignore
+    sentences = Tokens("patches", ("cls",), (rows, columns), stride=width / columns)
+    inner = Tokens("words", (), (rows * words[0], columns * words[1]), stride=width / columns / words[1])
+    assert inner.grid is not None
+    inside, everywhere = window_ids(inner.grid, words), all_ids(len(sentences))
+    attention = [
+        attention_of(call, inner, inner, inside, inside)
+        if "attn_in" in call.path
+        else attention_of(call, sentences, sentences, everywhere, everywhere)
+        for call in result.calls
+        if call.weights is not None
+    ]
+    features = [
+        features_of(f"blocks.{i}", values, special, sentences)
+        for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
+    ]
+    layers, cam = 2 * len(loaded.model.blocks), cam_features(result, sentences)  # pyright: ignore
+    return finish(loaded, pixels, target, result, attention, features, layers, cam=cam)

@@ -1,0 +1,149 @@
+"""From what was recorded to a Trace: the steps that every family shares."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from vizkit.models.families.outlook import OUTLOOK
+from vizkit.models.recording.forward import Pass
+from vizkit.models.recording.kinds import kind
+from vizkit.models.recording.layer_output import worst
+from vizkit.models.recording.recorder import Call
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
+
+CHANGED = {
+    "timm.models.cait.TalkingHeadAttn": "mixes its heads after the softmax",
+    "timm.models.efficientformer_v2.Attention2d": "mixes its heads after the softmax",
+    "timm.models.convit.GPSA": "blends two maps, content (· 1) and position (· 2), by a learned gate",
+    "timm.models.efficientvim.HSMSSD": "multiplies each weight by a number of its token after the softmax",
+    "timm.layers.diff_attention.DiffAttention": "subtracts its second map (· 2) from its first (· 1)",
+}
+"""What a layer still does to the weights between the softmax and the values."""
+
+OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
+
+
+def names_of(calls: Sequence[Call]) -> list[str]:
+    """The path of each call, numbered where a module calls several times."""
+    count, seen, names = Counter(call.path for call in calls), Counter(), []
+    for call in calls:
+        seen[call.path] += 1
+        names.append(f"{call.path} · {seen[call.path]}" if count[call.path] > 1 else call.path)
+    return names
+
+
+def attention_of(
+    call: Call, query: Tokens, key: Tokens, query_ids: Tensor, key_ids: Tensor, name: str | None = None
+) -> Attention:
+    """One call with its tokens named; chosen rows pick their ids."""
+    assert call.weights is not None
+    if call.rows is not None:
+        query_ids = query_ids[:, list(call.rows)]
+    found = Attention(name or call.path, call.weights, query, key, query_ids, key_ids, heads=call.heads)
+    return replace(found, gradient=call.gradient, score_gradient=call.score_gradient)
+
+
+def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Tokens) -> Features:
+    """A map (channel, row, column) as tokens, or tokens; the special ones go in front where the block gives them."""
+    flat = values.flatten(1).T if values.dim() == 3 else values  # token channel
+    if special is None or not len(special):
+        tokens = replace(tokens, special=(), free=0)
+    else:
+        flat = joined(special.to(flat.dtype), flat)
+    return Features(name, flat.float(), tokens)
+
+
+def joined(first: Tensor, then: Tensor) -> Tensor:
+    """Tokens one after the other; two neighbouring pieces of one tensor, as timm cuts them, are not copied."""
+    together = first.untyped_storage().data_ptr() == then.untyped_storage().data_ptr()
+    end = first.storage_offset() + first.numel()
+    if together and first.is_contiguous() and then.is_contiguous() and end == then.storage_offset():
+        return first.as_strided((len(first) + len(then), *first.shape[1:]), first.stride())
+    return torch.cat([first, then])
+
+
+def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> list[Features]:
+    """The deciding features whose places are known: tokens of one of the `known` sets, or a map on its grid."""
+    found = []
+    for name, values, gradient in result.deciding:
+        if values.dim() == 3 and not channels_last:
+            values, gradient = values.movedim(0, -1), gradient.movedim(0, -1)
+        # A map has to have the very grid; of tokens in a row only the number is seen.
+        fits = [t for t in known if t.grid and (values.dim() == 2 or (not t.special and values.shape[:2] == t.grid))]
+        values, gradient = (t.reshape(-1, t.shape[-1]).float() for t in (values, gradient))
+        tokens = next((t for t in fits if len(t) == len(values)), None)
+        if tokens is not None:
+            found.append(Features(name, values, tokens, gradient))
+    return found
+
+
+def finish(
+    loaded: Loaded,
+    pixels: Tensor,
+    target: int | None,
+    result: Pass,
+    attention: Sequence[Attention],
+    features: Sequence[Features],
+    planned: int | None = None,
+    notes: tuple[str, ...] = (),
+    cam: Sequence[Features] = (),
+) -> Trace:
+    """The Trace with its proof; a check that failed says so first among the notes.
+
+    `planned`: how many layers the family knows the model to have, besides those that were counted.
+
+    Attention moves to the CPU: there the analyses and pages read it.
+    """
+    expected = max((count for count in (planned, result.layers) if count is not None), default=None)
+    if expected and not result.calls:
+        raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
+    errors = [error for call in result.calls if (error := call.row_sum_error) is not None]
+    row_sum_error = float(torch.stack(errors).max()) if errors else 0.0  # NaN stays NaN
+    check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls))
+    return Trace(
+        loaded.name,
+        (pixels.shape[-2], pixels.shape[-1]),
+        result.logits.cpu(),
+        tuple(attention_on_cpu(a) for a in attention),
+        tuple(on_cpu(f) for f in features),
+        check,
+        target,
+        (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
+        tuple(on_cpu(f) for f in cam),
+        result.linear,
+    )
+
+
+def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
+    """`Check.output_error` and its tolerance, over all recorded layers; none where one of them could not be asked."""
+    kept = [call for call in calls if call.weights is not None]
+    if not kept or not all(call.differences for call in kept):
+        return None, OUTPUT_TOLERANCE
+    return worst([difference for call in kept for difference in call.differences])
+
+
+def changes(calls: Sequence[Call]) -> list[str]:
+    """One sentence for each kind of layer that does something to its weights after the softmax."""
+    kinds = {kind(call.module) for call in calls}
+    found = [
+        f"{each.rpartition('.')[2]} {CHANGED[each]}; shown are the weights as the softmax gives them."
+        for each in sorted(kinds & CHANGED.keys())
+    ]
+    return [*found, OVERLAPPING] if OUTLOOK in kinds else found
+
+
+def on_cpu(features: Features) -> Features:
+    gradient = None if features.gradient is None else features.gradient.cpu()
+    return Features(features.name, features.values.cpu(), features.tokens, gradient)
+
+
+def attention_on_cpu(attention: Attention) -> Attention:
+    if attention.weights.device.type == "cpu":
+        return attention
+    tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")
+    found = {name: getattr(attention, name) for name in tensors}
+    return replace(attention, **{name: tensor.cpu() for name, tensor in found.items() if tensor is not None})

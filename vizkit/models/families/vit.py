@@ -1,0 +1,91 @@
+"""ViT and everything with one stream of tokens: DeiT (one or two heads), DINOv2 / DINOv3 registers, EVA and RoPE, BEiT,
+SigLIP's attention pooling, mean-pooled and hybrid models, torchvision's ViT (Dosovitskiy et al. 2020; Touvron et al.
+2021; Darcet et al. 2023)."""
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from vizkit.geometry import all_ids
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, names_of
+from vizkit.models.recording.forward import Pass, forward
+from vizkit.models.recording.kinds import home, kind
+from vizkit.models.recording.recorder import Call, Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Attention, Features, Tokens, Trace
+
+MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
+MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
+
+OURS, TWICE = "vizkit.models.networks.vit_from_parts.MultiHeadSelfAttention", "timm.layers.diff_attention.DiffAttention"
+
+
+def names() -> list[str]:
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
+
+    return [name for module in MODULES for name in timm.list_models(module=module)]
+
+
+def matches(model: nn.Module) -> bool:
+    """One list of blocks, one patch embedding, special tokens counted by the model: then the places are known."""
+    if type(model).__module__.startswith("torchvision"):
+        return hasattr(model, "encoder") and hasattr(model, "class_token")
+    return home(model) in MODULES and hasattr(model, "blocks")
+
+
+def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+    result = forward(loaded, pixels, keep, target, tokens=True)
+    tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    named = zip(result.calls, names_of(result.calls), strict=True)
+    attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
+    seen, cam = features(result, tokens), cam_features(result, tokens)
+    return finish(loaded, pixels, target, result, attention, seen, expected(loaded.model), cam=cam)
+
+
+def expected(model: nn.Module) -> int:
+    """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
+    if type(model).__module__.startswith("torchvision"):
+        return len(model.encoder.layers)  # pyright: ignore
+    layers = [m for m in model.modules() if "fused_attn" in vars(m) or kind(m) == OURS]
+    return sum(2 if kind(layer) == TWICE else 1 for layer in layers)
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:
+    """Special tokens and grid as the model itself counts them; never a square root, never a fixed 14."""
+    if type(model).__module__.startswith("torchvision"):
+        patch = int(model.patch_size)  # pyright: ignore
+        return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=float(patch))
+    embed: nn.Module = model.patch_embed  # pyright: ignore
+    sized = getattr(embed, "dynamic_feat_size", lambda _: embed.grid_size)
+    grid = tuple(int(n) for n in sized(size_hw))  # pyright: ignore
+    return Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1])
+
+
+def special_names(model: nn.Module) -> tuple[str, ...]:
+    """In the order in which timm puts them before the patches: class, distillation, registers."""
+    count = int(getattr(model, "num_prefix_tokens", 0))
+    first = [name for name, attr in (("cls", "cls_token"), ("dist", "dist_token")) if has(model, attr)][:count]
+    return (*first, *(f"reg{i + 1}" for i in range(count - len(first))))
+
+
+def has(model: nn.Module, attribute: str) -> bool:
+    return getattr(model, attribute, None) is not None
+
+
+def layer(call: Call, tokens: Tokens, name: str) -> Attention:
+    assert call.weights is not None
+    keys = call.weights.shape[-1]
+    seen = tokens if keys == len(tokens) else replace(tokens, special=())
+    if "attn_pool" in call.path:
+        pool = Tokens("pool", tuple(f"pool{i + 1}" if i else "pool" for i in range(call.weights.shape[-2])))
+        return attention_of(call, pool, seen, all_ids(len(pool)), all_ids(keys), name)
+    return attention_of(call, tokens, seen, all_ids(len(tokens)), all_ids(keys), name)
+
+
+def features(result: Pass, tokens: Tokens) -> list[Features]:
+    return [
+        features_of(f"blocks.{i}", values, special, tokens)
+        for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
+    ]

@@ -1,0 +1,55 @@
+"""How much a full recording would take, known before the model runs."""
+
+import torch
+
+from vizkit.geometry import id_at
+from vizkit.models.families import dual_scale, vit
+from vizkit.models.probes.multiply_adds import copy_with, without_content
+from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.recorder import Keep
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import Tokens
+
+
+def weights_bytes(loaded: Loaded) -> int:
+    """Bytes of all attention weights in float32 at the model's own input size, 0 where it has none to record.
+
+    Counted in a pass on tensors without content, once for a model and an input size; a model that looks into its
+    tensors on the way is run for real, on zeros.
+    """
+    needs = loaded.preprocessing
+    if needs.size_hw not in loaded.weights_bytes:
+        shape = (1, needs.channels, *needs.size_hw)
+        dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
+        try:
+            found = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
+        except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
+            found = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
+        loaded.weights_bytes[needs.size_hw] = found
+    return loaded.weights_bytes[needs.size_hw]
+
+
+def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:
+    with torch.no_grad(), Counting(pixels) as counting:
+        model(pixels)
+    return counting.bytes
+
+
+def tokens_of(loaded: Loaded) -> Tokens | None:
+    """The tokens of every layer, where all layers have the same."""
+    if vit.matches(loaded.model):
+        return vit.tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    return dual_scale.tokens_of(loaded.model) if dual_scale.matches(loaded.model) else None
+
+
+def keep_within(loaded: Loaded, query: str | tuple[float, float], limit_bytes: int) -> Keep:
+    """Everything where it fits; else the rows of the special tokens and of the query, a point in fractions (x, y); and
+    the mean over heads where a row is not the same token in every layer."""
+    if weights_bytes(loaded) <= limit_bytes:
+        return Keep()
+    tokens = tokens_of(loaded)
+    if tokens is None:
+        return Keep(heads="mean")
+    asked = None if isinstance(query, str) else id_at(tokens, query)
+    rows = range(len(tokens.special)) if asked is None else (*range(len(tokens.special)), asked)
+    return Keep(rows=tuple(rows) or (0,))

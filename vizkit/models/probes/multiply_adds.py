@@ -1,0 +1,193 @@
+"""Multiply–adds of a model, counted from shapes: the one place for every page, table and benchmark.
+
+A multiplication and the addition after it count as one, as papers count (Dosovitskiy et al. 2020, Liu et al. 2021):
+matrix products, convolutions and attention by formula; not sums, norms or softmax. So the count depends on the model
+and the size of its input alone. PyTorch's FlopCounterMode knows some kernels of attention and not others, which makes
+its count one of the version, the device and the padding that a kernel wants.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from vizkit.models.probes.swin_stages import hierarchy
+from vizkit.models.sources.loaded import Loaded
+
+PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
+    "swin_tiny_patch4_window7_224": 4.5,
+    "swin_small_patch4_window7_224": 8.7,
+    "swin_base_patch4_window7_224": 15.4,
+    "swin_base_patch4_window12_384": 47.0,
+}
+
+
+# ---- what is asked for -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Counted:
+    """Multiply–adds of one image: of everything, of the attention layers of each stage, of the products with weights
+    and values alone (QKᵀ and AV), which are what windows save."""
+
+    total: int
+    attention: tuple[int, ...]
+    products: int
+
+
+def multiply_adds(loaded: Loaded) -> Counted:
+    """At the model's own input size. NotApplicable for models that are no Swin."""
+    stages = [[block.path for block in stage.blocks] for stage in hierarchy(loaded)]
+    work = work_of(loaded.model, shape_of(loaded))
+    attention = tuple(sum(work.total[path] for path in paths) for paths in stages)
+    return Counted(work.total[""], attention, sum(work.products[path] for paths in stages for path in paths))
+
+
+def counted(loaded: Loaded) -> int:
+    """Multiply–adds of one image at the model's own input size, for a model of any family."""
+    return work_of(loaded.model, shape_of(loaded)).total[""]
+
+
+def shape_of(loaded: Loaded) -> tuple[int, ...]:
+    """(image, channel, height, width) of one image at the model's own input size."""
+    return (1, loaded.preprocessing.channels, *loaded.preprocessing.size_hw)
+
+
+# ---- one pass --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Work:
+    """Multiply–adds by the path of a module, "" for the whole model; no entry, 0, where a module has none.
+
+    `products`: those among `total` that multiply two tensors which both depend on the input: Q Kᵀ and weights · V.
+    """
+
+    total: Counter[str]
+    products: Counter[str]
+
+
+def work_of(model: nn.Module, shape: tuple[int, ...], before: Callable[[nn.Module], None] = lambda model: None) -> Work:
+    """Of one pass of an input of this shape, its first axis the images, on tensors without content; a model that looks
+    into its tensors on the way is run for real, on zeros. The model stays untouched: a copy that shares all weights
+    runs. `before` gets each copy before its pass, for hooks of its own.
+    """
+    weight = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(()))
+    try:
+        pixels = torch.empty(shape, dtype=weight.dtype, device="meta")
+        return one_pass(copy_with(model, without_content), before, pixels)
+    except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
+        pixels = torch.zeros(shape, dtype=weight.dtype, device=weight.device)
+        return one_pass(copy_with(model, lambda tensor: tensor), before, pixels)
+
+
+def one_pass(model: nn.Module, before: Callable[[nn.Module], None], pixels: Tensor) -> Work:
+    before(model)
+    counting = Counting(model)
+    # Inference mode is what lets attention reach `Counting` whole, before PyTorch chooses a kernel for it.
+    with torch.inference_mode(), counting:
+        model(pixels)
+    return Work(counting.total, counting.products)
+
+
+def copy_with(model: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
+    """A copy of the modules, with `other(tensor)` in the place of every parameter and buffer."""
+    return copy.deepcopy(model, {id(tensor): other(tensor) for tensor in (*model.parameters(), *model.buffers())})
+
+
+def without_content(tensor: Tensor) -> Tensor:
+    empty = torch.empty_like(tensor, device="meta")
+    return nn.Parameter(empty, requires_grad=False) if isinstance(tensor, nn.Parameter) else empty
+
+
+class Counting(TorchDispatchMode):
+    """Counts what is called while it is on, in this thread, and in which modules. `model` gets hooks: give a copy."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.total: Counter[str] = Counter()
+        self.products: Counter[str] = Counter()
+        self.inside: list[str] = []
+        # Weights and all that is computed from nothing else. Held, so that no other tensor gets their address.
+        self.constant = {key(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        for path, module in model.named_modules():
+            module.register_forward_pre_hook(lambda *_, path=path: self.inside.append(path))
+            module.register_forward_hook(lambda *_: self.inside.pop() and None)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        del types
+        name, kwargs = func.overloadpacket.__name__, kwargs or {}
+        if name not in FORMULAS:
+            with self:  # in its parts, where it has any, such as the products of an einsum
+                out = func.decompose(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
+        out = func(*args, **kwargs)
+        given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+        made = [each for each in tree_leaves(out) if isinstance(each, Tensor)]
+        if name in FORMULAS:
+            self.count(*FORMULAS[name](args, out))
+        constant = all(key(each) in self.constant for each in given)
+        for each in made:  # what was written over is the same tensor
+            self.constant.pop(key(each), None)
+            if constant:
+                self.constant[key(each)] = each
+        return out
+
+    def count(self, total: int, products: int, factors: tuple[Tensor, ...]) -> None:
+        """`products` of `total` are between activations, unless one of the `factors` is known to be constant."""
+        products = 0 if any(key(each) in self.constant for each in factors) else products
+        for path in {"", *self.inside}:
+            self.total[path] += total
+            self.products[path] += products
+
+
+def key(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+# ---- formulas --------------------------------------------------------------------------------------------------------
+Found = tuple[int, int, tuple[Tensor, ...]]
+"""Multiply–adds, those of them between the factors, and these factors."""
+
+
+def product(a: Tensor, b: Tensor) -> Found:
+    """(…, row, inner) × (…, inner, column), or a vector on either side."""
+    total = a.numel() * (b.shape[-1] if b.dim() > 1 else 1)
+    return total, total, (a, b)
+
+
+def convolution(args: tuple, out: Tensor) -> Found:
+    """The kernel of one channel, (channel of the group, row, column), at every output, or input where transposed."""
+    pixels, weight, transposed = args[0], args[1], args[6]
+    return (pixels if transposed else out).numel() * prod(weight.shape[1:]), 0, ()
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor) -> Found:
+    """(…, head, query, channel), (…, head, key, channel): Q Kᵀ and weights · V, masked or not."""
+    total = prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+    return total, total, (query, key, value)
+
+
+def whole_attention(tokens: Tensor) -> Found:
+    """PyTorch's fast path of self-attention, (image, token, channel): Q, K, V, W_O and the two products."""
+    count, channels = tokens.shape[-2:]
+    return 4 * tokens.numel() * channels + 2 * tokens.numel() * count, 2 * tokens.numel() * count, (tokens,)
+
+
+def encoder_layer(tokens: Tensor, hidden: int) -> Found:
+    """The fast path of a whole layer: attention and the MLP with `hidden` channels inside."""
+    total, products, factors = whole_attention(tokens)
+    return total + 2 * tokens.numel() * hidden, products, factors
+
+
+FORMULAS: dict[str, Callable[[tuple, Tensor], Found]] = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot"), lambda args, _: product(*args[:2])),
+    **dict.fromkeys(("addmm", "baddbmm", "addmv", "addbmm"), lambda args, _: product(*args[1:3])),
+    "convolution": convolution,
+    "scaled_dot_product_attention": lambda args, _: attention(*args[:3]),
+    "_native_multi_head_attention": lambda args, _: whole_attention(args[0]),
+    "_transformer_encoder_layer_fwd": lambda args, _: encoder_layer(args[0], args[14].shape[0]),
+}

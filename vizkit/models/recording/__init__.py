@@ -1,0 +1,1 @@
+"""Running a model and recording what its attention computes, with the proof."""

@@ -1,0 +1,192 @@
+"""One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
+
+import inspect
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.kinds import kind
+from vizkit.models.recording.layer_scores import take_score_gradients
+from vizkit.models.recording.recorder import Call, Keep, Recorder
+from vizkit.models.sources.loading import Loaded
+from vizkit.traces import LOGIT_TOLERANCE, TraceError
+
+UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
+"""How models say that they have no features on the way."""
+
+WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
+"""Attention that weighs by a norm instead, and without the two products by which `counting` knows it."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
+    `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
+    the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
+    `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
+    see `counting`.
+    """
+
+    logits: Tensor
+    calls: tuple[Call, ...]
+    maps: tuple[Tensor, ...]
+    specials: tuple[Tensor | None, ...]
+    logit_error: float
+    deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
+    layers: int | None = None
+    linear: int = 0
+
+
+def forward(
+    loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: int | None = None, *, tokens: bool = False
+) -> Pass:
+    """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too.
+    `tokens`: features in the order of the tokens, as a ViT has them; maps would be copied.
+
+    The first pass of a model at an input size, and for the kind of recording, is compared with a plain one. timm's
+    `forward_intermediates` is believed only when it ends in the logits of the recorded pass; a few models finish
+    differently there.
+    """
+    pixels, keep = pixels.to(loaded.device), keep or Keep()
+    layers = None if keep.layers is None else frozenset(keep.layers)
+    case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
+    if case in loaded.compared:
+        return counted(loaded, pixels, recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
+    plain = logits_of(plain_pass(loaded, pixels))
+    refuse_unknown(target, plain, loaded)
+    try:
+        result = recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
+    except UNABLE:
+        result = None
+    with_features = result is not None
+    if result is None or not apart(result.logits, plain) <= LOGIT_TOLERANCE:
+        # The features are to blame only where the pass without them ends elsewhere: recording alone may move logits.
+        alone = recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
+        with_features = result is not None and apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
+        result = result if result is not None and with_features else alone
+    error = apart(result.logits, plain)
+    loaded.compared[case] = (with_features, error)
+    return counted(loaded, pixels, replace(result, logit_error=error))
+
+
+def apart(logits: Tensor, plain: Tensor) -> float:
+    """The largest difference of a logit, relative to the largest of `plain`, but at least to 1."""
+    return float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
+
+
+def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
+    """What the model gives without any recording. Its attention layers are counted meanwhile."""
+    counting = Counting(pixels)
+    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    with torch.no_grad():
+        try:
+            with counting:
+                out = loaded.model(pixels)
+        except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
+            loaded.counted[size_hw] = (None, 0)
+            return loaded.model(pixels)
+    others = sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules())
+    loaded.counted[size_hw] = (counting.layers, counting.linear or others)
+    return out
+
+
+def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
+    """The pass with what was counted at this input size; again for this image where the two differ, because a model may
+    decide by the image which layers run."""
+    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    if loaded.counted.get(size_hw, (-1, 0))[0] not in (None, len(result.calls)):
+        plain_pass(loaded, pixels)
+    layers, linear = loaded.counted[size_hw]
+    return replace(result, layers=layers, linear=linear)
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep what a pass frees for the next one.
+
+    As a rule it gives large blocks back to the system, which hands each pass thousands of fresh pages full of zeros.
+    Once a block of up to 32 MiB has been freed, blocks of that size stay (glibc's mallopt(3), M_MMAP_THRESHOLD), as
+    happens sooner or later to every program that frees a large array.
+    """
+    torch.empty(31 << 20, dtype=torch.uint8)
+
+
+def recorded(
+    loaded: Loaded,
+    pixels: Tensor,
+    keep: Keep,
+    target: int | None,
+    tokens: bool,
+    with_features: bool,
+    logit_error: float,
+) -> Pass:
+    keep_freed_memory()
+    recorder = Recorder(loaded.model, keep, gradient=target is not None)
+    with torch.set_grad_enabled(target is not None), recorder:
+        # Parameters carry no gradient, so the graph starts at the pixels.
+        pixels = pixels.detach().requires_grad_(target is not None)
+        out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
+    logits = logits_of(out)
+    refuse_unknown(target, logits, loaded)
+    deciding = ()
+    if target is not None:
+        if tokens:
+            joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
+            take_score_gradients(loaded.model, recorder.calls, joined, target, logits[target])
+        deciding = with_gradients(recorder, logits[target], final)
+    detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
+    return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding)
+
+
+def with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """Take all gradients in one go: of the attention weights, and of the two features of `Pass.deciding`."""
+    named = (("before the head", final), ("into the last attention", recorder.entering))
+    asked = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
+    found = recorder.take_gradients(logit, *(values for _, values in asked))
+    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(asked, found, strict=True))
+    # torch's multi-head attention puts the tokens first and the image second.
+    alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
+    return tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
+
+
+def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
+    if target is not None and not 0 <= target < len(logits):
+        raise ValueError(f"Class {target} does not exist: {loaded.name} has {len(logits)} classes.")
+
+
+def run(
+    model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
+) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
+    """Logits and, when asked, the features of every block and what the head gets: timm's `forward_intermediates`."""
+    if not with_features:
+        return model(pixels), [], (), None
+    # timm's own function fails when it is asked for prefix tokens that the model does not have.
+    prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
+    options: dict = {"return_prefix_tokens": True} if prefix else {}
+    options |= {"output_fmt": "NLC"} if tokens else {}
+    final, blocks = model.forward_intermediates(pixels, **options)  # pyright: ignore[reportCallIssue]
+    maps, specials = [], []
+    for block in blocks:
+        spatial, special = block if isinstance(block, tuple) else (block, None)
+        maps.append(spatial)
+        specials.append(special)
+    logits = model.forward_head(final)  # pyright: ignore[reportCallIssue]
+    return logits, maps, tuple(specials), final if isinstance(final, Tensor) else None
+
+
+def takes_prefix(model: nn.Module) -> bool:
+    function: Any = type(model).forward_intermediates  # pyright: ignore[reportAttributeAccessIssue]
+    return "return_prefix_tokens" in inspect.signature(function).parameters
+
+
+def logits_of(out: Tensor | tuple[Tensor, ...] | list[Tensor]) -> Tensor:
+    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean."""
+    if isinstance(out, tuple | list):
+        out = torch.stack([one for one in out if one.dim() == 2]).mean(0)
+    if out.dim() > 2:
+        raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
+    return out[0].float()

@@ -1,0 +1,143 @@
+"""What a layer itself gives for a few of its queries, against what its recorded weights give: the proof of a recording.
+
+The comparison of logits needs a pass without recording and says nothing where the weights are computed beside the
+kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vizkit.models.recording.weights import full_precision, places_of, precise, repeated
+from vizkit.traces import tolerance
+
+FEW = 4
+
+
+class Difference(NamedTuple):
+    """Two tensors, (…, row, column), that should be equal, and how far they may be apart in each head, relative to the
+    largest number of `theirs` there."""
+
+    mine: Tensor
+    theirs: Tensor
+    tolerance: float
+
+
+def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
+    """At most `FEW` places spread evenly over the recorded rows, from the first on, and which queries they are.
+
+    `rows`: the queries that are recorded; None: all those of `like`, (…, query, any). A slice copies nothing.
+    """
+    step = max(1, ((like.shape[-2] if rows is None else len(rows)) - 1) // (FEW - 1))
+    places = slice(0, (FEW - 1) * step + 1, step)
+    return places, places if rows is None else places_of(rows[places])
+
+
+def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
+    """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None."""
+    return Difference(alone(mine), alone(theirs), tolerance(dtype or theirs.dtype))
+
+
+def alone(rows: Tensor) -> Tensor:
+    """Outside the graph of a gradient; a few rows of a large tensor are copied, or they would keep all of it alive."""
+    rows = rows.detach()
+    return rows.clone() if rows.untyped_storage().nbytes() > 2 * rows.nbytes else rows
+
+
+def worst(differences: Sequence[Difference]) -> tuple[float, float]:
+    """(error, tolerance) of the one nearest to its tolerance, or farthest above it; NaN is the worst of all.
+
+    An error is the largest difference over the last two axes, relative to the largest of `theirs` there: so a head of
+    small outputs is judged by its own measure. What has one shape is compared in one go: a dozen layers at once cost
+    what one does.
+    """
+    alike: dict[tuple, list[Difference]] = {}
+    for one in differences:
+        alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
+    errors = torch.stack([largest_error(same) for same in alike.values()])
+    allowed = [key[0] for key in alike]
+    found = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
+    return float(errors[found]), allowed[found]
+
+
+def largest_error(alike: Sequence[Difference]) -> Tensor:
+    """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
+    mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
+    off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
+    return (off / (largest + torch.finfo(theirs.dtype).tiny)).amax().double().cpu()
+
+
+def of_kernel(
+    kernel: Callable[..., Tensor],
+    given: tuple[Tensor, Tensor, Tensor],
+    options: dict,
+    queries: slice | list[int],
+    weights: Tensor,
+    own: Tensor | None,
+) -> list[Difference]:
+    """`weights` of some `queries` times the values, against the kernel's `own` output where it made one.
+
+    Where it did not, or rounded it to half precision, it is asked again for these queries alone.
+    """
+    query, key, value = given
+    gqa = options.get("enable_gqa", False)
+    with torch.no_grad(), full_precision(query):
+        mine = weights @ precise(repeated(value, query, gqa))
+        rounded = own is None or own.element_size() < 4
+        found = [difference(mine, kernel_rows(kernel, query, key, value, queries, options))] if rounded else []
+        if own is not None and not options.get("dropout_p"):
+            found.append(difference(mine, own[..., queries, :]))
+    return found
+
+
+def kernel_rows(
+    kernel: Callable[..., Tensor], query: Tensor, key: Tensor, value: Tensor, picked: slice | list[int], options: dict
+) -> Tensor:
+    """What `scaled_dot_product_attention` itself gives for the `picked` queries, (…, picked, channel).
+
+    Asked in float32 at least, without dropout. Of a causal layer the picked rows of the lower triangle are its mask, as
+    the kernel defines it.
+    """
+    mask = options.get("attn_mask")
+    query, key, value = precise(query), precise(key), precise(value)
+    if options.get("is_causal"):
+        mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+    if mask is not None:
+        mask = mask[..., picked, :] if mask.shape[-2] > 1 else mask
+        mask = mask if mask.dtype == torch.bool else mask.to(query.dtype)
+    kept = {name: options[name] for name in ("scale", "enable_gqa") if name in options}
+    return kernel(query[..., picked, :], key, value, attn_mask=mask, **kept)
+
+
+def multi_head_rows(weights: Tensor, given: dict[str, Any]) -> Tensor:
+    """What `multi_head_attention_forward` makes of some rows of weights, (image, head, row, key), in float32:
+    (image, row, channel).
+
+    A (X Wᵀ) is computed as (A X) Wᵀ: a few rows are projected instead of every key.
+    """
+    value = precise(given["value"] if given["value"].dim() == 3 else given["value"][:, None])  # key image channel
+    heads, keys = given["num_heads"], value.shape[0]
+    split = given.get("use_separate_proj_weight")
+    weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
+    mixed = weights[..., :keys] @ value.transpose(0, 1)[:, None]  # image head row channel
+    mixed = mixed @ precise(weight).unflatten(0, (heads, -1)).transpose(-2, -1)
+    if given["in_proj_bias"] is not None:
+        bias = precise(given["in_proj_bias"].chunk(3)[2]).view(heads, 1, -1)
+        mixed = mixed + weights[..., :keys].sum(-1, keepdim=True) * bias
+    if given.get("bias_v") is not None:  # one learned key after the others; the zeros after it add nothing
+        mixed = mixed + weights[..., keys : keys + 1] * precise(given["bias_v"]).view(heads, 1, -1)
+    out_bias = precise(given["out_proj_bias"])
+    return F.linear(mixed.transpose(1, 2).flatten(-2), precise(given["out_proj_weight"]), out_bias)
+
+
+def of_multi_head(given: dict[str, Any], weights: Tensor, outputs: Sequence[Tensor]) -> list[Difference]:
+    """`weights`, (image, head, row, key), projected as the layer does it, against its `outputs` of the same rows."""
+    if given.get("static_k") is not None or given.get("static_v") is not None:
+        return []
+    with torch.no_grad(), full_precision(weights):
+        mine = multi_head_rows(weights, given)
+        batched = (out if out.dim() == 3 else out[:, None] for out in outputs)
+        return [difference(mine, out.transpose(0, 1)) for out in batched]

@@ -1,0 +1,40 @@
+"""The target's logit read off after every block, and its gradient at that block's attention.
+
+What LeGrad needs (Bousselham et al. 2024, arXiv 2404.03214, § 3): s_l is the model's own last normalisation and head on
+the tokens that leave block l, and only the attention of block l is asked for ∂s_l/∂A_l.
+"""
+
+import re
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from vizkit.models.recording.recorder import Call
+from vizkit.traces import LOGIT_TOLERANCE
+
+BLOCK = re.compile(r"blocks\.(\d+)\.")
+
+
+def take_score_gradients(
+    model: nn.Module, calls: Sequence[Call], tokens: Sequence[Tensor], target: int, logit: Tensor
+) -> None:
+    """Fill in `Call.score_gradient`, before the graph is freed. `tokens`: what leaves each block, (1, token, channel).
+
+    Only mean(relu) over heads and queries is kept, one number for each key: whole gradients would double a trace.
+    Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
+    """
+    norm, head = getattr(model, "norm", None), getattr(model, "forward_head", None)
+    found = [(BLOCK.match(call.path), call) for call in calls]
+    if not tokens or norm is None or head is None or not all(match for match, _ in found):
+        return
+    with torch.enable_grad():
+        scores = [head(norm(x))[0, target].float() for x in tokens]
+    if not float((scores[-1] - logit).detach().abs()) <= LOGIT_TOLERANCE * max(1.0, float(logit.detach().abs())):
+        return
+    for match, call in found:
+        if match and call.raw is not None:
+            score = scores[int(match[1])]
+            (gradient,) = torch.autograd.grad(score, [call.raw], retain_graph=True, allow_unused=True)
+            gradient = torch.zeros_like(call.raw) if gradient is None else gradient
+            call.score_gradient = call.grouped(gradient.float().clamp(min=0)).mean((1, 2))

@@ -1,0 +1,278 @@
+"""Record the attention of any model by watching its function calls: nothing in the model is changed or hooked.
+
+`TorchFunctionMode` hands us every `scaled_dot_product_attention`, `multi_head_attention_forward` and `softmax` made
+inside a forward pass of this thread. Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1), so the
+true weights can be computed there, in the autograd graph, while fused kernels stay on everywhere else. Hooks cannot do
+this: fused attention never calls the dropout that they listen to.
+"""
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from vizkit.models.recording.layer_output import Difference, difference, of_kernel, of_multi_head, sampled
+from vizkit.models.recording.weights import (
+    attention_weights,
+    following,
+    grouped,
+    groups_among,
+    mean_over_heads,
+    multi_head_output,
+    places_of,
+    precise,
+    repeated,
+    softmax_axis,
+)
+
+SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
+PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
+MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
+
+Kernel = Literal["fused", "mha", "softmax"]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What a recording keeps; the default is everything.
+
+    `layers`: indices of attention layers in the order of the forward pass; the others run untouched.
+    `rows`: token ids of queries. The fused kernel then does the layer's work and only these rows are computed beside
+    it, so that inputs with thousands of tokens cost no memory.
+    `heads="mean"` keeps the mean over heads and never holds all heads at once. `dtype`: how weights are stored.
+    """
+
+    layers: Collection[int] | None = None
+    rows: tuple[int, ...] | None = None
+    heads: Literal["each", "mean"] = "each"
+    dtype: torch.dtype | None = None
+
+
+@dataclass
+class Call:
+    """One attention layer as it was called, of one image.
+
+    `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost
+    module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
+    says how the layer computes: "fused", "mha" or "softmax" (written out). `row_sums` were taken before the weights
+    were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
+    the layer's own output, see `layer_output`; `sample` is what was compared, until the weights are kept: positions
+    among the rows, and the weights of every head there. `raw` is the tensor in the autograd graph;
+    `score_gradient`: see `layer_scores`; `groups`: see `weights.grouped`.
+    """
+
+    path: str
+    module: nn.Module | None
+    kernel: Kernel
+    weights: Tensor | None = None
+    heads: int = 1
+    rows: tuple[int, ...] | None = None
+    row_sums: Tensor | None = None
+    differences: list[Difference] = field(default_factory=list)
+    sample: tuple[slice, Tensor] | None = None
+    gradient: Tensor | None = None
+    score_gradient: Tensor | None = None
+    raw: Tensor | None = None
+    groups: int | None = None
+
+    @property
+    def row_sum_error(self) -> Tensor | None:
+        """The largest |sum of a row − 1|; taken when it is asked for, after the pass, where all layers cost what one
+        between two others does."""
+        if self.weights is None:
+            return None
+        sums = self.weights.sum(-1) if self.row_sums is None else self.row_sums
+        return torch.linalg.vector_norm(sums - 1, math.inf)
+
+    def grouped(self, weights: Tensor) -> Tensor:
+        """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
+        return grouped(weights, self.module, self.groups)
+
+
+class Recorder(TorchFunctionMode):
+    """Collects a `Call` for every attention layer of a forward pass made inside `with recorder:`."""
+
+    def __init__(self, model: nn.Module, keep: Keep | None = None, *, gradient: bool = False) -> None:
+        super().__init__()
+        self.keep = keep or Keep()
+        self.gradient = gradient
+        self.calls: list[Call] = []
+        self.entering: Tensor | None = None  # what the last attention layer was given, in the graph of a gradient
+        self._projected: Tensor | None = None  # what went into the latest linear layer
+        self._positions: int | None = None  # at how many places the latest linear layer or convolution gave a vector
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        if gradient and self.keep.heads == "mean":
+            raise ValueError("Gradients belong to single heads: keep every head when a target is given.")
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+        kwargs = kwargs or {}
+        if self.gradient and func is F.linear:
+            given = args[0] if args else kwargs["input"]
+            self._projected = given if given.requires_grad else self._projected  # not the offsets of a position bias
+        if func is F.scaled_dot_product_attention:
+            return self._fused(func, *args, **kwargs)
+        if func is F.multi_head_attention_forward:
+            return self._multi_head(func, MULTI_HEAD.bind(*args, **kwargs).arguments)
+        if func in PROJECTIONS:
+            out = func(*args, **kwargs)
+            self._positions = out.numel() // out.shape[-1 if func is F.linear else 1]
+            return out
+        return self._softmax(func, args, kwargs) if func in SOFTMAXES else func(*args, **kwargs)
+
+    def _wanted(self) -> bool:
+        return self.keep.layers is None or len(self.calls) in self.keep.layers
+
+    def _rows(self, like: Tensor) -> tuple[int, ...] | None:
+        """The asked rows that this layer has, where its queries are one group, so that a position is a token id."""
+        if self.keep.rows is None or self.gradient or like.dim() > 4 or (like.dim() > 2 and like.shape[0] != 1):
+            return None
+        return tuple(row for row in dict.fromkeys(self.keep.rows) if 0 <= row < like.shape[-2]) or None
+
+    def _add(
+        self,
+        kernel: Kernel,
+        weights: Tensor | None = None,
+        rows: tuple[int, ...] | None = None,
+        heads: int = 0,
+        sample: tuple[slice, Tensor] | None = None,
+        differences: Sequence[Difference] = (),
+    ) -> None:
+        """`heads`: given when `weights` are their mean already."""
+        path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
+        # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
+        self.entering = self._projected
+        call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample)
+        if weights is not None:
+            call.groups = groups_among(tuple(weights.shape), self._positions)
+        if weights is not None and self.gradient:
+            call.raw = weights  # stays in the graph until the gradient has been taken
+        elif weights is not None:
+            self._store(call, weights.detach(), heads)
+        self.calls.append(call)
+
+    def _store(self, call: Call, weights: Tensor, heads: int = 0) -> None:
+        weights = weights if heads else call.grouped(weights)
+        call.heads = heads or weights.shape[1]
+        if self.keep.heads == "mean":
+            weights = weights.mean(1, keepdim=True)
+        call.weights = weights.to(self.keep.dtype or weights.dtype)
+        if call.weights is not weights:
+            call.row_sums = weights.sum(-1)
+        if call.differences and call.sample is not None:
+            places, each = call.sample
+            each = call.grouped(each)
+            expected = each.mean(1, keepdim=True) if self.keep.heads == "mean" else each
+            kept = call.weights[..., places, :]
+            call.differences.append(difference(kept.to(expected.dtype), expected, kept.dtype))
+        call.sample = None
+
+    def take_gradients(self, logit: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+        """Fill in the weights and ∂logit/∂weights of every kept layer, after softmax and of the same layer.
+
+        Gives ∂logit/∂other of every other tensor of the graph; zeros where the logit does not depend on it.
+        """
+        kept = [(call, call.raw) for call in self.calls if call.raw is not None]
+        asked = [*(raw for _, raw in kept), *others]
+        found = torch.autograd.grad(logit, asked, allow_unused=True) if asked else ()
+        for (call, raw), gradient in zip(kept, found[: len(kept)], strict=True):
+            self._store(call, raw.detach())
+            gradient = call.grouped(torch.zeros_like(raw) if gradient is None else gradient)
+            call.gradient = gradient.to(self.keep.dtype or gradient.dtype)
+            call.raw = None
+        pairs = zip(others, found[len(kept) :], strict=True)
+        return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
+
+    def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
+        own = out = func(*args, **kwargs)
+        axis = softmax_axis(out, args, kwargs)
+        if axis is None:
+            return out
+        if not self._wanted():
+            self._add("softmax")
+            return out
+        exact = precise(args[0]).softmax(axis) if out.element_size() < 4 else out
+        weights, own = (exact, own) if axis == -1 else (exact.transpose(-1, -2), own.transpose(-1, -2))
+        if self.gradient:  # the model goes on with the very tensor whose gradient is taken
+            weights = weights if weights.requires_grad else weights.detach().requires_grad_()  # a map of places alone
+            out = following(out, weights if axis == -1 else weights.transpose(-1, -2))
+        rows = self._rows(weights)
+        kept = weights if rows is None else weights[..., places_of(rows), :]
+        places, queries = sampled(kept, rows)
+        # Written out, the weights are what the layer itself goes on with: they are their own proof, up to rounding.
+        sample = kept.detach()[..., places, :]
+        self._add("softmax", kept, rows, 0, (places, sample), [difference(sample, own.detach()[..., queries, :])])
+        return out
+
+    def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+        options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
+        if not self._wanted():
+            self._add("fused")
+            return func(query, key, value, *args, **kwargs)
+        # Rows are computed beside the kernel; so are all weights in half precision, where the logits have to stay what
+        # the kernel makes of them.
+        rows, heads, own = self._rows(query), 0, None
+        if rows is not None or query.element_size() < 4:
+            own = func(query, key, value, *args, **kwargs)
+        places, queries = sampled(query, rows)
+        if self.keep.heads == "mean" and query.dim() == 4 and rows is None:
+            heads = query.shape[1]
+            weights, out, sample = mean_over_heads(query, key, value, options, places)
+        else:
+            weights = attention_weights(query, key, rows=rows, **options)
+            sample = weights.detach()[..., places, :]
+            # With a gradient the weights must be in the graph.
+            many = repeated(value, query, options.get("enable_gqa", False))
+            out = weights.to(value.dtype) @ many if own is None or self.gradient else own
+        differences = of_kernel(func, (query, key, value), options, queries, sample, own)
+        self._add("fused", weights, rows, heads, (places, sample), differences)
+        return out if own is None else following(own, out)
+
+    def _multi_head(self, func: Callable, given: dict) -> tuple[Tensor, Tensor | None]:
+        """`nn.MultiheadAttention`: its inner calls are not seen, so it is asked for its weights."""
+        query = given["query"]
+        if not self._wanted():
+            self._add("mha")
+            return func(**given)
+        batched = query.dim() == 3
+        rows = self._rows(query.transpose(0, 1) if batched else query)  # sequence first
+        self._projected = given["value"] if batched and self.gradient else None
+        asked = {**given, "need_weights": True, "average_attn_weights": False}
+        beside = rows is not None or query.element_size() < 4
+        if beside:
+            asked = {name: precise(value) for name, value in asked.items()}
+        if rows is not None:
+            picked, mask = places_of(rows), asked.get("attn_mask")
+            asked |= {"query": asked["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
+        out, weights = func(**asked)
+        own = func(**given) if beside else None
+        images = weights if batched else weights[None]
+        places, queries = sampled(images, rows)
+        sample = images.detach()[..., places, :]
+        outputs = [out[places]] if own is None else [out[places], own[0][queries]]
+        self._add("mha", images, rows, 0, (places, sample), of_multi_head(given, sample, outputs))
+        if self.gradient:
+            out = multi_head_output(weights, given)  # torch hands out a view that its own output does not depend on
+        if own is not None:
+            return following(own[0], out), own[1]
+        if not given.get("need_weights", True):
+            return out, None
+        return out, weights.mean(-3) if given.get("average_attn_weights", True) else weights
+
+
+def caller(paths: dict[int, str]) -> tuple[str, nn.Module] | None:
+    """The innermost module on the call stack that belongs to the model: which layer asked."""
+    frame = sys._getframe(3)
+    while frame is not None:
+        module = frame.f_locals.get("self")
+        path = paths.get(id(module))
+        if path and isinstance(module, nn.Module) and not isinstance(module, nn.Softmax):
+            return path, module
+        frame = frame.f_back
+    return None

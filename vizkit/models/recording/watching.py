@@ -1,0 +1,159 @@
+"""Follow a forward pass to one attention layer and keep what its kernel gets and what its projection gives.
+
+A `TorchFunctionMode`, as in `recording`: nothing in the model is changed or hooked, and the numbers are right also with
+normalised or rotated queries, relative positions, masks and gates. The forward pass stops there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES, caller
+from vizkit.models.recording.weights import attention_weights, repeated, softmax_axis
+from vizkit.traces import NotApplicable
+
+PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm})
+FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
+OTHERWISE = "This layer computes its attention in another way than the walk-through shows."
+
+
+class Found(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
+    """The layer has been seen from its queries to its projection."""
+
+
+@dataclass
+class Seen:
+    """All groups of a layer: (group, head, query, …). `bias` is None where nothing is added."""
+
+    path: str = ""
+    query: Any = None
+    key: Any = None
+    value: Any = None
+    scale: Any = None
+    scaled: Any = None
+    bias: Any = None
+    biased: Any = None
+    weights: Any = None
+    mixed: Any = None
+    entering: Any = None
+    projected: Any = None
+    out_weight: Any = None
+    out_bias: Any = None
+
+
+class Watcher(TorchFunctionMode):
+    """Follows the forward pass to attention call `layer`; raises `Found` when its projection is done."""
+
+    def __init__(self, model: nn.Module, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.count = 0
+        self.seen = Seen()
+        self.before: list[tuple[Callable, tuple, Tensor]] = []
+        self._paths = {id(module): path for path, module in model.named_modules()}
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if func is F.scaled_dot_product_attention:
+            if self._here():
+                fused(self.seen, out, *args, **kwargs)
+        elif func is F.multi_head_attention_forward:
+            if self._here():
+                multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
+                raise Found
+        elif func in SOFTMAXES:
+            axis = softmax_axis(out, args, kwargs)
+            if axis is not None and self._here():
+                written_out(self.seen, out, args[0], axis, self.before)
+        elif self.count == self.layer and func in PRODUCTS | FACTORS:
+            self.before.append((func, args, out))
+        elif self.count == self.layer + 1 and self.seen.weights is not None:
+            self._after(func, args, kwargs, out)
+        return out
+
+    def _here(self) -> bool:
+        """Count an attention call; whether it is the wanted one."""
+        self.count += 1
+        if self.count == self.layer + 1:
+            found = caller(self._paths)
+            self.seen.path = found[0] if found else f"attention {self.layer}"
+            return True
+        self.before.clear()
+        return False
+
+    def _after(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:  # noqa: ANN401
+        """The product with the values, where the kernel has not made it, and then the first linear layer."""
+        seen = self.seen
+        if seen.mixed is None:
+            if func in PRODUCTS and args[0].shape == seen.weights.shape:
+                seen.value, seen.mixed = args[1], out
+        elif func is F.linear and args[0].numel() == seen.mixed.numel():
+            weight, bias = (*args[1:], kwargs.get("bias"))[:2]
+            seen.entering, seen.projected, seen.out_weight, seen.out_bias = args[0], out, weight, bias
+            raise Found
+
+
+def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    """What `scaled_dot_product_attention` was given and gave."""
+    options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
+    if query.dim() != 4:
+        raise NotApplicable(OTHERWISE)
+    gqa, mask, factor = options.get("enable_gqa", False), options.get("attn_mask"), options.get("scale")
+    seen.weights = attention_weights(query, key, **options)
+    seen.query, seen.key, seen.value = query, repeated(key, query, gqa), repeated(value, query, gqa)
+    seen.scale = query.shape[-1] ** -0.5 if factor is None else factor
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, float("-inf"))
+    if options.get("is_causal"):
+        mask = torch.full(seen.weights.shape[-2:], float("-inf"), device=query.device).triu(1)
+    seen.bias = None if mask is None else mask.expand_as(seen.weights)
+    seen.mixed = out
+
+
+def multi_head(seen: Seen, out: Tensor, given: dict) -> None:
+    """`nn.MultiheadAttention` (torchvision's ViT), sequence first; its inner steps are repeated from what it got."""
+    unusual = ("bias_k", "attn_mask", "key_padding_mask")
+    if given.get("add_zero_attn") or any(given.get(name) is not None for name in unusual) or out.dim() != 3:
+        raise NotApplicable(OTHERWISE)
+    weights, biases = given["in_proj_weight"], given["in_proj_bias"]
+    if weights is None or given.get("use_separate_proj_weight"):
+        raise NotApplicable(OTHERWISE)
+    biases = (None,) * 3 if biases is None else biases.chunk(3)
+    tokens = (given["query"], given["key"], given["value"])
+    projected = [F.linear(*three) for three in zip(tokens, weights.chunk(3), biases, strict=True)]
+    seen.query, seen.key, seen.value = (
+        p.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
+    )  # image head token width
+    seen.scale = seen.query.shape[-1] ** -0.5
+    seen.weights = attention_weights(seen.query, seen.key)
+    seen.mixed = seen.weights.to(seen.value.dtype) @ seen.value
+    seen.entering, seen.projected = side_by_side(seen.mixed), out.transpose(0, 1)
+    seen.out_weight, seen.out_bias = given["out_proj_weight"], given["out_proj_bias"]
+
+
+def written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:
+    """A softmax in plain torch: the product that led to it, and whether queries, keys or scores were scaled."""
+    products = [(args, out) for func, args, out in before if func in PRODUCTS and out.numel() == weights.numel()]
+    if axis != -1 or weights.dim() != 4 or not products:
+        raise NotApplicable(OTHERWISE)
+    (query, key), product = products[-1]
+    factor, scaled = torch.ones((), device=weights.device), product
+    for func, args, out in before:
+        if func in FACTORS and out is query:  # Swin scales its queries …
+            query, factor = args[0], factor * args[1]
+        elif func in FACTORS and args[0] is product:  # … Swin v2 its scores, each head by a learned number
+            factor, scaled = factor * args[1], out
+    seen.query, seen.key = query, key.transpose(-1, -2)
+    seen.scale, seen.scaled, seen.biased, seen.weights = factor, scaled, biased, weights
+    seen.bias = None if biased is scaled else biased - scaled
+
+
+def side_by_side(mixed: Tensor) -> Tensor:
+    """(group, head, query, width) → (group, query, head·width)."""
+    return mixed.transpose(1, 2).flatten(2)

@@ -1,0 +1,197 @@
+"""Attention weights from what a layer was given: the arithmetic behind `recording`, without any recording.
+
+Attention is softmax(Q Kᵀ · scale + mask) V (Vaswani et al. 2017, eq. 1).
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from math import prod
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vizkit.models.recording.kinds import kind
+from vizkit.traces import TraceError
+
+HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one call per head (Liu et al. 2023)
+GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    rows: tuple[int, ...] | None = None,
+) -> Tensor:
+    """softmax(Q Kᵀ · scale + mask) as `scaled_dot_product_attention` defines it, in float32 at least, (…, query, key).
+
+    `rows` picks positions of the query axis. Dropout is left out: it is no part of the weights. A query that may look
+    nowhere gets zeros, as from the kernel.
+    """
+    queries, keys = query.shape[-2], key.shape[-2]
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    key = repeated(key, query, enable_gqa)
+    picked = slice(None) if rows is None else places_of(rows)
+    query = query[..., picked, :]
+    if attn_mask is not None and attn_mask.shape[-2] > 1:
+        attn_mask = attn_mask[..., picked, :]
+    with full_precision(query):
+        scores = scaled_product(precise(query), precise(key), factor)
+        if is_causal:
+            position = torch.arange(queries, device=query.device)[picked]
+            later = torch.arange(keys, device=query.device) > position[:, None]
+            scores = scores.masked_fill(later, float("-inf"))
+        if attn_mask is None:
+            # On the CPU the weights take the place of the scores, unless a gradient needs both: filling a second large
+            # buffer for every layer would cost more than the softmax itself.
+            in_place = scores.device.type == "cpu" and not scores.requires_grad
+            return torch.softmax(scores, -1, out=scores) if in_place else scores.softmax(-1)
+        boolean = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, float("-inf")) if boolean else scores + attn_mask
+        nowhere = (scores == float("-inf")).all(-1, keepdim=True)
+        return scores.softmax(-1).masked_fill(nowhere, 0.0)
+
+
+def places_of(rows: Sequence[int]) -> slice | list[int]:
+    """An index of these rows; of a single one it copies nothing."""
+    return slice(rows[0], rows[0] + 1) if len(rows) == 1 else list(rows)
+
+
+def full_precision(like: Tensor) -> AbstractContextManager:
+    """No autocast on the device of `like`. Entering one costs as much as a small product: only where there is one."""
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
+def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
+    """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
+    if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
+        flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
+        none = torch.empty((), dtype=query.dtype, device=query.device)
+        return torch.baddbmm(none, *flat, beta=0, alpha=factor).unflatten(0, query.shape[:2])
+    return (query * factor) @ key.transpose(-2, -1)
+
+
+def mean_over_heads(
+    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: slice
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean weights (…, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights.
+
+    One head at a time: one head's matrix is held at most.
+    """
+    options = dict(options)
+    gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
+    # One key head may serve all queries without being repeated (MobileNetV4's multi-query attention).
+    key, value = (each.expand(-1, heads, -1, -1) for each in (repeated(key, query, gqa), repeated(value, query, gqa)))
+    total, outs, rows = torch.zeros((), device=query.device), [], []
+    for head in range(heads):
+        one = slice(head, head + 1)
+        part = mask[..., one, :, :] if mask is not None and mask.dim() >= 3 and mask.shape[-3] > 1 else mask
+        weights = attention_weights(query[:, one], key[:, one], attn_mask=part, **options)
+        outs.append(weights.to(value.dtype) @ value[:, one])
+        rows.append(weights[..., sampled, :].clone())  # the sum is taken in place
+        total = weights.add_(total)
+    return total / heads, torch.cat(outs, 1), torch.cat(rows, 1)
+
+
+def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
+    """Grouped-query attention: every key and value head serves several query heads (Ainslie et al. 2023)."""
+    return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) if enable_gqa else tensor
+
+
+def precise(given: Any) -> Any:  # noqa: ANN401
+    """Tensors in half precision as float32, everything else as it is."""
+    half = isinstance(given, Tensor) and given.is_floating_point() and given.element_size() < 4
+    return given.float() if half else given
+
+
+def multi_head_output(weights: Tensor, given: dict) -> Tensor:
+    """The output of `multi_head_attention_forward`, computed from `weights`, (image, head, query, key)."""
+    if weights.dim() != 4 or weights.shape[-1] != given["value"].shape[0]:
+        raise TraceError(
+            "Gradients are not recorded for multi-head attention with learned extra keys or without images."
+        )
+    split = given.get("use_separate_proj_weight")
+    value_weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
+    value_bias = None if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)[2]
+    value = F.linear(given["value"], value_weight, value_bias)  # key image channel
+    value = value.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
+    mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
+    return F.linear(mixed, given["out_proj_weight"], given["out_proj_bias"])
+
+
+def following(own: Tensor, mine: Tensor) -> Tensor:
+    """The values of `own`; the gradient, where there is one, goes to `mine`."""
+    return own.detach() + (mine - mine.detach()).to(own.dtype) if mine.requires_grad else own
+
+
+def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
+    """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
+
+    A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels ask. Over an
+    earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
+    """
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    if axis is None or out.dim() < 3 or out.shape[axis] < 2:
+        return None
+    axis = axis % out.dim() - out.dim()
+    return axis if axis == -1 or (axis == -2 and out.dim() == 4 and out.shape[-1] > 1) else None
+
+
+def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None) -> Tensor:
+    """(group, head, query, key) of one image, from the shapes in which models write their attention.
+
+    Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells;
+    where it has none, `groups` does, see `groups_among`.
+    """
+    heads, shape = heads_of(module), tuple(weights.shape)
+    if weights.dim() not in (3, 4, 5) or (weights.dim() == 5 and shape[0] != 1):
+        raise TraceError(f"Attention of shape {shape} in {type(module).__name__} is not understood.")
+    groups = groups if heads is None else None
+    if weights.dim() == 3:
+        if heads is None:  # torch's own order is (image · head, …), and this is one image
+            groups = groups or 1
+        else:
+            alone = shape[0] % heads or kind(module) in HEAD_BY_HEAD
+            groups = shape[0] if alone else shape[0] // heads
+        return weights.unflatten(0, (groups, -1))
+    first, second = shape[-4:-2]
+    weights = weights[0] if weights.dim() == 5 else weights
+    merged = groups in (1, first * second)  # all of them are heads, or all of them groups
+    if groups is not None and merged and first > 1 < second:
+        return weights.flatten(0, 1).unflatten(0, (groups, -1))
+    if heads is None:
+        swapped = groups == second != first
+    elif len(shape) == 4:
+        swapped = first == heads != second
+    else:
+        swapped = first == heads and kind(module) not in GROUP_FIRST
+    return weights.transpose(0, 1) if swapped else weights
+
+
+def heads_of(module: nn.Module | None) -> int | None:
+    """How many heads a layer says that it has; None where it does not say it under timm's names."""
+    found = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    return next((count for count in found if isinstance(count, int) and count > 0), None)
+
+
+def groups_among(shape: tuple[int, ...], positions: int | None) -> int | None:
+    """How many groups weights of this shape lie in, None where nothing tells.
+
+    `positions`: how many tokens the layer before has projected. Each stands in one group, so with the right number all
+    keys, or all queries, are that many.
+    """
+    *axes, queries, keys = shape
+    if len(axes) not in (1, 2, 3):
+        return None
+    possible = {*axes, 1, prod(axes)} if len(axes) > 1 else {d for d in range(1, axes[0] + 1) if axes[0] % d == 0}
+    fitting = [positions // count for count in (keys, queries) if positions and positions % count == 0]
+    return next((groups for groups in fitting if groups in possible), None)

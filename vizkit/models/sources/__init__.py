@@ -1,0 +1,1 @@
+"""Where models come from; each source gives a `Loaded`."""

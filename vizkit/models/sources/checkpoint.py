@@ -1,0 +1,187 @@
+"""Weights from a file that somebody hands us: opened without running code, without surprises in memory."""
+
+import argparse
+import json
+import pickle
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import _weights_only_unpickler
+
+from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.sizing import Holding, refuse_over_budget
+
+MAX_BYTES = 8 * 2**30
+MAX_CONFIG_BYTES = 16 * 2**20
+MAX_ARGUMENT = 2**16  # of a number in a config: no width of a model is larger
+MAX_NUMBERS = 1000  # in the arguments of a model
+# Of arguments by a part of their name: constructors run through these, also where no weight is made.
+MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
+AVERAGED = ("state_dict_ema", "model_ema")
+NESTS = (*AVERAGED, "state_dict", "model", "model_state_dict", "module")
+PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.)+")  # of DistributedDataParallel, Lightning and torch.compile
+_KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
+_CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
+
+
+class Checkpoint(NamedTuple):
+    """`architecture` as the file names it, None where it does not; `averaged`: the weights are a moving average."""
+
+    state: dict[str, torch.Tensor]
+    architecture: str | None
+    averaged: bool
+
+
+class Header(NamedTuple):
+    """Of a safetensors file: what it holds, and the notes of whoever wrote it."""
+
+    holds: Holding
+    notes: dict[str, str]
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The weights in a file; where it holds a moving average (EMA) too, that one, as timm evaluates it.
+
+    Raises ModelError, which says in one sentence why the file is refused.
+    """
+    try:
+        if not path.is_file():
+            raise ModelError(f"There is no checkpoint {path.name}.")
+        if path.suffix.lower() not in SUFFIXES:
+            raise ModelError(f"{path.name} is no checkpoint: choose a .safetensors, .pt or .pth file.")
+        if path.suffix.lower() == ".safetensors":
+            header = read_header(path)
+            refuse_over_budget(path.name, path.stat().st_size)
+            from safetensors.torch import load_file
+
+            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), False)
+        return from_torch_file(path)
+    except OSError as error:
+        raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
+
+
+def read_header(path: Path) -> Header:
+    """What a safetensors file holds, without reading its weights. The header says how long the file has to be."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            kinds = {name: _kind(str(part.get_dtype())) for name, part in slices.items()}
+            return Header(Holding(shapes, kinds), file.metadata() or {})
+    except (SafetensorError, OSError):
+        raise ModelError(f"{path.name} is not a whole safetensors file.") from None
+
+
+def _kind(dtype: str) -> str:
+    return _KINDS.get(dtype, dtype.lower())
+
+
+def read_config(path: Path, owner: str) -> dict[str, Any]:
+    """The config.json of a run folder: its "architecture" is a text, its numbers are such as a model can have."""
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise ValueError
+        config = json.loads(path.read_bytes())
+        if not isinstance(config["architecture"], str):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError, OSError):
+        raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
+    about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
+    asked = numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    if len(asked) > MAX_NUMBERS:
+        raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
+    for name, number in asked:
+        most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
+        if number > most:
+            raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
+    return config
+
+
+def _input_size(about: Any) -> Any:  # noqa: ANN401
+    return about.get("input_size") if isinstance(about, Mapping) else None
+
+
+def numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
+    """All numbers in a configuration, each with the name of the entry that it belongs to."""
+    if isinstance(value, Mapping):
+        return [found for key, part in value.items() for found in numbers(part, str(key))]
+    if isinstance(value, list):
+        return [found for part in value for found in numbers(part, name)]
+    return [(name, value)] if isinstance(value, int | float) else []
+
+
+def from_torch_file(path: Path) -> Checkpoint:
+    """A `torch.save` file, its pickle restricted to tensors and plain values (`weights_only`)."""
+    mapped = refuse_swelling(path)
+    # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
+    # torch's context manager for this is not safe between threads.
+    torch.serialization.add_safe_globals([argparse.Namespace])
+    # A pickle of a hundred bytes would ask it for as many zeros as fill the memory.
+    _weights_only_unpickler._get_allowed_globals().pop("builtins.bytearray", None)
+    broken = f"{path.name} is not a whole torch checkpoint of plain weights; save its state dict as safetensors."
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except pickle.UnpicklingError as error:
+        code = _CODE.search(str(error))
+        if code is None:
+            raise ModelError(broken) from None
+        raise ModelError(
+            f"{path.name} holds {code[1]}, which could run code when opened, and is refused; "
+            "save its state dict as safetensors."
+        ) from None
+    except Exception:  # hostile bytes make the reader raise anything
+        raise ModelError(broken) from None
+    if not isinstance(content, Mapping):
+        raise ModelError(f"{path.name} holds no state dict.")
+    architecture, averaged = named_architecture(content), False
+    for _ in range(3):  # deeper only in a file that contains itself
+        nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
+        averaged, content = averaged or nest in AVERAGED, content.get(nest, content)
+    state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
+    if not state:
+        raise ModelError(f"{path.name} holds no tensors.")
+    for name, value in state.items():
+        plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
+        # A small file can describe a huge view of a few bytes.
+        if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
+            raise ModelError(f"{path.name}: {name} claims more numbers than the file holds; it is refused.")
+    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
+    return Checkpoint(renamed(state), architecture, averaged)
+
+
+def refuse_swelling(path: Path) -> bool:
+    """Refuse what would fill the memory when it is opened; returns whether the tensors can stay in the file until they
+    are used. torch stores them uncompressed: an archive that swells was made to do harm."""
+    size, mapped = path.stat().st_size, False
+    unpacked = size
+    if zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                entries = archive.infolist()
+                unpacked = sum(entry.file_size for entry in entries)
+                mapped = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+        except Exception:
+            raise ModelError(f"{path.name} is not a whole torch checkpoint; save it again.") from None
+    if unpacked > MAX_BYTES or unpacked > 4 * size + 2**20:
+        raise ModelError(f"{path.name} would unpack to {unpacked / 2**20:.0f} MiB and is refused.")
+    if not mapped:
+        refuse_over_budget(path.name, unpacked)
+    return mapped
+
+
+def named_architecture(content: Mapping) -> str | None:
+    """timm's training script writes "arch", others keep the options of their command line."""
+    options = content.get("args")
+    named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))
+    return next((name for name in named if name and isinstance(name, str)), None)
+
+
+def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {PREFIXES.sub("", name): value for name, value in state.items()}

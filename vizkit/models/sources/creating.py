@@ -1,0 +1,139 @@
+"""`timm.create_model`, with its many ways to refuse, and its silences, turned into one sentence for the user."""
+
+import re
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import lru_cache
+from threading import RLock
+from typing import Any
+
+from torch import Tensor, nn
+
+from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.sizing import Holding, bytes_of, measured, refuse_over_budget, refuse_unfit, sketch
+from vizkit.settings import settings
+
+Size = tuple[int, int]
+_BUILDING = RLock()  # one model at a time, for all sessions together: while it is made it takes its memory twice
+
+
+def by(size_hw: Size) -> str:
+    return f"{size_hw[0]}×{size_hw[1]}"
+
+
+def known(name: str) -> str:
+    """A timm name, brought up to date where timm has renamed the model; ModelError when there is none."""
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
+
+    architecture, _, tag = name.partition(".")
+    current = timm.models.get_deprecated_models().get(architecture, architecture)
+    if current is None or not timm.is_model(architecture):
+        near = timm.list_models(f"*{re.sub('[^a-z0-9_]', '?', architecture[:12])}*")[:3] if architecture else ()
+        raise ModelError(f"timm has no model {name[:80]!r}" + (f"; did you mean {', '.join(near)}?" if near else "."))
+    name = f"{current}.{tag}" if tag else current
+    tags = list(timm.models.get_arch_pretrained_cfgs(name))
+    if "." in name and name not in tags:
+        raise ModelError(f"timm has no weights {name[:80]!r}; there are {', '.join(tags) or 'none'}.")
+    return name
+
+
+def create(
+    name: str,
+    size_hw: Size | None,
+    title: str,
+    holds: Holding | None = None,
+    **options: Any,  # noqa: ANN401
+) -> nn.Module:
+    """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence.
+
+    Nothing is made before it is known that it stays within the budget, and fits the file of its weights, `holds`.
+    """
+    drawn = plan(name, size_hw, title, **options)
+    if drawn is not None and holds is not None:
+        refuse_unfit(title, holds, drawn)
+    try:
+        with _BUILDING, measured(title, settings().model_bytes) if drawn is None else nullcontext():
+            model = _made(name, size_hw, **options)
+    except ModelError:
+        raise
+    except Exception as error:  # strangers' configs and weights make constructors raise anything
+        wanted = f" for images of {by(size_hw)} pixels" if size_hw else ""
+        reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))  # no path of this machine
+        reason = re.split(r"[.!?:] (?=[A-Z])", reason)[0]  # one sentence
+        raise ModelError(f"{title} cannot be made{wanted}: {reason[:140].rstrip('.') or 'timm refuses'}.") from error
+    if size_hw:
+        refuse_cut_patches(model, size_hw, title)
+    return model
+
+
+def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:  # noqa: ANN401
+    """The model without weights, None where it cannot be had so; ModelError when it is above the budget."""
+    plain = {key: value for key, value in options.items() if key not in ("pretrained", "pretrained_cfg_overlay")}
+    if plain or name.startswith("local-dir:"):  # whose content may change
+        drawn = sketch(title, lambda: _made(name, size_hw, **plain))
+    else:
+        drawn = _sketch(name, size_hw)
+    if drawn is not None:
+        refuse_over_budget(title, bytes_of(drawn))
+    return drawn
+
+
+@lru_cache(maxsize=8)  # before a download and after it; and for every visitor of the same models
+def _sketch(name: str, size_hw: Size | None) -> nn.Module | None:
+    return sketch(name, lambda: _made(name, size_hw))
+
+
+def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:  # noqa: ANN401
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  a checkpoint may name one of ours
+
+    try:
+        return timm.create_model(name, **({**options, "img_size": size_hw} if size_hw else options))
+    except Exception as error:
+        if size_hw and "unexpected keyword argument 'img_size'" in str(error):
+            return timm.create_model(name, **options)  # convolutional: takes any size as it is
+        raise
+
+
+def refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:
+    """A patch embedding drops, without a word, the rows and columns that fill no patch."""
+    embed = getattr(model, "patch_embed", None)
+    projection = getattr(embed, "proj", None)
+    if not isinstance(projection, nn.Conv2d) or getattr(embed, "dynamic_img_pad", False):
+        return
+    rows, columns = projection.stride
+    nearest = (max(1, round(size_hw[0] / rows)) * rows, max(1, round(size_hw[1] / columns)) * columns)
+    if (rows, columns) == projection.kernel_size and nearest != size_hw:
+        raise ModelError(
+            f"{title} takes images in patches of {by((rows, columns))} pixels, which do not divide {by(size_hw)}; "
+            f"the nearest size is {by(nearest)}."
+        )
+
+
+def misfit(file: str, name: str, state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> ModelError | None:
+    """How the weights in a file differ from those of a model, or None when they do not."""
+    wrong = [key for key in expected if key not in state or state[key].shape != expected[key].shape]
+    wrong += [key for key in state if key not in expected]
+    if not wrong:
+        return None
+    found, wanted = (str(tuple(s[wrong[0]].shape)) if wrong[0] in s else "none" for s in (state, expected))
+    return ModelError(
+        f"{file} does not fit {name}: {len(wrong)} tensors differ, the first is {wrong[0]} (found {found}, "
+        f"expected {wanted})."
+    )
+
+
+def refuse_stretched_positions(file: str, shapes: Mapping[str, tuple[int, ...]], model: nn.Module) -> None:
+    """timm stretches a table of positions to the usual input size without a word; that is for the user to choose."""
+    special = int(getattr(model, "num_prefix_tokens", 0))
+    for key, own in model.state_dict().items():
+        found = shapes.get(key, ())
+        if "pos" in key and min(own.dim(), len(found)) >= 2 and abs(found[-2] - own.shape[-2]) > special:
+            # Up to `special`, the table only has or lacks places for the special tokens.
+            raise ModelError(
+                f"{file} was trained on images of another size ({key} has {found[-2]} places, {own.shape[-2]} "
+                "expected); give the image size."
+            )

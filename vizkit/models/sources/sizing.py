@@ -1,0 +1,121 @@
+"""How large a model would be, found by building it without its weights, and whether its file fits it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as registration
+
+from vizkit.models.sources.hub import ModelError, over_budget
+from vizkit.settings import settings
+
+MOST_MODULES = 20_000  # timm's hrnet_w64 has 1,534, efficientnet_l2 1,757
+SKETCHING_S = 5.0  # of the processor; mvitv2_large_cls, slow among timm's, takes 1.1
+WEIGHTS = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
+class Holding(NamedTuple):
+    """What a file of weights holds: the shape of every tensor, and the kind of its numbers in torch's words."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    kinds: Mapping[str, str]
+
+
+class _Meter(threading.local):
+    """What the model that this thread builds has so far; None where none is measured."""
+
+    check: "Callable[[int, int], None] | None" = None
+
+
+_meter = _Meter()
+
+
+def _see(_: nn.Module, __: str, part: "Tensor | nn.Module | None") -> None:
+    if _meter.check is not None and part is not None:
+        tensor = isinstance(part, Tensor)
+        _meter.check(part.numel() * part.element_size() if tensor else 0, 0 if tensor else 1)
+
+
+# For good and for all threads: torch walks through its table of hooks without a lock. For others they cost 0.1 µs.
+registration.register_module_parameter_registration_hook(_see)
+registration.register_module_buffer_registration_hook(_see)
+registration.register_module_module_registration_hook(_see)
+
+
+@contextmanager
+def measured(title: str, limit_bytes: int | None = None, seconds: float | None = None) -> Iterator[None]:
+    """Ends the building of a model inside, with a ModelError, as soon as it has too many parts, bytes or seconds."""
+    total, modules, started, outer = 0, 0, time.thread_time(), _meter.check
+
+    def check(size: int, parts: int) -> None:
+        nonlocal total, modules
+        total, modules = total + size, modules + parts
+        if modules > MOST_MODULES:
+            raise ModelError(f"{title} has more than {MOST_MODULES:,} parts, as no model has; choose another one.")
+        if limit_bytes is not None and total > limit_bytes:
+            raise over_budget(title, total, limit_bytes)
+        if seconds is not None and time.thread_time() > started + seconds:
+            raise ModelError(f"{title} takes more than {seconds:g} seconds to plan; choose a smaller model.")
+
+    _meter.check = check
+    try:
+        yield
+    finally:
+        _meter.check = outer
+
+
+def sketch(title: str, make: Callable[[], nn.Module]) -> nn.Module | None:
+    """The model without numbers ("meta" tensors), which takes no memory; None where it cannot be made so.
+
+    Raises ModelError when it has too many parts, or takes too long.
+    """
+    with measured(title, seconds=SKETCHING_S):
+        try:
+            with torch.device("meta"):
+                model = make()
+        except ModelError:
+            raise
+        except Exception:  # it asked for a number; or it cannot be made at all, which making it will say
+            return None
+    return model
+
+
+def refuse_over_budget(title: str, size: int) -> None:
+    limit = settings().model_bytes
+    if size > limit:
+        raise over_budget(title, size, limit)
+
+
+def bytes_of(model: nn.Module) -> int:
+    """Of all parameters and buffers."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
+
+
+def refuse_unfit(title: str, file: Holding, model: nn.Module) -> None:
+    """A file with far more numbers than its model, or with numbers that are no weights. Other differences are told by
+    loading: many files use their authors' names, which timm translates."""
+    own = model.state_dict()
+    found = sum(torch.Size(shape).numel() for shape in file.shapes.values())
+    wanted = sum(tensor.numel() for tensor in own.values())
+    if found > 4 * wanted + 2**24:
+        raise ModelError(f"{title} holds {found:,} numbers, and the model has only {wanted:,}; it is of another model.")
+    for name, kind in file.kinds.items():
+        whole = name in own and not own[name].is_floating_point()  # a table of indices, or a count of batches
+        extra = name not in own and not name.endswith(("weight", "bias"))
+        if kind not in WEIGHTS and not whole and not extra:
+            raise ModelError(
+                f"{title} holds {kind} numbers in {name[:60]}, which are no weights; save it in float32 or float16."
+            )
+
+
+def refuse_missing_numbers(title: str, model: nn.Module) -> None:
+    """Weights that are not a number, or infinite: nothing that such a model computes means anything."""
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and tensor.numel() and not torch.stack(tensor.aminmax()).isfinite().all():
+            raise ModelError(
+                f"{title} holds weights that are no numbers (NaN or infinite) in {name[:60]}; save it again."
+            )

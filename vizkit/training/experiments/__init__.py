@@ -1,0 +1,1 @@
+"""Plans of several runs, and what they tell."""

@@ -1,0 +1,1 @@
+"""What a step sees, from seeds alone."""

@@ -1,0 +1,79 @@
+"""The story of a finished run in words: what, how, how well, on what."""
+
+from typing import Any
+
+from torch import nn
+
+from vizkit.training.runs.command_line import command
+from vizkit.training.evaluating import Score
+from vizkit.training.runs.folder import RunFolder
+
+CARD = """\
+# {name}
+
+{architecture} (timm, with the arguments in config.json), {parameters:,} parameters, trained {start} on {data}.
+
+| | |
+|---|---|
+| Test | {right:,} of {images:,} right ({accuracy:.1f} %) |
+| Test loss | {loss:.3f}, cross-entropy in nats |
+| Validation | {val:.1f} %, which chose epoch {epoch} of {epochs} |
+| Trained on | {train_images:,} images, data seed {data_seed} |
+| Teacher | {teacher} |
+| Command | `{command}` |
+| Seed | {seed} |
+| Time, device | {minutes:.1f} min in {epochs} epochs, {device} |
+| Versions | torch {torch}, timm {timm} |
+
+The test images had no part in training or in the choice of the epoch. metrics.jsonl holds the curves.
+"""
+
+CREDITS = {
+    "digits": """
+All thirteen writers occur in training, validation and test images: expect less from a new hand, and nothing from
+pictures that are not digits.
+
+Images: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak (1998), UCI Machine Learning Repository,
+doi:10.24432/C50P49, CC BY 4.0. Model: MIT.
+""",
+    "insects": """
+Images: drawn by vizkit. They are not photographs: expect nothing on real animals. Model: MIT.
+""",
+}
+
+
+def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> str:
+    """The card as Markdown."""
+    recipe, history, versions = run.recipe, run.metrics(), run.read("versions.json")
+    accuracies = [line["val_accuracy"] for line in history]
+    best = max(accuracies)
+    threads = versions["threads"]
+    device = versions["device"] + (f", {threads} thread{'s' * (threads > 1)}" if versions["device"] == "CPU" else "")
+    config: Any = model.pretrained_cfg
+    credit = CREDITS.get(recipe.data.partition(":")[0], "")
+    text = CARD.format_map(
+        {
+            "name": run.name,
+            "architecture": config["architecture"],
+            "data": recipe.data,  # type: ignore[index]
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "start": "from published weights" if recipe.pretrained else "from scratch",
+            "right": round(score.accuracy * score.images),
+            "images": score.images,
+            "accuracy": 100 * score.accuracy,
+            "loss": score.loss,
+            "val": 100 * best,
+            "epoch": accuracies.index(best) + 1,
+            "epochs": len(history),
+            "train_images": train_images,
+            "data_seed": recipe.data_seed,
+            "seed": recipe.seed,
+            "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
+            "command": command(recipe, run.path.as_posix()),
+            "minutes": sum(line["seconds"] for line in history) / 60,
+            "device": device,
+            "torch": versions["torch"],
+            "timm": versions["timm"],
+        }
+    )
+    return text + credit

@@ -1,0 +1,115 @@
+"""Weights to disk, whole or not at all: the best epoch in timm's layout, and the state from which a run goes on."""
+
+import copy
+import platform
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from timm.models._hub import save_config_for_hf
+from torch import nn
+
+from vizkit.shortage import memory_short
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.work_folder import WorkError
+from vizkit.writing import write
+
+_PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
+
+
+def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None:
+    """config.json and model.safetensors: `timm.create_model("local-dir:<folder>", pretrained=True)` opens them."""
+    if not all(value.is_contiguous() for value in model.state_dict().values()):  # channels last: safetensors refuses
+        model = copy.deepcopy(model).to(memory_format=torch.contiguous_format)
+
+    def weights(path: Path) -> None:
+        safetensors.torch.save_file(model.state_dict(), path, {"format": "pt"})
+        path.chmod(0o644)  # safetensors closes its files to others
+
+    write(run.path / "model.safetensors", weights)
+    more = {"label_names": list(labels)}
+    # timm says str and opens a Path; older releases take nothing else.
+    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
+
+
+def load_best(run: RunFolder, model: nn.Module) -> None:
+    """Put the best epoch's weights into the model, on its device. WorkError where they cannot be read."""
+    with readable(run, "model.safetensors"):
+        model.load_state_dict(safetensors.torch.load_file(run.path / "model.safetensors"))
+
+
+def save_state(run: RunFolder, epochs: int, parts: Mapping[str, Any], data: Mapping[str, str]) -> None:
+    """Everything that the epoch after `epochs` finished ones depends on, besides the recipe and the metrics.
+
+    `parts`: what has a state, by name; None is left out. `data`: the digest of each split.
+    """
+    state = {name: part.state_dict() for name, part in parts.items() if part is not None}
+    write(run.path / "last.pt", lambda path: torch.save({"epochs": epochs, "data": dict(data), **state}, path))
+
+
+def load_state(run: RunFolder, parts: Mapping[str, Any], data: Mapping[str, str]) -> int:
+    """Put a saved state into the parts; gives the number of epochs that are finished, 0 when nothing is saved.
+
+    WorkError where the state cannot be read, is missing, or is of other pictures than `data`; {} does not compare them.
+    """
+    file = run.path / "last.pt"
+    if not file.is_file():
+        if len(run.metrics()) > 1:  # one line is written before the first state
+            raise WorkError(f"last.pt of {run.name} is missing: put it back, or start a new run from its weights.")
+        return 0
+    with readable(run, "last.pt"):
+        with zipfile.ZipFile(file) as packed:
+            if damaged := packed.testzip():
+                raise ValueError(damaged)
+        state = dict(torch.load(file, map_location="cpu", weights_only=True))
+        known = dict(state.get("data", {}))
+    if changed := [split for split in data if known.get(split, data[split]) != data[split]]:
+        raise WorkError(
+            f"The pictures of {run.recipe.data} ({', '.join(changed)}) have changed since {run.name} began: put them "
+            "back, or resume it on the command line with --changed-data."
+        )
+    with readable(run, "last.pt"):
+        for name, part in parts.items():
+            if part is not None:
+                part.load_state_dict(state[name])
+        return int(state["epochs"])
+
+
+@contextmanager
+def readable(run: RunFolder, file: str) -> Iterator[None]:
+    """Whatever is wrong with a file of weights becomes a WorkError, a shortage of memory apart."""
+    try:
+        yield
+    except Exception as error:
+        if memory_short(error):
+            raise
+        raise WorkError(
+            f"{file} of {run.name} is damaged or of another recipe: put a whole copy back, or start a new run."
+        ) from error
+
+
+def board(run: RunFolder) -> Any:  # noqa: ANN401
+    """A TensorBoard writer of event files in the run's folder."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise RecipeError("TensorBoard is not installed; run pip install tensorboard.") from None
+    return SummaryWriter(str(run.path / "tensorboard"))
+
+
+def versions(device: torch.device, processes: int) -> dict[str, Any]:
+    """What ran this, for versions.json."""
+    found: dict[str, Any] = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    return found | {"device": name, "threads": torch.get_num_threads(), "processes": processes}

@@ -1,0 +1,1 @@
+"""The model as a flow of blocks, and its parts in code."""

@@ -1,0 +1,87 @@
+"""What a dual-scale ViT answers at any α, from the streams that were kept: only the blocks from the merging on run."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from vizkit.ui.session import cached
+from vizkit.ui.session.shown import Shown
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models.families.dual_scale import Streams
+
+CURVE = tuple(round(0.05 * step, 2) for step in range(21))
+CURVE_UP_TO = 400  # tokens; above, the curve is made when it is asked for
+SHOWN_CLASSES = 3
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is kept of one image: both streams as they enter the merging block, and logits of every α asked so far."""
+
+    streams: "Streams"
+    logits: "dict[float, Tensor]" = field(default_factory=dict)
+
+
+def logits_of(one: Shown, held: Held, alpha: float) -> "Tensor":
+    """From the merging block onwards, and only for an α that was not asked before."""
+    from vizkit.models.families.dual_scale import logits_at
+
+    if alpha not in held.logits:
+        with cached.device_lock():
+            held.logits[alpha] = logits_at(one.loaded, held.streams, alpha)
+    return held.logits[alpha]
+
+
+def likeliest(one: Shown, held: Held) -> list[int]:
+    """The classes that the page follows: the first ones at the model's own α, at 0 and at 1."""
+    found: list[int] = logits_of(one, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
+    ends = [int(logits_of(one, held, end).argmax()) for end in (0.0, 1.0)]
+    return list(dict.fromkeys([*found, *ends]))
+
+
+def predictions(one: Shown, held: Held, alpha: float) -> None:
+    from vizkit.figure.charts import paired_bars
+
+    if not one.loaded.classifies:
+        st.caption("This model has no classes, so there is no prediction to follow.")
+        return
+    own = held.streams.alpha
+    classes = likeliest(one, held)
+    bars = {
+        f"α = {value:.2f}{' (own)' if value == own else ''}": logits_of(one, held, value).softmax(-1)[classes].tolist()
+        for value in dict.fromkeys((own, alpha))
+    }
+    figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
+    figure.update_xaxes(range=[0, 1])
+    figure.update_yaxes(type="category")  # digits are names
+    st.plotly_chart(figure, key="dual_predictions")
+    if not one.loaded.trained:
+        st.caption("Untrained: its predictions mean nothing.")
+
+
+def curve(one: Shown, held: Held, alpha: float) -> None:
+    """The prediction over all α, from the kept streams."""
+    from vizkit.figure.charts import curves
+
+    if not one.loaded.classifies:
+        return
+    small = len(held.streams.tokens) <= CURVE_UP_TO
+    if not small and not st.toggle(
+        "The prediction at every α", key="dual_curve", help="21 runs from the merging block on."
+    ):
+        return
+    classes = likeliest(one, held)
+    with st.spinner("Running the blocks after the merging at 21 values of α …"):
+        shares = np.array([logits_of(one, held, each).softmax(-1)[classes].tolist() for each in CURVE])
+    lines = {one.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
+    figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers")
+    figure.update_yaxes(range=[0, 1.03])
+    figure.add_vline(x=alpha, line_width=2, line_color="#8a8fa3")
+    figure.add_vline(x=held.streams.alpha, line_width=1.5, line_dash="dot", line_color="#8a8fa3")
+    st.plotly_chart(figure, key="dual_curve_chart")
+    st.caption("Solid line: the chosen α. Dotted: the model's own.")

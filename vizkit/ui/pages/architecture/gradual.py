@@ -1,0 +1,167 @@
+"""A gradual-reduction ViT: what is left of the image after each averaging, and what that saves."""
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.image import Picture, prepare, unprepare
+from vizkit.ui import reading
+from vizkit.ui.pages.architecture import flow, worth
+from vizkit.ui.pages.architecture.flow import amount
+from vizkit.ui.session.shown import Shown
+from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
+
+if TYPE_CHECKING:
+    from vizkit.models.probes.flow import Step
+    from vizkit.traces import Tokens
+
+
+def view(one: Shown, picture: Picture) -> None:
+    from vizkit.models.families.gradual_reduction import token_sets
+    from vizkit.models.probes.unreduced import unreduced
+
+    model: Any = one.loaded.model
+    sets = token_sets(model, one.trace.image_size)
+    # One entry for each set of tokens: the set, and how many blocks lie before it.
+    numbered = [list(group) for _, group in groupby(enumerate(sets), lambda pair: pair[1].name)]
+    stages = [(group[0][1], group[0][0], len(group)) for group in numbered]
+    left, right = st.columns([2, 3])
+    with left:
+        st.markdown("**Click a patch: who stands for it?**")
+        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), one, picture, "image only", "Patches of")
+        own_pixels(one, picture, [tokens for tokens, _, _ in stages])
+        summary = st.container()
+    with right:
+        seen_by(one, picture, stages, len(sets) - 1)
+    with st.spinner("Counting the model with and without reduction …"):
+        steps = flow.steps_of(one.source, one.loaded, picture)
+        plain = flow.steps_of(one.source, unreduced(one.loaded), picture)
+    with summary:
+        saved(one, steps, plain)
+    by_block(steps, plain)
+    reading.how(
+        "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
+        "pixels, for every token that is left. After the named blocks neighbours are averaged in pairs, by turns left "
+        "and right, above and below, so a token always stands for one rectangle; special tokens are not averaged.",
+        r"N \to \tfrac{N}{2}: \quad z'_{k} = \tfrac12\,(z_{2k-1} + z_{2k}), \qquad \text{attention costs } 2N^2D "
+        r"\to \tfrac14 \cdot 2N^2D",
+        "what a token knows: attention has already mixed in the rest of the image, and vectors are averaged, not "
+        "colours.",
+        "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/gradual_reduction.py",
+    )
+    worth.view()
+
+
+def seen(one: Shown, picture: Picture) -> np.ndarray:
+    return unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+
+
+def chosen_cell(one: Shown, tokens: "Tokens") -> tuple[int, int]:
+    from vizkit.geometry import cell_of, id_at
+
+    token = id_at(tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    cell = None if token is None else cell_of(tokens, token)
+    assert cell is not None
+    return cell
+
+
+def seen_by(one: Shown, picture: Picture, stages: "list[tuple[Tokens, int, int]]", depth: int) -> None:
+    """The image after every reduction, two in a row."""
+    from vizkit.figure.token_colours import token_colours
+
+    pixels = seen(one, picture)
+    for start in range(0, len(stages), 2):
+        for column, (tokens, before, count) in zip(st.columns(2), stages[start : start + 2], strict=False):
+            assert tokens.grid is not None
+            rows, columns = tokens.grid
+            special = "".join(f" + [{name}]" for name in tokens.special)
+            when = "At first" if not before else f"After block {before}"
+            with column:
+                st.markdown(f"**{when}: {rows * columns}{special}**")
+                drawn = token_colours(pixels, tokens.grid, chosen_cell(one, tokens))
+                st.image(
+                    drawn, alt=f"{rows} × {columns} tokens, each in the mean colour of its pixels", width="stretch"
+                )
+                st.caption(f"{rows} × {columns} tokens of {size_of(tokens)} pixels · {who(before, count, depth)}")
+
+
+def who(before: int, count: int, depth: int) -> str:
+    """Which blocks see the tokens of a stage; the last set may be for the head alone."""
+    last = min(before + count, depth)
+    if before == depth:
+        return "seen by the head"
+    return f"seen by block {last}" if last == before + 1 else f"seen by blocks {before + 1} to {last}"
+
+
+def size_of(tokens: "Tokens") -> str:
+    return f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
+
+
+def own_pixels(one: Shown, picture: Picture, sets: "list[Tokens]") -> None:
+    """The pixels of the chosen token at every stage, all at one scale."""
+    from vizkit.figure.token_colours import token_colours
+    from vizkit.geometry import id_of, name_of, pixel_box
+
+    pixels = seen(one, picture)
+    lines = []
+    boxes = []
+    for tokens in sets:
+        token = id_of(tokens, chosen_cell(one, tokens))
+        box = pixel_box(tokens, token, (pixels.shape[0], pixels.shape[1]))
+        assert box is not None
+        boxes.append(tuple(round(edge) for edge in box))
+        lines.append(f"{size_of(tokens)} ({name_of(tokens, token)})")
+    zoom = max(1, 96 // max(boxes[-1][2] - boxes[-1][0], boxes[-1][3] - boxes[-1][1]))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for (x0, y0, x1, y1), line in zip(boxes, lines, strict=True):
+            crop = np.ascontiguousarray(pixels[y0:y1, x0:x1])
+            drawn = token_colours(crop, (y1 - y0, x1 - x0), side_px=zoom * max(y1 - y0, x1 - x0))
+            st.image(drawn, alt=f"Its pixels: {line}", width=zoom * (x1 - x0))
+    st.caption(f"The pixels of its token, larger and larger: {', '.join(lines)}.")
+
+
+# ---- cost ------------------------------------------------------------------------------------------------------------
+def saved(one: Shown, steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
+    """What averaging saves: the same weights with nothing averaged are a plain ViT."""
+    own, other = (sum(step.multiply_adds for step in each) for each in (steps, plain))
+    inner, outer = (sum(step.attention_multiply_adds for step in each) for each in (steps, plain))
+    st.markdown("**Against the plain ViT of the same weights**")
+    with st.container(horizontal=True):
+        st.metric("Multiply–adds", amount(own), f"{own / other - 1:.0%} of {amount(other)}", "inverse", border=True)
+        st.metric(
+            "of them attention", amount(inner), f"{inner / outer - 1:.0%} of {amount(outer)}", "inverse", border=True
+        )
+    st.caption(
+        f"Both have {amount(one.loaded.parameters)} parameters: no weight depends on the number of tokens. Attention: "
+        "the products QKᵀ and weights · V."
+    )
+
+
+def by_block(steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
+    """Tokens and multiply–adds by block, against the same weights with nothing averaged."""
+    from vizkit.figure.charts import curves
+
+    found = {"this model": blocks(steps), "nothing averaged: a plain ViT": blocks(plain)}
+    charts = (
+        ("tokens", "Tokens by block", lambda step: step.tokens_in),
+        ("multiply–adds", "Multiply–adds by block", lambda step: step.multiply_adds),
+        ("multiply–adds", "Products of attention by block", lambda step: step.attention_multiply_adds),
+    )
+    for column, (y, name, pick) in zip(st.columns(3), charts, strict=True):
+        lines = {
+            whose: (np.arange(1, len(each) + 1), np.array([pick(step) for step in each]))
+            for whose, each in found.items()
+        }
+        figure = curves(lines, "block", y, name, mode="lines+markers")
+        figure.update_traces(line_shape="hvh")  # nothing lies between two blocks
+        figure.update_yaxes(rangemode="tozero")
+        figure.update_xaxes(dtick=1 if len(steps) <= 16 else None)
+        figure.update_layout(legend={"orientation": "h", "y": -0.28, "x": 0, "yanchor": "top"})
+        column.plotly_chart(figure, key=f"gradual_{name}")
+
+
+def blocks(steps: "tuple[Step, ...]") -> "list[Step]":
+    return [step for step in steps if step.path.startswith("blocks.")]

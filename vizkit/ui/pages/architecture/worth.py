@@ -1,0 +1,106 @@
+"""What two scales, or fewer and fewer tokens, are worth: the shipped runs of five equal models, and one's own."""
+
+import streamlit as st
+
+from vizkit.training.experiments.architectures import SIZES, Size, Worth, worths
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.command_line import command
+from vizkit.training.runs.folder import RunFolder, runs
+from vizkit.ui.plain import plain
+from vizkit.ui.session.model_names import BUNDLED
+from vizkit.ui.session.shown import keep_valid
+
+SHIPPED = BUNDLED / "experiments" / "architectures"
+
+
+def view() -> None:
+    """Accuracy of the five variants on one data set, seed by seed, with their learning curves."""
+    st.subheader("Is it worth it?")
+    found = {size.title: (size, rows) for size in SIZES.values() if (rows := worths(size, shipped()))}
+    for size in SIZES.values():
+        try:
+            if rows := worths(size, runs()):
+                found[f"your runs: {size.title}"] = (size, rows)
+        except RecipeError as sentence:
+            st.caption(f":material/info: {plain(sentence)}")
+    keep_valid("worth", list(found))
+    name = st.selectbox("Trained on", list(found), key="worth", bind="query-params", width=420)
+    size, rows = found[str(name)]
+    left, right = st.columns(2)
+    with left:
+        curves(rows)
+    with right:
+        table(rows)
+        st.markdown(verdict(rows))
+        how_trained(size, rows)
+
+
+def shipped() -> list[RunFolder]:
+    return [RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))]
+
+
+def curves(rows: list[Worth]) -> None:
+    from vizkit.figure.training.learning_curves import learning_curves
+
+    names, epochs, means, lows, highs = [], [], [], [], []
+    for row in rows:
+        by_epoch = row.validation()
+        names.append(row.words)
+        epochs.append(list(by_epoch))
+        means.append([sum(each) / len(each) for each in by_epoch.values()])
+        lows.append([min(each) for each in by_epoch.values()])
+        highs.append([max(each) for each in by_epoch.values()])
+    st.markdown("**Validation accuracy by epoch**")
+    st.vega_lite_chart(learning_curves(names, epochs, means, lows, highs, percent=True), key="worth_curves",
+                       width="stretch", alt=f"Validation accuracy by epoch: {', '.join(names)}")  # fmt: skip
+
+
+def table(rows: list[Worth]) -> None:
+    import pandas as pd
+
+    percent = st.column_config.NumberColumn(format="%.1f %%")
+    lines = [
+        {
+            "Model": row.words,
+            "Test": 100 * row.mean,
+            "± between seeds": None if row.deviation is None else 100 * row.deviation,
+            "Seeds": len(row.runs),
+            "Minutes": sum(row.minutes) / len(row.minutes),
+        }
+        for row in rows
+    ]
+    st.markdown("**Accuracy on test images**")
+    st.dataframe(pd.DataFrame(lines), hide_index=True, height="content", placeholder="–",
+                 column_config={"Test": percent, "± between seeds": percent,
+                                "Minutes": st.column_config.NumberColumn(format="%.1f", help=MINUTES)})  # fmt: skip
+
+
+MINUTES = "Of training, all epochs, on the machine and beside the work that it had: an order of magnitude."
+
+
+def verdict(rows: list[Worth]) -> str:
+    """What the table allows to say, and no more."""
+    if any(row.deviation is None for row in rows):
+        return ":material/info: One seed: a difference of a percent or two may be chance."
+    best, worst = max(rows, key=lambda row: row.mean), min(rows, key=lambda row: row.mean)
+    spread = max(row.deviation or 0.0 for row in rows)
+    apart = best.mean - worst.mean
+    leads = f"**{best.words}** leads **{worst.words}** by {100 * apart:.1f} points"
+    if apart <= 2 * spread:
+        return (f":material/trending_flat: {leads}, and one model's seeds differ by as much as ± {100 * spread:.1f}: "
+                "these runs do not tell the five apart.")  # fmt: skip
+    return (f":material/trending_up: {leads}, more than twice what the seeds of one model differ "
+            f"(± {100 * spread:.1f}).")  # fmt: skip
+
+
+def how_trained(size: Size, rows: list[Worth]) -> None:
+    recipe = rows[0].runs[0].recipe
+    images = rows[0].runs[0].read("result.json").get("test_images")
+    tested = f" {images:,} test images: one is {100 / images:.2f} %." if images else ""
+    with st.expander("How they were trained", icon=":material/terminal:"):
+        st.markdown(
+            f"Width, depth, heads, pictures, optimiser and {recipe.epochs} epochs are the same for all; only model and "
+            f"seed differ.{tested} Costs and speeds stand in docs/architectures.md."
+        )
+        st.code(command(recipe, f"runs/{rows[0].runs[0].name}"), language="bash", wrap_lines=True)
+        st.code("python -m benchmarks.architectures train runs/architectures", language="bash", wrap_lines=True)

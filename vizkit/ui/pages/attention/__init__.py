@@ -1,0 +1,1 @@
+"""One head by eye, all heads compared and counted."""

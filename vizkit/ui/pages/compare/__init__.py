@@ -1,0 +1,1 @@
+"""The same images in several models."""

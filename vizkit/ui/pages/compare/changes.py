@@ -1,0 +1,123 @@
+"""One image changed in eight ways and strengths, and what every model answers: the work behind the view Robustness."""
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vizkit.image import Picture
+from vizkit.ui.pages.compare.answers import safe
+from vizkit.ui.session import background
+from vizkit.ui.session.background import kept
+from vizkit.ui.session.shown import title
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from vizkit.models import Loaded
+
+SHOWN_PX = 220
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Models by source, the picture, the seed. Threads have no session, so all that they need is here."""
+
+    opened: "dict[str, Loaded]"
+    weights: dict[str, tuple[int, int] | None]
+    picture: Picture
+    seed: int
+
+    def logits_key(self, source: str, kind: str) -> tuple:
+        size_hw = self.opened[source].preprocessing.size_hw
+        return "withstands", source, self.weights[source], size_hw, self.picture.digest, kind, self.seed_of(kind)
+
+    def picture_key(self, kind: str) -> tuple:
+        return "changed", self.picture.digest, kind, self.seed_of(kind)
+
+    def seed_of(self, kind: str) -> int:
+        """Another seed changes nothing where chance has no part."""
+        from vizkit.analysis.comparison.perturbation import PERTURBATIONS
+
+        return self.seed if PERTURBATIONS[kind].chance else 0
+
+    def logits(self, source: str, kind: str) -> "Tensor | None":
+        return kept().get(self.logits_key(source, kind))
+
+    def todo(self) -> list[str]:
+        """Kinds that some model has not answered, or of which there are no pictures."""
+        from vizkit.analysis.comparison.perturbation import PERTURBATIONS
+
+        return [
+            kind
+            for kind in PERTURBATIONS
+            if kept().get(self.picture_key(kind)) is None
+            or any(self.logits(source, kind) is None for source in self.opened)
+        ]
+
+
+def compute(asked: Asked, todo: list[str], task: background.Task) -> None:
+    """Kind by kind, so that the first charts appear while the rest is computed."""
+    import numpy as np
+    import torch
+
+    from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
+    from vizkit.image import prepare
+    from vizkit.models.probes.asking import batch_within, logits_of_batch
+
+    total, done = len(todo) * (len(asked.opened) + 1), 0
+    for name in todo:
+        kind = PERTURBATIONS[name]
+        changed = []
+        for strength in kind.strengths:  # half a second each for a large photograph
+            task.report(f"{kind.title}: changing the picture", done, total)
+            changed.append(perturbed(asked.picture.rgb, name, strength, asked.seed))
+        done += 1
+        for source, loaded in asked.opened.items():
+            if asked.logits(source, name) is None:
+                found, most = [], batch_within(loaded)
+                for start in range(0, len(changed), most):
+                    task.report(f"{kind.title}: {title(source)}", done, total)
+                    part = [prepare(rgb, loaded.preprocessing)[0] for rgb in changed[start : start + most]]
+                    with torch.no_grad():
+                        found.append(logits_of_batch(loaded)(torch.from_numpy(np.stack(part))).cpu())
+                kept().put(asked.logits_key(source, name), torch.cat(found))
+            done += 1
+        kept().put(asked.picture_key(name), [shown(rgb) for rgb in changed])
+        task.results += 1
+
+
+def shown(rgb: "np.ndarray") -> bytes:
+    """A picture as the page shows it: PNG, about 220 pixels, small ones enlarged as squares."""
+    from PIL import Image
+
+    image = Image.fromarray(rgb)
+    factor = SHOWN_PX / max(image.size)
+    size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
+    buffer = io.BytesIO()
+    image.resize(size, Image.Resampling.NEAREST if factor > 2 else Image.Resampling.LANCZOS).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def followed(logits: "Tensor") -> "np.ndarray":
+    """Probability of the class that is first at strength 0, at all strengths."""
+    return logits.softmax(1)[:, int(logits[0].argmax())].numpy()
+
+
+def as_csv(asked: Asked) -> str:
+    from vizkit.analysis.comparison.perturbation import PERTURBATIONS
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("change", "strength", "unit", "seed", "model", "first_class", "probability", "answer"))
+    for name, kind in PERTURBATIONS.items():
+        for source, loaded in asked.opened.items():
+            logits = asked.logits(source, name)
+            if logits is None:
+                continue
+            first = safe(loaded.label(int(logits[0].argmax())))
+            for strength, share, each in zip(kind.strengths, followed(logits), logits, strict=True):
+                answer = safe(loaded.label(int(each.argmax())))
+                writer.writerow((name, f"{strength:.6g}", kind.unit, asked.seed, source, first, f"{share:.6g}", answer))
+    return out.getvalue()

@@ -1,0 +1,50 @@
+"""A row for each image, a cell for each model: one component, so that 32 cells are one element of the page."""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from vizkit.image import Picture
+from vizkit.ui.pages.compare import images
+
+HERE = Path(__file__).parent
+GRID = component(
+    "vizkit_compare",
+    html="<section></section>\n",
+    css=(HERE / "grid.css").read_text(encoding="utf-8"),
+    js=(HERE / "grid.js").read_text(encoding="utf-8"),
+)
+
+
+def grid(key: str, models: list[str], rows: list[dict[str, Any]], focus: str) -> None:
+    """`rows`: of each image its name, picture, lines of text and cells, see `cell`. Without models the images are a
+    strip. A click on an image makes it the sidebar's; `focus` is the one that is now."""
+
+    def picked() -> None:
+        name = st.session_state[key].pick
+        if isinstance(name, str):
+            images.choose(name)
+
+    GRID(key=key, data={"models": models, "rows": rows, "focus": focus}, on_pick_change=picked)
+
+
+def strip(key: str, pictures: dict[str, Picture], focus: str) -> None:
+    """Thumbnails to choose one image of."""
+    grid(key, [], [image_of(name, picture) for name, picture in pictures.items()], focus)
+
+
+def image_of(name: str, picture: Picture) -> dict[str, Any]:
+    height, width = picture.rgb.shape[:2]
+    return {"name": name, "image": images.thumbnail(picture.digest, picture), "size": (width, height)}
+
+
+def cell(
+    box_xyxy: tuple[float, float, float, float], picture: Picture, bars: list[dict[str, Any]], mark: str, why: str
+) -> dict[str, Any]:
+    """`bars`: name, share from 0 to 1, colour and `right`, of each class. `mark`: the letter of this answer."""
+    height, width = picture.rgb.shape[:2]
+    x0, y0, x1, y1 = box_xyxy
+    box = (max(0, x0 / width), max(0, y0 / height), min(1, x1 / width), min(1, y1 / height))
+    return {"box": box, "bars": bars, "mark": mark, "why": why}

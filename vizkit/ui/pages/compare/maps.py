@@ -1,0 +1,127 @@
+"""Where every model looks on one image, side by side under one cursor: a layer's attention, or a class's map."""
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import export, reading
+from vizkit.ui.pages.compare import images
+from vizkit.ui.pages.compare.grid import strip
+from vizkit.ui.session import explained
+from vizkit.ui.session.explained import Asked, quantile_of
+from vizkit.ui.session.shown import Shown, run_in, side_by_side
+from vizkit.ui.widgets import attention_card, canvases, class_choice
+from vizkit.ui.widgets.tiles import Tile, tile, tiles
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attribution.explaining import Explanation
+
+LAYER = "attention of a layer"
+
+
+def view(picture: Picture, sources: list[str]) -> None:
+    from vizkit.analysis.attribution.methods import METHODS
+
+    labels = [label for source in sources for label in labels_of(source)]
+    pictures = images.pictures(labels)
+    strip("compare_strip", pictures, str(st.session_state["image"]))
+    fast = [LAYER, *(name for name, method in METHODS.items() if not method.slow)]
+    shown = st.selectbox(
+        "Map", fast, key="compare_map", bind="query-params", width=300,
+        format_func=lambda name: METHODS[name].title if name in METHODS else "Attention of a layer",
+        help="Methods that run the model many times are on the Relevance page.",
+    )  # fmt: skip
+    if shown == LAYER:
+        attention(picture, sources)
+    else:
+        relevance(picture, sources, str(shown))
+
+
+def labels_of(source: str) -> tuple[str, ...]:
+    """What a model's classes are called; nothing where it cannot be opened, which its column says."""
+    from vizkit.models import ModelError
+    from vizkit.traces import NotApplicable
+    from vizkit.ui.session import cached
+
+    try:
+        return cached.model(source).labels
+    except (ModelError, NotApplicable):
+        return ()
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------
+@st.fragment
+def attention(picture: Picture, sources: list[str]) -> None:
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    found = side_by_side(picture, sources)
+    if not found:
+        return
+    with controls:
+        choice = attention_card.choices([one for _, one in found])
+    for index, (column, one) in enumerate(found):
+        with column:
+            attention_card.card(index, one, picture, choice)
+    reading.attention()
+
+
+# ---- relevance -------------------------------------------------------------------------------------------------------
+@st.fragment
+def relevance(picture: Picture, sources: list[str], method: str) -> None:
+    from vizkit.analysis.attribution.methods import METHODS
+
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    found = run_in(st.columns(len(sources), border=True), picture, sources, "cls")
+    if not found:
+        return
+    with controls:
+        classes = class_choice.choose([one for _, one in found])
+        draw = st.segmented_control(
+            "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
+        )
+    for index, (column, one) in enumerate(found):
+        with column:
+            reading.guarded(one_map, index, one, picture, method, classes, draw or "over image")
+    known = METHODS[method]
+    reading.how(
+        f"{known.asks} The number in a corner is the map's value under the cursor, which is at the same point of the "
+        "image in all models. The dark border of a picture is what its model did not see.",
+        None,
+        f"{known.caveat[0].lower()}{known.caveat[1:].rstrip('.')}. Colours go from 0 to each map's own largest value, "
+        "so equal colours of two models are not equal numbers; the Trust view of the Relevance page says which maps "
+        "the models confirm.",
+        known.source,
+    )
+
+
+def one_map(index: int, one: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
+    from vizkit.analysis.attribution.explaining import why_not
+    from vizkit.figure.overlay import top_of
+    from vizkit.traces import NotApplicable
+
+    asked = class_choice.asked_of(one, picture, classes)
+    st.caption(class_choice.in_words(asked))
+    without = why_not(explained.target_trace(asked, asked.target))
+    found: Explanation | str = without[method] if method in without else explained.fast_maps(asked)[method]
+    if isinstance(found, str):
+        raise NotApplicable(found)
+    drawn = tile(method, found)
+    top = top_of(found.heat.numpy(), quantile_of(found))
+    label = f"What speaks for {one.loaded.label(asked.target)} in {one.source}"
+    tiles(f"compare_map{index}_{one.source}", [drawn], one, picture, draw, [(-top if drawn.signed else 0.0, top)],
+          label=label, tile_px=180)  # fmt: skip
+    save(index, asked, drawn, found, picture)
+
+
+def save(index: int, asked: Asked, drawn: Tile, found: "Explanation", picture: Picture) -> None:
+    def numbers() -> bytes:
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = {found.method: found.heat.numpy(), "target": asked.target}
+        np.savez(buffer, **arrays)
+        return buffer.getvalue()
+
+    drawing = export.Drawing(found.heat.numpy(), drawn.signed, drawn.unit, quantile_of(found))
+    stem = f"{asked.one.trace.model}_{asked.one.loaded.label(asked.target)}"
+    export.save_maps(f"compare{index}", stem, picture, asked.one.box_xyxy, {drawn.name: drawing}, numbers)

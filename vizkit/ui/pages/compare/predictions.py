@@ -1,0 +1,150 @@
+"""What every model answers about every image: bars, who agrees with whom, and where they disagree most."""
+
+from typing import Any
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import reading
+from vizkit.ui.pages.compare import images
+from vizkit.ui.pages.compare.answers import LETTERS, Row, Table, answered, as_csv, letter, likeliest
+from vizkit.ui.pages.compare.grid import cell, grid, image_of
+from vizkit.ui.pages.compare.images import Answer
+from vizkit.ui.plain import plain
+
+ORDERS = ("as chosen", "where they disagree first")
+
+
+def view(picture: Picture, sources: list[str]) -> None:
+    del picture  # the sidebar's image is one of those that are compared
+    opened = images.models(sources)
+    if not opened:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = [label for loaded in opened.values() for label in loaded.labels]
+        with st.container(width="stretch"):
+            pictures = images.pictures(labels)
+        order = st.segmented_control("Order", ORDERS, default=ORDERS[0], required=True, key="compare_order",
+                                     bind="query-params")  # fmt: skip
+        only = st.toggle("Only where they differ", key="compare_differ", bind="query-params")
+    table = answered(opened, pictures)
+    rows = table.rows
+    if order == ORDERS[1]:
+        rows = sorted(rows, key=lambda row: (row.differ(table.comparable), row.apart or 0.0), reverse=True)
+    if only:
+        rows = [row for row in rows if row.differ(table.comparable)]
+    if sentence := unmatched(table):
+        st.caption(f":material/link_off: {plain(sentence)}")
+    if rows:
+        grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
+    else:
+        st.info("All models that can be compared give the same first class for every image.", icon=":material/check:")
+    pairs(table)
+    save(table)
+    reading.how(
+        "A row is an image, a column a model: the part of the image that it saw and its likeliest classes. Answers "
+        "with the same letter are the same class, also where the models' lists of classes differ; bars of one colour "
+        "are one class that several of them name.",
+        r"\mathrm{JSD}(P, Q) = \tfrac12 \sum_c P_c \log_2 \tfrac{2P_c}{P_c + Q_c} + "
+        r"\tfrac12 \sum_c Q_c \log_2 \tfrac{2Q_c}{P_c + Q_c}",
+        "who is right, unless the sample says so (✓), and why they answer so. Bits count only classes that both models "
+        "of a pair know by name, with their shares made 1; pairs that give most of their probability to other classes "
+        "have none. Names that only resemble each other are never taken for the same.",
+        "Lin 1991, Divergence measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37; 0 bits: the same "
+        "probabilities, 1 bit: no class in common",
+    )
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+def unmatched(table: Table) -> str:
+    """Which models share class names with no other, and which pairs share a part only."""
+    from vizkit.analysis.comparison.disagreement import clusters
+
+    words = []
+    found = clusters(len(table.opened), table.comparable)
+    if len(found) > 1:
+        each = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in found)
+        words.append(f"These have no classes in common by name and are shown beside each other, not compared: {each}.")
+    for (one, other), (shared, _) in table.comparable.items():
+        sizes = len(table.agreed.of[one]), len(table.agreed.of[other])
+        if len(shared) < max(sizes):
+            words.append(f"{table.titles[one]} and {table.titles[other]} have {len(shared)} classes in common by name, "
+                         f"of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
+    return " ".join(words)
+
+
+# ---- what is drawn ---------------------------------------------------------------------------------------------------
+def drawn(row: Row, table: Table) -> dict[str, Any]:
+    from vizkit.figure.palette import CLASSES
+
+    tops = {place: likeliest(each.logits) for place, each in enumerate(row.answers) if isinstance(each, Answer)}
+    named = [table.agreed.of[place][index] for place, top in tops.items() for index, _ in top]
+    several = [each for each in dict.fromkeys(named) if named.count(each) > 1]
+    colours = dict(zip(several, CLASSES, strict=False))
+    truth = images.truth(row.name)
+    cells = []
+    for place, (each, loaded) in enumerate(zip(row.answers, table.opened.values(), strict=True)):
+        if isinstance(each, str):
+            cells.append({"refused": each})
+            continue
+        bars = [
+            {"name": loaded.label(index), "share": share, "colour": colours.get(table.agreed.of[place][index]),
+             "right": truth is not None and loaded.label(index) == truth}
+            for index, share in tops[place]
+        ]  # fmt: skip
+        cells.append(cell(each.box_xyxy, row.picture, bars, letter(row, place), who(row, place, table)))
+    return {**image_of(row.name, row.picture), "lines": lines(row, table), "cells": cells}
+
+
+def who(row: Row, place: int, table: Table) -> str:
+    group = next((group for group in row.groups if place in group), ())
+    same = [table.titles[other] for other in group if other != place]
+    return f"the same class as {joined(same)}" if same else "no other model says this"
+
+
+def lines(row: Row, table: Table) -> list[str]:
+    """Who agrees, and how far apart the models are."""
+    if not row.groups:
+        return []
+    said = [(joined([table.titles[i] for i in group]), table.agreed.names[row.first[group[0]]]) for group in row.groups]
+    if len(said) == 1:
+        count = len(row.groups[0])
+        words = f"{'Both' if count == 2 else f'All {count}'} say {said[0][1]}."
+    else:
+        words = " · ".join(f"{LETTERS[i]} {names}: {what}" for i, (names, what) in enumerate(said))
+    apart = row.apart
+    far = "" if apart is None else f"{apart:.2f} bit apart" + (", mean of the pairs" if len(row.bits) > 1 else "")
+    return [each for each in (words, far) if each]
+
+
+def joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# ---- all images ------------------------------------------------------------------------------------------------------
+def pairs(table: Table) -> None:
+    """How often each pair agrees over the images, and how far it is apart."""
+    import pandas as pd
+
+    found = []
+    for one, other in table.comparable:
+        both = [row for row in table.rows if one in row.first and other in row.first]
+        bits = [row.bits[one, other] for row in both if (one, other) in row.bits]
+        same = sum(row.first[one] == row.first[other] for row in both)
+        found.append((f"{table.titles[one]} – {table.titles[other]}", f"{same} of {len(both)}",
+                      sum(bits) / len(bits) if bits else None, len(table.comparable[one, other][0])))  # fmt: skip
+    if len(table.rows) < 2 or not found:
+        return
+    st.markdown("**Pairs of models over these images**")
+    st.dataframe(
+        pd.DataFrame(found, columns=("pair", "same first class", "apart, bits", "classes in common")),
+        hide_index=True, height="content", placeholder="–",
+        column_config={"apart, bits": st.column_config.NumberColumn(format="%.3f"),
+                       "pair": st.column_config.TextColumn(width="large")},
+    )  # fmt: skip
+
+
+def save(table: Table) -> None:
+    with st.popover("Save", icon=":material/download:"):
+        st.download_button("All answers (CSV)", as_csv(table), "compare_predictions.csv", "text/csv", key="compare_csv",
+                           on_click="ignore")  # fmt: skip

@@ -1,0 +1,143 @@
+"""What the models' answers withstand: one image changed in eight ways, from not at all to far too much.
+
+Everything is computed once, beside the page; the slider only chooses among what is there.
+"""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import reading
+from vizkit.ui.pages.compare import images
+from vizkit.ui.pages.compare.changes import SHOWN_PX, Asked, as_csv, compute, followed
+from vizkit.ui.plain import plain
+from vizkit.ui.session import background, cached, chosen
+from vizkit.ui.session.background import kept
+from vizkit.ui.session.shown import title
+
+if TYPE_CHECKING:
+    from vizkit.analysis.comparison.perturbation import Perturbation
+
+TASK = "robustness"
+BEGIN_AT = 3
+
+
+def view(picture: Picture, sources: list[str]) -> None:
+    reading.guarded(strip_of, picture, sources)
+    reading.how(
+        "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
+        "image is changed more and more? Move the strength: the pictures are what was then shown, the rule marks the "
+        "place in the charts, and no model runs.",
+        r"p_m\!\left(\arg\max_c p_m(c \mid x) \;\middle|\; T_s(x)\right), \qquad T_0(x) = x",
+        "robustness in general: it is one image, and noise, occlusion and shuffle are one draw of chance (change the "
+        "seed). A model that answers wrongly and keeps its answer looks robust here. All changes are made before a "
+        "model's own resizing and crop, so the same change may reach two models differently.",
+        "Hendrycks & Dietterich 2019 (noise, blur, JPEG); Naseer et al. 2021, § 3 (occlusion, shuffle); Azulay & Weiss "
+        "2019 (shift, scale)",
+    )
+
+
+def strip_of(picture: Picture, sources: list[str]) -> None:
+    from vizkit.analysis.comparison.perturbation import CELLS
+    from vizkit.traces import NotApplicable
+
+    height, width = picture.rgb.shape[:2]
+    if min(height, width) < CELLS:
+        raise NotApplicable(f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another.")
+    opened = {}
+    for source, loaded in images.models(sources, picture if chosen.whole_image() else None).items():
+        if loaded.classifies:
+            opened[source] = loaded
+        else:
+            st.info(f"{plain(title(source))} gives features, not classes, so there is no answer to follow.",
+                    icon=":material/block:")  # fmt: skip
+    if not opened:
+        return
+    seed = int(st.number_input("Seed", 0, 9999, 0, key="robust_seed", bind="query-params", width=130,
+                               help="Of noise, occlusion and shuffle."))  # fmt: skip
+    asked = Asked(opened, {source: cached.weights_of(source) for source in opened}, picture, seed)
+    work(asked)
+    panels(asked)
+
+
+def work(asked: Asked) -> None:
+    """Begin what is not there yet, and show its progress."""
+    todo = asked.todo()
+    wanted = (asked.picture.digest, tuple(asked.opened), asked.seed, chosen.whole_image())
+    if todo and st.session_state.get("_robust_begun") != wanted:
+        st.session_state["_robust_begun"] = wanted
+        background.start(TASK, lambda task: compute(asked, todo, task))
+    elif todo and not background.at_work(TASK):
+        st.button("Go on", icon=":material/play_arrow:", key="robust_go_on", on_click=background.start,
+                  args=(TASK, lambda task: compute(asked, todo, task)))  # fmt: skip
+    background.show(TASK)
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+def panels(asked: Asked) -> None:
+    """No fragment: beside the progress, which is one, the browser now and then lost the strength in the address."""
+    from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS
+    from vizkit.figure.evaluation.strength_curves import legend
+
+    level = int(st.slider("Strength", 0, LEVELS - 1, BEGIN_AT, key="robust_level", bind="query-params", width=360,
+                          help="0 is the image itself; each chart says what a step means."))  # fmt: skip
+    st.html(legend([title(source) for source in asked.opened]))
+    kinds = list(PERTURBATIONS.values())
+    for start in range(0, len(kinds), 4):
+        for column, kind in zip(st.columns(4), kinds[start : start + 4], strict=True):
+            with column:
+                panel(asked, kind, level)
+    means(asked)
+    save(asked)
+
+
+def panel(asked: Asked, kind: "Perturbation", level: int) -> None:
+    from vizkit.figure.evaluation.strength_curves import strength_curves
+
+    words = kind.in_words(level)
+    st.markdown(f"**{kind.title}** · {words}", help=f"{kind.about[0].upper()}{kind.about[1:]}.")
+    changed = kept().get(asked.picture_key(kind.name))
+    if changed is None:
+        st.caption("Not computed yet.")
+        return
+    st.image(changed[level], output_format="PNG", width=SHOWN_PX, alt=f"{kind.title}, {words}")
+    names, shares, same = [], [], 0
+    for source in asked.opened:
+        logits = asked.logits(source, kind.name)
+        names.append(title(source))
+        shares.append(None if logits is None else followed(logits))
+        same += logits is not None and int(logits[level].argmax()) == int(logits[0].argmax())
+    known = sum(each is not None for each in shares)
+    st.caption(f"{same} of {known} keep their answer")
+    chart = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
+    st.vega_lite_chart(chart, key=f"robust_{kind.name}", alt=f"{kind.title}: probability of each model's first answer")
+
+
+def means(asked: Asked) -> None:
+    """The mean of every curve beyond strength 0."""
+    import pandas as pd
+
+    from vizkit.analysis.comparison.perturbation import PERTURBATIONS
+
+    rows = []
+    for source, loaded in asked.opened.items():
+        every = {kind.title: asked.logits(source, name) for name, kind in PERTURBATIONS.items()}
+        there = next((logits for logits in every.values() if logits is not None), None)
+        if there is None:
+            continue
+        first = int(there[0].argmax())
+        means = {name: None if each is None else 100 * float(followed(each)[1:].mean()) for name, each in every.items()}
+        rows.append({"model": title(source), "answer": loaded.label(first),
+                     "unchanged": 100 * float(followed(there)[0]), **means})  # fmt: skip
+    if rows:
+        st.markdown("**Mean probability of the first answer over all strengths beyond 0**")
+        percent = st.column_config.NumberColumn(format="%.0f %%", width="small")
+        columns = {name: percent for name in rows[0] if name not in ("model", "answer")}
+        st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", placeholder="–", column_config=columns)
+
+
+def save(asked: Asked) -> None:
+    with st.popover("Save", icon=":material/download:"):
+        st.download_button("Curves (CSV)", lambda: as_csv(asked), "compare_robustness.csv", "text/csv",
+                           key="robust_csv", on_click="ignore")  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a teacher knows beside its answer."""

@@ -1,0 +1,218 @@
+"""The view Two tokens: what the class token and the distillation token of a DeiT say, see and become."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.image import Picture, prepare, unprepare
+from vizkit.ui import reading
+from vizkit.ui.pages.distillation import agreement
+from vizkit.ui.plain import plain
+from vizkit.ui.session import cached
+from vizkit.ui.session.shown import CENTRE, Shown, attempt, explain_refusal, focus_of, keep_valid, title
+from vizkit.ui.widgets.data_choice import row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from vizkit.models.probes.two_heads import TwoHeads
+
+DEFAULT = "bundled:insects_deit"
+NAMES = {"cls": "class token", "dist": "distillation token"}
+TILE_PX = 104
+ROWS = 6  # of bars: the likeliest classes
+
+
+def view(picture: Picture, sources: list[str]) -> None:
+    found = with_two_tokens(picture, sources)
+    if found:
+        one = focus_of(found)
+        predictions(one, picture)
+        agreement.section(one.source, one.loaded, [each for each in sources if each != one.source])
+        insides(one, picture)
+    how()
+
+
+def with_two_tokens(picture: Picture, sources: list[str]) -> list[Shown]:
+    """Those of the chosen models that have both tokens; the others say why not, and without any the bundled DeiT."""
+    from vizkit.models.probes.two_heads import refuse_one_token
+    from vizkit.traces import NotApplicable
+
+    shown, reasons = [], []
+    for source in sources:
+        with st.spinner(f"Running {plain(title(source))} …"):
+            result = attempt(source, picture, "cls", CENTRE)
+        if isinstance(result, tuple):
+            explain_refusal(source, *result)
+            continue
+        try:
+            refuse_one_token(result.loaded)
+        except NotApplicable as sentence:
+            reasons.append(str(sentence))
+        else:
+            shown.append(result)
+    if not shown:
+        with st.spinner(f"Running {plain(title(DEFAULT))} …"):
+            result = attempt(DEFAULT, picture, "cls", CENTRE)
+        shown = [result] if isinstance(result, Shown) else []
+        reasons.append(f"Shown is {title(DEFAULT)}, which learned from insects_cnn.")
+    if reasons:
+        st.info("  \n".join(map(plain, reasons)), icon=":material/block:")
+    return shown
+
+
+# ---- what they say ---------------------------------------------------------------------------------------------------
+def heads_of(one: Shown, picture: Picture) -> "TwoHeads":
+    def make() -> "TwoHeads":
+        from vizkit.models import pixels_of
+        from vizkit.models.probes.two_heads import two_heads
+
+        with cached.device_lock():
+            return two_heads(one.loaded, pixels_of(one.loaded, picture.rgb))
+
+    return cached.made(one.source, picture, one.loaded, ("two heads",), make)
+
+
+def predictions(one: Shown, picture: Picture) -> None:
+    """Both heads and their mean on this image, as bars in one order."""
+    from vizkit.figure.class_bars import class_bars
+    from vizkit.figure.palette import class_colours
+
+    heads = heads_of(one, picture)
+    mean = heads.averaged[0].softmax(0)
+    shown = mean.argsort(descending=True)[:ROWS].tolist()
+    names, colours = [one.loaded.label(i) for i in shown], class_colours(shown, len(mean))
+    st.markdown(f"**What each head says** · {plain(title(one.source))}")
+    for column, (name, logits, words) in zip(
+        st.columns(3),
+        (
+            ("class token", heads.cls, "in training its head answers to the labels"),
+            ("distillation token", heads.dist, "in training its head answers to the teacher alone, where there is one"),
+            ("both averaged", heads.averaged, "the mean of the logits, which the model answers"),
+        ),
+        strict=True,
+    ):
+        values = logits[0].softmax(0)[shown].tolist()
+        with column:
+            st.markdown(f"**{name.capitalize()}**")
+            chart = class_bars(names, values, colours)
+            st.vega_lite_chart(chart, key=f"head_{name}", alt=f"{name}: {names[0]} {values[0]:.3f}")
+            rest = 1 - sum(values)
+            others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
+            st.caption(f"{words} · first choice **{plain(one.loaded.label(int(logits[0].argmax())))}**{others}")
+
+
+# ---- what they see and become ----------------------------------------------------------------------------------------
+@st.fragment
+def insides(one: Shown, picture: Picture) -> None:
+    st.markdown("**Where each token looks**")
+    reading.guarded(attention, one, picture)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**How alike they become**")
+        reading.guarded(likeness, one)
+    with right:
+        st.markdown("**Rollout of each**")
+        reading.guarded(rollouts, one, picture)
+
+
+def attention(one: Shown, picture: Picture) -> None:
+    """One layer large, all layers small: the class token above, the distillation token below."""
+    from vizkit.analysis.attention.attention_map import attention_map, layers
+    from vizkit.analysis.distillation.two_tokens import overlaps
+
+    found = [layer for layer in layers(one.trace) if {"cls", "dist"} <= set(layer.query.special)]
+    shared = overlaps(one.trace).tolist()
+    keep_valid("token_layer", range(1, len(found) + 1))
+    with st.container(width=320):
+        layer = st.slider(
+            "Layer", 1, max(2, len(found)), len(found), key="token_layer", bind="query-params", disabled=len(found) < 2,
+            help="Large, the mean of this layer's heads.",
+        )  # fmt: skip
+    chosen = min(int(layer), len(found)) - 1
+    maps = [{name: attention_map(each, name) for name in NAMES} for each in found]
+    seen = fitted(one, picture)
+    for column, (name, words) in zip(st.columns([2, 2, 1]), NAMES.items(), strict=False):
+        map_here = maps[chosen][name]
+        others = ", ".join(f"[{token}] {share:.2f}" for token, share in map_here.special.items())
+        with column:
+            st.image(over(seen, map_here.places), width="stretch", output_format="PNG",
+                     caption=f"{words}, layer {chosen + 1} · to {others}", alt=f"Attention of the {words}")  # fmt: skip
+    st.caption(
+        f"**{shared[chosen]:.0%}** of the attention of this layer goes to the same keys from both. Below, every layer: "
+        "the class token above, the distillation token under it."
+    )
+    tiles = [stacked(*(over(seen, pair[name].places) for name in NAMES)) for pair in maps]
+    row(tiles, [f"layer {i + 1} · {share:.0%}" for i, share in enumerate(shared)], TILE_PX)
+
+
+def fitted(one: Shown, picture: Picture) -> "np.ndarray":
+    """The picture as the model sees it, large enough to draw on."""
+    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    zoom = max(1, -(-224 // min(seen.shape[:2])))
+    return seen.repeat(zoom, 0).repeat(zoom, 1)
+
+
+def over(seen: "np.ndarray", places: "Tensor") -> "np.ndarray":
+    from vizkit.figure.overlay import overlay
+
+    return overlay(seen, places.numpy(), (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])))
+
+
+def stacked(above: "np.ndarray", below: "np.ndarray") -> "np.ndarray":
+    import numpy as np
+
+    return np.concatenate([above, np.full((8, above.shape[1], 3), 128, np.uint8), below])
+
+
+def likeness(one: Shown) -> None:
+    import torch
+
+    from vizkit.analysis.distillation.two_tokens import PUBLISHED, cosines
+    from vizkit.figure.attention.by_layer import by_layer
+    from vizkit.models.probes.two_heads import learned_tokens
+
+    start = torch.nn.functional.cosine_similarity(*learned_tokens(one.loaded), dim=0)
+    found = torch.cat([start[None], cosines(one.trace)]).numpy()
+    last = len(found) - 1
+    published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (last, PUBLISHED[1], "last layer of DeiT-B")]
+    low = min(0.0, float(found.min()))
+    figure = by_layer({"cosine of the two tokens": found}, "cosine", published=published, first=0, reach=(low, 1.0))
+    st.plotly_chart(
+        figure, key="token_cosine", alt=f"Cosine of the two tokens: {found[0]:.2f} at first, {found[-1]:.2f} at last"
+    )
+    st.caption(
+        f"Layer 0 are the tokens as they were learned, before any image: **{found[0]:.2f}** here, "
+        f"{PUBLISHED[0]:.2f} in the paper; after the last layer **{found[-1]:.2f}**, in the paper {PUBLISHED[1]:.2f} "
+        "(averages over images, Touvron et al. 2021, § 4)."
+    )
+
+
+def rollouts(one: Shown, picture: Picture) -> None:
+    from vizkit.analysis.attribution.rollout import rollout
+
+    maps = {name: rollout(one.trace, name) for name in NAMES}
+    seen = fitted(one, picture)
+    for column, (name, words) in zip(st.columns(2), NAMES.items(), strict=True):
+        with column:
+            st.image(over(seen, maps[name]), width="stretch", caption=words, alt=f"Rollout of the {words}",
+                     output_format="PNG")  # fmt: skip
+    same = float(maps["cls"].minimum(maps["dist"]).sum())
+    st.caption(
+        f"**{same:.0%}** of the two maps is the same mass at the same places. All layers multiplied, heads averaged."
+    )
+
+
+def how() -> None:
+    reading.how(
+        "A distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
+        "alone; its answer is the mean of both heads. The two begin apart and grow alike, as they have much to say in "
+        "common: what is left between them is what the teacher says other than the labels.",
+        r"z = \tfrac12\,(z_{\text{cls}} + z_{\text{dist}}), \qquad "
+        r"\mathcal L = \tfrac12\,\mathrm{CE}(z_{\text{cls}}, y) + \tfrac12\,\mathrm{CE}(z_{\text{dist}}, "
+        r"\arg\max z_{\text{teacher}})",
+        "why the two differ on this image: attention and rollout say where a token looks, not what it makes of it. "
+        "insects_deit learned softly, at T = 3, the paper's model by hard labels.",
+        "Touvron et al. 2021, § 4 and § 5.2, tables 3 and 4; rollout: Abnar & Zuidema 2020",
+    )

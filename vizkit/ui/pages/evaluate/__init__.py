@@ -1,0 +1,1 @@
+"""Models on a set of pictures, beside published results."""

@@ -1,0 +1,216 @@
+"""Models on a set of pictures: choose it, start, watch, and read what came of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.datasets.builtin import ABOUT
+from vizkit.datasets.image_set import SPLITS, DatasetError
+from vizkit.ui import reading
+from vizkit.ui.pages.evaluate import data_classes, data_table
+from vizkit.ui.plain import plain
+from vizkit.ui.session import allowed, uploads
+from vizkit.ui.session.evaluations import AT_WORK, Wanted, evaluations, wanted
+from vizkit.ui.session.jobs import JobError
+from vizkit.ui.widgets import data_choice, folders
+
+if TYPE_CHECKING:
+    from vizkit.datasets.image_set import ImageSet
+    from vizkit.evaluation.outcome import Outcome
+
+FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
+USUAL = "as the data have it"
+FIRST_IMAGES = 500
+PREVIEW_PX = 112
+LOOK_EVERY_S = 1.0
+
+
+def view(sources: list[str]) -> None:
+    """`sources`: the models of the sidebar."""
+    with st.container(border=True):
+        data = choose()
+        split, images = amount()
+        found = preview(data, split, images)
+        if not sources:
+            st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
+    if found is None or not sources:
+        return
+    asked, refused = wanted(data, split, images, sources, found.digest)
+    for sentence in refused:
+        st.caption(f":material/block: {plain(sentence)}")
+    if not asked.models:
+        return
+    if not asked.job.done:  # the outcome says them too
+        for note in found.notes:
+            st.caption(f":material/info: {plain(note)}")
+    run(asked)
+    if asked.job.done:
+        show(asked)
+    how()
+
+
+# ---- which pictures --------------------------------------------------------------------------------------------------
+def choose() -> str:
+    """The set's name or path; empty while a folder or file is still to be named."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Pictures", [*ABOUT, FOLDER, ARCHIVE], key="eval_data", bind="query-params", width=300,
+            help="What the models are judged on. Your own: a folder, or a zip of one, with a folder of pictures for "
+            "each class, called as the models call it.",
+        )  # fmt: skip
+        if chosen == FOLDER:
+            return folders.choose("eval_folder", 420)
+    if chosen == ARCHIVE:
+        return uploads.choose_zip("eval_zip")
+    st.caption(ABOUT[chosen])
+    return chosen
+
+
+def amount() -> tuple[str, int]:
+    """The part ("" leaves it to the data) and how many pictures, 0 for all."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        split = st.selectbox(
+            "Part", [USUAL, *SPLITS], key="eval_split", bind="query-params", width=190,
+            help="As the data have it: the test part of built-in sets and of folders that have a test folder, every "
+            "picture of a plain folder of classes. For a model that was trained on a division of the same folder "
+            "choose test: it has seen the rest.",
+        )  # fmt: skip
+        images = st.number_input(
+            "At most pictures", 0, 1_000_000, FIRST_IMAGES, step=100, key="eval_images", bind="query-params", width=190,
+            help="0 takes all. With fewer, the classes keep their proportions, and intervals grow wider.",
+        )  # fmt: skip
+    return "" if split == USUAL else str(split), int(images)
+
+
+def preview(data: str, split: str, images: int) -> "ImageSet | None":
+    """What is in it, and a few of its pictures. None, with its sentence, where it cannot be used."""
+    if not data:
+        st.caption("Choose a folder, or give a file, to see what is in it.")
+        return None
+    if not data_choice.may_open(data, "Open it", "eval_open"):
+        return None
+    try:
+        with st.spinner("Opening the pictures …"):
+            found, pictures, words = opened(data, split, images, data_choice.changed(data))
+    except DatasetError as error:
+        st.error(plain(error), icon=":material/broken_image:")
+        return None
+    st.markdown(f"**{len(found):,} pictures** of **{len(found.labels)} classes**")
+    data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
+    return found
+
+
+@st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
+def opened(data: str, split: str, images: int, changed_ns: int) -> "tuple[ImageSet, list, list[str]]":
+    from vizkit.evaluation.pictures import open_pictures
+
+    found = open_pictures(data, split, images=images or None, size_px=PREVIEW_PX)
+    return found, *data_choice.chosen_pictures(found)
+
+
+# ---- start, watch ----------------------------------------------------------------------------------------------------
+def run(asked: Wanted) -> None:
+    """The button, or what is at work; drawn again every second until it ends."""
+    state = evaluations().state(asked.job)
+    if state in AT_WORK:
+        watch(asked)
+        return
+    status = asked.job.status
+    if state == "failed":
+        st.error(plain(status.get("message", "It failed.")), icon=":material/error:")
+    elif state == "died":
+        words = evaluations().last_words(asked.job)
+        st.warning(f"It ended unexpectedly; what was answered is kept. {plain(words)}".strip(), icon=":material/error:")
+    elif state == "stopped":
+        st.caption(f":material/pause_circle: {plain(status.get('message', ''))}")
+    other = evaluations().active()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not asked.job.done:
+            words = "Evaluate" if not state else "Go on"
+            count = f"{len(asked.models)} model{'s' if len(asked.models) > 1 else ''}"
+            st.button(f"{words}: {count}", type="primary", icon=":material/play_arrow:", key="eval_start",
+                      on_click=start, args=(asked,), disabled=other is not None or not allowed.jobs(),
+                      help="It goes on when you leave this page. What was answered is not asked again.")  # fmt: skip
+        if other is not None:
+            st.caption("Another evaluation is at work on this machine.")
+            st.button("Stop the other", icon=":material/stop:", key="eval_stop_other", on_click=evaluations().stop,
+                      args=(other,), disabled=not allowed.jobs())  # fmt: skip
+    if not asked.job.done and not allowed.jobs():
+        st.info(allowed.NO_JOBS, icon=":material/lock:")
+    if sentence := st.session_state.pop("_eval_refused", None):
+        st.warning(plain(sentence), icon=":material/front_hand:")
+    with st.expander("The same as a command", icon=":material/terminal:"):
+        st.code(asked.in_words(), language="bash", wrap_lines=True)
+
+
+def start(asked: Wanted) -> None:
+    try:
+        evaluations().start(asked)
+    except JobError as error:
+        st.session_state["_eval_refused"] = str(error)
+
+
+def watch(asked: Wanted) -> None:
+    @st.fragment(run_every=LOOK_EVERY_S)
+    def live() -> None:
+        state = evaluations().state(asked.job)
+        if state not in AT_WORK:
+            st.rerun()
+        share, words = progress(asked.job.status, state)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(share, words, width="stretch")
+            if evaluations().own(asked.job):
+                st.button("Stop", icon=":material/stop:", key="eval_stop", on_click=evaluations().stop,
+                          args=(asked.job,), disabled=state == "stopping" or not allowed.jobs(),
+                          help="After the present batch.")  # fmt: skip
+
+    live()
+
+
+def progress(status: dict, state: str) -> tuple[float, str]:
+    """The share of all answers, and where that is in words."""
+    if state == "stopping":
+        return 0.0, "Stopping after this batch …"
+    if not status.get("total"):
+        return 0.0, plain(status.get("message") or "Starting …")
+    share = (status["model"] + status["done"] / status["total"]) / status["models"]
+    if share >= 1:
+        return 1.0, "All is answered; counting and testing …"
+    speed = f" · {status['images_per_s']:,.0f} pictures a second" if status.get("images_per_s") else ""
+    return min(1.0, share), f"{plain(status['name'])}: {status['done']:,} of {status['total']:,} pictures{speed}"
+
+
+# ---- what came of it -------------------------------------------------------------------------------------------------
+def show(asked: Wanted) -> None:
+    try:
+        file = asked.job.path / "outcome.json"
+        outcome = outcome_in(str(asked.job.path), file.stat().st_mtime_ns)
+    except (OSError, ValueError, KeyError):
+        st.warning("The result cannot be read any more; evaluate again.", icon=":material/error:")
+        return
+    data_table.show(outcome, asked)
+    data_classes.show(outcome)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def outcome_in(folder: str, written_ns: int) -> "Outcome":
+    from vizkit.evaluation.outcome import read
+
+    return read(Path(folder))
+
+
+def how() -> None:
+    reading.how(
+        "Every model answers the same pictures, each prepared as that model wants it. Accuracy is the share of right "
+        "first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE is how "
+        "far a model's probabilities are from its accuracy, on average. A test of two models counts only pictures "
+        "that one has right and the other wrong. An interval and a test are different questions: at the border "
+        "they may disagree, and the sentence follows the test.",
+        r"\mathrm{ECE} = \sum_{b=1}^{15} \frac{n_b}{n}\,\bigl|\mathrm{acc}_b - \mathrm{conf}_b\bigr|, \qquad "
+        r"p = P\bigl(|X - \tfrac{d}{2}| \ge |n_A - \tfrac{d}{2}|\bigr),\ X \sim \mathrm{Bin}(d, \tfrac12),\ "
+        r"d = n_A + n_B",
+        "how the models do on pictures of another kind, nor how much a model would differ if it were trained again "
+        "with another seed. Images a second is reading, preparing and asking together, on this machine.",
+        "Guo et al. 2017 (ECE); Efron & Tibshirani 1993 (bootstrap); McNemar 1947, exact; Holm 1979",
+    )

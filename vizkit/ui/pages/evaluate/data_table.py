@@ -1,0 +1,99 @@
+"""The table of an evaluation: models against measures, who is better than whom, and what others have published."""
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
+from vizkit.ui import export
+from vizkit.ui.plain import plain
+from vizkit.ui.session.evaluations import Wanted
+
+if TYPE_CHECKING:
+    from vizkit.evaluation.outcome import Outcome, Row
+
+
+def show(outcome: "Outcome", asked: Wanted) -> None:
+    st.subheader(f"{len(outcome.rows):,} pictures of {plain(outcome.name)}", anchor=False)
+    for note in outcome.notes:
+        st.caption(f":material/info: {plain(note)}")
+    import pandas as pd
+
+    percent = st.column_config.NumberColumn(format="percent", width="small")
+    st.dataframe(
+        pd.DataFrame([row(each) for each in outcome.models]),
+        hide_index=True,
+        placeholder="–",
+        key="eval_table",
+        column_config={
+            "Model": st.column_config.TextColumn(pinned=True),
+            "Accuracy": st.column_config.NumberColumn(format="percent", help="Share of right first answers."),
+            "95 % interval": st.column_config.TextColumn(
+                help="Where the accuracy would lie for other such pictures, 95 times in 100: bootstrap over the "
+                "pictures; exact binomial where all answers are right, or all are wrong."
+            ),
+            "Top-5": percent,
+            "Loss": st.column_config.NumberColumn(format="%.3f", help="Mean cross-entropy, in nats. Less is better."),
+            "ECE": st.column_config.NumberColumn(format="%.3f", help="Expected calibration error. Less is better."),
+            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Reading, preparing and asking together."),
+            "Parameters": st.column_config.NumberColumn(format="localized"),
+        },
+    )
+    tests(outcome)
+    saving(outcome, asked)
+    published()
+
+
+def row(each: "Row") -> dict[str, Any]:
+    m = each.measures
+    return {
+        "Model": each.name,
+        "Accuracy": m.accuracy.value,
+        "95 % interval": f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
+        "Top-5": m.top5,
+        "Loss": m.loss,
+        "ECE": m.ece,
+        "Images/s": each.images_per_s,
+        "Parameters": each.parameters,
+        "Input": f"{each.size_hw[0]} × {each.size_hw[1]}",
+        "Device": each.device,
+    }
+
+
+def tests(outcome: "Outcome") -> None:
+    for pair in outcome.pairs:
+        icon = ":material/trophy:" if pair.told_apart else ":material/balance:"
+        st.markdown(f"{icon} {plain(pair.sentence)}")
+
+
+def saving(outcome: "Outcome", asked: Wanted) -> None:
+    """Made when they are asked for, but the report, which was written with the outcome."""
+    from vizkit.evaluation import report
+
+    stem = export.name_of_file(f"{outcome.name}_{len(outcome.rows)}")
+    with st.container(horizontal=True):
+        for label, make, file, kind in (
+            ("Report (HTML)", (asked.job.path / "report.html").read_bytes, f"{stem}.html", "text/html"),
+            ("Table (CSV)", lambda: report.models_csv(outcome), f"{stem}.csv", "text/csv"),
+            ("Every answer (CSV)", lambda: report.pictures_csv(outcome), f"{stem}_pictures.csv", "text/csv"),
+        ):
+            st.download_button(label, make, file, kind, icon=":material/download:", on_click="ignore",
+                               key=f"eval_save_{label}")  # fmt: skip
+
+
+def published() -> None:
+    import pandas as pd
+
+    with st.expander("Published, on other data", icon=":material/menu_book:", expanded=True):
+        st.markdown(f"**{STUDY_TABLE.title}.** {STUDY_TABLE.citation}. {STUDY_TABLE.measured}")
+        number = st.column_config.NumberColumn(format="%.2f", width="small")
+        st.dataframe(
+            pd.DataFrame([
+                {"Model": each.name, "Setting": each.setting, "Best validation, %": each.validation,
+                 "Test, %": each.test} for each in STUDY
+            ]),
+            hide_index=True,
+            column_config={"Best validation, %": number, "Test, %": number},
+        )  # fmt: skip
+        st.caption(f"Not to be compared with the table above: other pictures, other classes. It does not show "
+                   f"{STUDY_TABLE.does_not_show}")  # fmt: skip

@@ -1,0 +1,125 @@
+"""What each published table shows: its columns with their units, and which of them the plot may lay out as axes."""
+
+from dataclasses import dataclass
+
+from vizkit.analysis.comparison import published
+from vizkit.analysis.comparison.published import Row, Table
+
+M, G = 1e6, 1e9
+TOP1 = r"\text{top-1} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i]"
+AP = (r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
+      r"r = \text{recall}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """`field` of the row, shown in units of `unit` with so many `digits` (None: text). `axis`: "cost", "accuracy" or
+    none. `less`: a short name for the plot's picker."""
+
+    field: str
+    title: str
+    digits: int | None = None
+    unit: float = 1.0
+    axis: str = ""
+    less: str = ""
+    help: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.less or self.title
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One table as the page shows it. `detail`: the field that tells rows of one name apart; `formula`: what its
+    accuracies are."""
+
+    table: Table
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    detail: str
+    formula: str = TOP1
+
+    def axes(self, kind: str) -> dict[str, Column]:
+        return {column.name: column for column in self.columns if column.axis == kind}
+
+
+NAME, FAMILY = Column("name", "Model"), Column("family", "Family")
+PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "cost", "parameters")
+MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost", "multiply–adds",
+                       "Of one image; what the paper calls FLOPs.")  # fmt: skip
+SPEED_V100 = "On one V100, as the paper measured it."
+
+TABLES = {
+    "ImageNet-1K": Shown(
+        published.IMAGENET_TABLE,
+        published.IMAGENET,
+        (
+            NAME,
+            FAMILY,
+            Column("side_px", "Input (px)", 0, help="Side of the square input."),
+            PARAMETERS,
+            MULTIPLY_ADDS,
+            Column("images_per_s", "Images/s (V100)", 1, 1.0, "cost", "images/s", SPEED_V100),
+            Column("top1", "Top-1 (%)", 1, 1.0, "accuracy"),
+            Column("timm", "Name in timm", help="The architecture. timm's own weights of that name may be others."),
+        ),
+        "side_px",
+    ),
+    "Large pre-training": Shown(
+        published.TRANSFER_TABLE,
+        published.TRANSFER,
+        (
+            NAME,
+            FAMILY,
+            Column("pretrained_on", "Pre-trained on"),
+            Column("imagenet", "ImageNet (%)", 2, 1.0, "accuracy"),
+            Column("imagenet_real", "ImageNet ReaL (%)", 2, 1.0, "accuracy", "ImageNet ReaL (%)",
+                   "The same images with labels made anew."),
+            Column("cifar10", "CIFAR-10 (%)", 2, 1.0, "accuracy"),
+            Column("cifar100", "CIFAR-100 (%)", 2, 1.0, "accuracy"),
+            Column("pets", "Pets (%)", 2, 1.0, "accuracy"),
+            Column("flowers", "Flowers (%)", 2, 1.0, "accuracy"),
+            Column("vtab", "VTAB (%)", 2, 1.0, "accuracy", "VTAB (%)", "Mean of 19 tasks of 1,000 images each."),
+            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost", "TPUv3-core-days",
+                   "Of pre-training: cores of a TPUv3 times days."),
+        ),
+        "pretrained_on",
+    ),
+    "Detection": Shown(
+        published.DETECTION_TABLE,
+        published.DETECTION,
+        (
+            NAME,
+            FAMILY,
+            PARAMETERS,
+            Column("gflops", "GFLOPS", 0, 1.0, "cost", "GFLOPS", "Of one image, as the paper counts them."),
+            Column("frames_per_s", "Images/s (V100)", 0, 1.0, "cost", "images/s", SPEED_V100),
+            Column("ap", "AP (%)", 1, 1.0, "accuracy", "AP (%)", "Mean over overlaps from .5 to .95."),
+            Column("ap50", "AP50 (%)", 1, 1.0, "accuracy", "AP50 (%)", "A box counts from an overlap of .5 on."),
+            Column("ap75", "AP75 (%)", 1, 1.0, "accuracy"),
+            Column("ap_small", "AP small (%)", 1, 1.0, "accuracy", "AP small (%)", "Objects below 32 × 32 pixels."),
+            Column("ap_medium", "AP medium (%)", 1, 1.0, "accuracy"),
+            Column("ap_large", "AP large (%)", 1, 1.0, "accuracy", "AP large (%)", "Objects above 96 × 96 pixels."),
+        ),
+        "",
+        AP,
+    ),
+    "Insects study": Shown(
+        published.STUDY_TABLE,
+        published.STUDY,
+        (
+            NAME,
+            FAMILY,
+            Column("setting", "Setting"),
+            Column("optimizer", "Optimiser"),
+            Column("learning_rate", "Learning rate", 3),
+            Column("epochs", "Epochs (at most)", 0),
+            Column("patience_epochs", "Patience (epochs)", 0, help="Stopped after so many without a better one."),
+            Column("validation", "Best validation (%)", 2),
+            Column("test", "Test (%)", 2),
+            Column("recipe", "Recipe", help="Its name on the Train page."),
+        ),
+        "setting",
+    ),
+}  # fmt: skip

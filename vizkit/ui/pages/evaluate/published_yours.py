@@ -1,0 +1,142 @@
+"""Models of one's own beside the published ones: the shipped models and finished runs, by the pictures they were tested
+on. Their test accuracy stands in their folders; what they cost is counted once."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.evaluate.published_columns import Column
+from vizkit.ui.plain import plain
+from vizkit.ui.session.model_names import BUNDLED, trained
+from vizkit.ui.session.shown import keep_valid, title
+
+FAMILY_NAMES = {"vit": "ViT", "swin": "Swin", "cnn": "CNN", "tnt": "TNT", "dual_scale": "dual scale",
+                "gradual_reduction": "gradual reduction"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A model and its result on the test pictures of the data that it was trained on; `accuracy` from 0 to 1."""
+
+    source: str
+    folder: Path
+    data: str
+    accuracy: float
+    images: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """`multiply_adds` of one image at the model's own input, (height, width) pixels."""
+
+    family: str
+    parameters: int
+    multiply_adds: int
+    size_hw: tuple[int, int]
+
+
+def tested() -> Iterator[Tested]:
+    """Shipped models first, then runs, the latest first; what has no test result is left out."""
+    shipped = {f"bundled:{file.parent.name}": file.parent for file in sorted(BUNDLED.glob("*/result.json"))}
+    for source, folder in (shipped | trained()).items():
+        run = RunFolder(folder)
+        result = run.read("result.json")
+        try:
+            recipe = run.recipe
+        except RecipeError:
+            continue
+        if {"test_accuracy", "test_images"} <= set(result):
+            name = recipe.data.replace("\\", "/").rstrip("/").rpartition("/")[2]
+            seed = f", data seed {recipe.data_seed}" if recipe.data_seed else ""
+            data = f"{name}{seed}: {result['test_images']:,} test images"
+            yield Tested(source, folder, data, result["test_accuracy"], result["test_images"])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The models that were tested on one set of pictures."""
+
+    data: str
+    models: tuple[Tested, ...]
+
+
+def choose() -> Chosen | None:
+    """One set of pictures by name, insects at first; None where no model here has a test result."""
+    by_data: dict[str, list[Tested]] = {}
+    for one in tested():
+        by_data.setdefault(one.data, []).append(one)
+    if not by_data:
+        return None
+    keep_valid("published_yours", by_data)
+    names = sorted(by_data, key=lambda data: not data.startswith("insects:"))
+    data = str(st.selectbox("Models here, tested on", names, key="published_yours", bind="query-params", width=300))
+    return Chosen(data, tuple(by_data[data]))
+
+
+def panel(chosen: Chosen | None, cost: Column) -> None:
+    if chosen is None:
+        st.markdown("**Here**")
+        st.info("No model here has a test result yet; train one on the Train page.", icon=":material/model_training:")
+        return
+    st.markdown(f"**Here**, on {plain(chosen.data)}")
+    if cost.field == "images_per_s":
+        st.info("Images/s in the table are a V100's. The Compare page measures your models on your own device; the two "
+                "do not belong on one axis.", icon=":material/timer:")  # fmt: skip
+        return
+    chart(chosen.models, cost, chosen.data)
+
+
+def chart(models: tuple[Tested, ...], cost: Column, data: str) -> None:
+    from vizkit.analysis.distillation.agreement import standard_error
+    from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
+
+    points, refused = list[Point](), list[str]()
+    with st.spinner("Counting what the models cost …"):
+        for one in models:
+            found = counted(one)
+            if found is None:
+                refused.append(title(one.source))
+                continue
+            height, width = found.size_hw
+            error = standard_error(one.accuracy, one.images)
+            source = "bundled" if one.source.startswith("bundled:") else "yours"
+            points.append(Point(title(one.source).removeprefix("run:"), found.family,
+                                getattr(found, cost.field) / cost.unit, 100 * one.accuracy, 100 * error, source,
+                                note=f"{height} × {width} px, {found.parameters:,} parameters, "
+                                f"{found.multiply_adds / 1e6:,.0f} M multiply–adds"))  # fmt: skip
+    y_title = "Test accuracy (%)"
+    st.vega_lite_chart(accuracy_cost(points, cost.title, y_title), key="published_yours_chart", width="stretch",
+                       alt=f"{y_title} against {cost.title} on {data}: "
+                       + ", ".join(f"{each.name} {each.accuracy:.1f}" for each in points))  # fmt: skip
+    if refused:
+        st.caption(f"Not drawn, because its weights cannot be opened: {plain(', '.join(refused))}.")
+
+
+def counted(one: Tested) -> Counted | None:
+    """None where the model cannot be opened."""
+    weights = one.folder / "model.safetensors"
+    try:
+        facts = weights.stat()
+        return _counted(str(one.folder), (facts.st_mtime_ns, facts.st_size))
+    except Exception:
+        logging.getLogger("vizkit").exception("%s could not be counted", one.source)
+        return None
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _counted(folder: str, weights: tuple[int, int]) -> Counted:
+    import vizkit
+    from vizkit.models import family_of
+    from vizkit.models.probes import multiply_adds
+    from vizkit.models.probes.two_heads import has_two_tokens
+
+    loaded = vizkit.load(folder, device="cpu")
+    family = FAMILY_NAMES.get(family_of(loaded.model), "other")
+    if family == "ViT" and has_two_tokens(loaded.model):
+        family = "DeiT"
+    return Counted(family, loaded.parameters, multiply_adds.counted(loaded), loaded.preprocessing.size_hw)

@@ -1,0 +1,253 @@
+"""The runs of the view Data size: what they need to know of a set, and the box that trains those that are missing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vizkit.training.experiments.data_size import FAMILY_OF, IMAGES, MODELS, another, folder_of, plan, seconds_of
+from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.runs.folder import RunFolder, runs, runs_root
+from vizkit.ui.plain import plain
+from vizkit.ui.session import allowed
+from vizkit.ui.session.jobs import JobError, jobs
+from vizkit.ui.session.model_names import BUNDLED
+from vizkit.ui.session.series import series
+from vizkit.ui.widgets import folders
+from vizkit.ui.widgets.data_choice import changed, preview
+from vizkit.ui.widgets.run_watch import WORDS, progress
+from vizkit.ui.widgets.time_estimate import in_words
+
+SHIPPED = BUNDLED / "experiments" / "data_size"
+FOLDER = "a folder on this machine"
+DATA = ("insects", "digits", FOLDER)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of a set: its labels, and how many pictures it has to learn from."""
+
+    labels: tuple[str, ...]
+    images: int
+
+    @property
+    def chance(self) -> float:
+        return 1 / len(self.labels)
+
+
+def facts(data: str, data_seed: int = 0) -> Facts | None:
+    """None where the set cannot be opened any more, or would have to be downloaded."""
+    from vizkit.datasets.image_set import DatasetError
+
+    if data.startswith("torchvision:"):
+        return None
+    try:
+        found = preview(data, 0, data_seed, changed(data))
+    except DatasetError:
+        return None
+    return Facts(found.labels, IMAGES[-1] if data.split(":")[0] == "insects" else found.images["train"])
+
+
+def family_of(run: RunFolder) -> str:
+    return FAMILY_OF.get(run.recipe.model, "")
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def parameters_of(recipe_json: str) -> int | None:
+    """Of a recipe's model, made anew without training it; None where it cannot be made."""
+    from vizkit.training.architectures import build
+
+    recipe = Recipe.from_json(recipe_json)
+    known = facts(recipe.data, recipe.data_seed)
+    return sum(each.numel() for each in build(recipe, known.labels).parameters()) if known else None
+
+
+# ---- training them ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Wanted:
+    """One seed of the experiment on one set: where its runs lie, and their recipes by name."""
+
+    folder: Path
+    recipes: dict[str, Recipe]
+
+    def run(self, name: str) -> RunFolder:
+        return RunFolder(self.folder / name)
+
+    def states(self) -> dict[str, str]:
+        """What each run does; empty where it has not begun."""
+        found = {name: self.run(name) for name in self.recipes}
+        return {name: jobs().state(run) if (run.path / "recipe.json").is_file() else "" for name, run in found.items()}
+
+
+def experiment() -> None:
+    with st.container(border=True):
+        st.markdown(
+            "**Train it yourself.** Four architectures on 1, 5, 20 and 100 % of a set, sixteen runs one after another. "
+            "They go on when you leave this page; what is done stays, and a new start trains only what is missing."
+        )
+        busy = list(series().waiting)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            data = data_picker(bool(busy))
+            seed = int(st.number_input("Seed", 0, 999, 0, key="size_seed", width=120, disabled=bool(busy),
+                                       help="Of initial weights, order and augmentation. Another seed beside the "
+                                       "first shows how much is chance."))  # fmt: skip
+        if busy and not ours(busy[0][0]):
+            st.caption(":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
+                       "begin when it has ended.")  # fmt: skip
+            return
+        wanted = asked(busy[0][1].data, busy[0][1].seed) if busy else asked(data, seed)
+        if wanted is None:
+            return
+        states = wanted.states()
+        buttons(wanted, states, bool(busy))
+        if sentence := st.session_state.pop("_size_refused", None):
+            st.warning(plain(sentence), icon=":material/front_hand:")
+        if any(states.values()):
+            progress_of(wanted, states)
+
+
+def ours(run: RunFolder) -> bool:
+    return run.path.parent.parent == runs_root() and run.path.parent.name.startswith("data_size")
+
+
+def working() -> bool:
+    """Whether runs are to come, or one has not ended yet: one that is stopping, or that a command line has started."""
+    return bool(series().waiting) or at_work() is not None
+
+
+def at_work() -> RunFolder | None:
+    run = jobs().active(runs_root() / folder_of(DATA[0]))
+    return run if run is not None and ours(run) else None
+
+
+def data_picker(busy: bool) -> str:
+    """The set's name; empty while a folder is still to be named."""
+    chosen = st.selectbox("Data", DATA, key="size_data", width=240, disabled=busy,
+                          help="Drawn insects as shipped; handwritten digits; or your own pictures: "
+                          "a folder with one folder of pictures for each class.")  # fmt: skip
+    if chosen != FOLDER:
+        return str(chosen)
+    return folders.choose("size_folder", 240, disabled=busy)
+
+
+def asked(data: str, seed: int) -> Wanted | None:
+    """What the pickers ask for; None with a sentence where that cannot be."""
+    if not data:
+        st.caption("Choose a folder with one folder of pictures for each class.")
+        return None
+    with st.spinner("Opening the pictures …"):
+        known = facts(data)
+    if known is None:
+        st.error("These pictures cannot be opened for training; the Train page says why.",
+                 icon=":material/broken_image:")  # fmt: skip
+        return None
+    folder = runs_root() / folder_of(data)
+    try:
+        return Wanted(folder, plan(folder.as_posix(), seed, data, known.images))
+    except RecipeError as error:
+        st.error(plain(error), icon=":material/edit:")
+        return None
+
+
+def buttons(wanted: Wanted, states: dict[str, str], busy: bool) -> None:
+    missing = [name for name, state in states.items() if state != "done"]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if busy:
+            st.button("Stop", icon=":material/stop:", key="size_stop", on_click=series().stop,
+                      disabled=not allowed.jobs(),
+                      help="The present step is finished; a new start goes on after the last epoch.")  # fmt: skip
+            return
+        if not missing:
+            st.caption(":material/check_circle: All runs of this seed are done.")
+            return
+        label = "Go on" if any(states.values()) else "Train the missing runs"
+        if run := at_work():
+            here = "is stopping" if jobs().own(run) else "is in training by a command line; stop it there"
+            st.caption(f":material/hourglass_top: {plain(run.name)} {here}.")
+            return
+        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start, args=(wanted,),
+                  disabled=not allowed.jobs(), help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
+        st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(wanted, missing)}")
+    with st.expander("The same as a command", icon=":material/terminal:"):
+        st.code(command(wanted), language="bash", wrap_lines=True)
+
+
+def command(wanted: Wanted) -> str:
+    import shlex
+
+    recipe = next(iter(wanted.recipes.values()))
+    options = [] if recipe.data == "insects" else ["--data", recipe.data]
+    options += ["--seed", str(recipe.seed)] if recipe.seed else []
+    return shlex.join(["python", "-m", "vizkit", "data-size", *options, "-o", wanted.folder.as_posix()])
+
+
+def start(wanted: Wanted) -> None:
+    try:
+        todo = [(wanted.run(name), recipe) for name, recipe in wanted.recipes.items()]
+        if taken := next((run.name for run, recipe in todo if another(run, recipe)), ""):
+            raise JobError(f"{wanted.folder / taken} holds another run; move it away first.")
+        series().start(todo)
+    except (JobError, RecipeError) as error:
+        st.session_state["_size_refused"] = str(error)
+
+
+# ---- how long, how far -----------------------------------------------------------------------------------------------
+def time_of(wanted: Wanted, missing: list[str]) -> str:
+    """From runs that this machine has finished, else from the shipped ones, which says so."""
+    own = seconds_left(wanted, missing, list(runs(wanted.folder)))
+    if own is not None:
+        return f"About {in_words(own)}, as long as the others took."
+    past = [RunFolder(file.parent) for file in SHIPPED.glob("*/recipe.json")]
+    like = next(iter(wanted.recipes.values())).data == "insects"
+    shipped = seconds_left(wanted, missing, past) if like else None
+    if shipped is None:
+        return "How long is known when the first of each family is done."
+    on = past[0].read("versions.json")
+    cores = f", {on['threads']} thread{'s' if on['threads'] > 1 else ''}" if on.get("threads") else ""
+    return f"The shipped ones took {in_words(shipped)} ({on.get('device', 'CPU')}{cores})."
+
+
+def seconds_left(wanted: Wanted, missing: list[str], past: list[RunFolder]) -> float | None:
+    each = {family: seconds_of(past, family) for family in MODELS}
+    needed = [each[FAMILY_OF[wanted.recipes[name].model]] for name in missing]
+    known = [seconds for seconds in needed if seconds is not None]
+    return sum(known) if len(known) == len(needed) else None
+
+
+def progress_of(wanted: Wanted, states: dict[str, str]) -> None:
+    done = sum(state == "done" for state in states.values())
+    missing = [name for name, state in states.items() if state != "done"]
+    left = seconds_left(wanted, missing, list(runs(wanted.folder))) if missing else None
+    said = [f"**{done} of {len(states)} runs done**", f"about {in_words(left)} for the others" if left else ""]
+    st.progress(done / len(states), text=" · ".join(each for each in said if each))
+    begun = [name for name, state in states.items() if state not in ("", "done")]
+    for name in begun:
+        line(wanted.run(name), states[name])
+    if done:
+        with st.expander(f"Finished runs, in {plain(wanted.folder.as_posix())}", icon=":material/checklist:"):
+            finished([wanted.run(name) for name, state in states.items() if state == "done"])
+
+
+def finished(done: list[RunFolder]) -> None:
+    import pandas as pd
+
+    rows = [{"Run": run.name, "Best validation": max((each["val_accuracy"] for each in run.metrics()), default=None),
+             "Test": run.read("result.json").get("test_accuracy"),
+             "Minutes": sum(each["seconds"] for each in run.metrics()) / 60} for run in done]  # fmt: skip
+    percent = st.column_config.NumberColumn(format="percent")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
+                 column_config={"Best validation": percent, "Test": percent,
+                                "Minutes": st.column_config.NumberColumn(format="%.1f")})  # fmt: skip
+
+
+def line(run: RunFolder, state: str) -> None:
+    """One run that is not done: how far it is, and what it has reached."""
+    metrics = run.metrics()
+    share, words = progress(run.status, state, len(metrics))
+    left = run.status.get("seconds_left") if state == "running" else None
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    if metrics:
+        parts.append(f"validation {max(each['val_accuracy'] for each in metrics):.1%}")
+    if state in ("died", "failed"):
+        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
+    st.progress(share, text=" · ".join(part for part in parts if part))

@@ -1,0 +1,1 @@
+"""Where does every layer and head look?"""

@@ -1,0 +1,1 @@
+"""What speaks for a class, and can the picture be trusted?"""

@@ -1,0 +1,43 @@
+"""The Trust view of the Relevance page: every map of one model scored on this image, or over many."""
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import reading
+from vizkit.ui.pages.relevance import trust_many, trust_one
+from vizkit.ui.pages.relevance.trust_choice import THIS, choices
+from vizkit.ui.session.shown import Shown, focus_of, one_after_another
+
+
+@st.fragment
+def view(picture: Picture, sources: list[str]) -> None:
+    found = one_after_another(picture, sources)
+    if not found:
+        return
+    one = focus_of(found)
+    reading.guarded(scored, one, picture)
+    reading.how(
+        "Each line is a map, the best first: the model itself was asked again with the places removed that the map "
+        "calls important. In brackets is the difference to chance. Believe a map that is clearly better than chance, "
+        "changes when the weights are shuffled, and does so over many images; one good score on one image proves "
+        "little. Where the class is not the answer, or a blurred picture gets it too, nothing is ranked.",
+        r"\mathrm{AUC} = \tfrac1n \Big( \sum_k s_k - \tfrac{s_0 + s_n}{2} \Big), \quad \mathrm{ROAD} = "
+        r"\overline{s}_{\text{least first}} - \overline{s}_{\text{most first}}, \quad \rho = "
+        r"\text{rank correlation with shuffled weights}",
+        "that the best map is right. Pictures with holes are ones the model never saw; pointing and mass ask whether "
+        "the model looks at the insect, which it may rightly not do; noise passes the check with random weights.",
+        "Petsiuk et al. 2018; Rong et al. 2022; Adebayo et al. 2018; Zhang et al. 2016; Yeh et al. 2019",
+    )
+
+
+def scored(one: Shown, picture: Picture) -> None:
+    from vizkit.traces import NotApplicable
+
+    if not one.loaded.classifies:
+        raise NotApplicable("This model gives features, not classes: there is no probability that could fall or rise.")
+    top = st.container(horizontal=True, vertical_alignment="bottom")
+    choice = choices(top)
+    if choice.over == THIS:
+        trust_one.view(one, picture, choice, top)
+    else:
+        trust_many.view(one, choice)

@@ -1,0 +1,95 @@
+"""A table of methods and their scores on the page: best first, chance last, with a sentence for every column."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.ui.plain import plain
+
+if TYPE_CHECKING:
+    from vizkit.analysis.trust.scores import Score
+    from vizkit.analysis.trust.table import Row, Summary
+
+POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
+SHORT = {  # what fits above a column; the whole title is in its help
+    "pointing_strict": "exactly",
+    "on_thing": "on insect",
+    "on_deciding": "on parts",
+    "randomisation": "random ρ",
+}
+ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
+    """One list of scores for each image. The rows, best first; as the methods come where nothing can be ranked."""
+    from vizkit.analysis.trust.table import FIGURES, Tally
+
+    tally = Tally()
+    for several in scores:
+        tally.add(several)
+    rows, said = tally.rows(), tally.said()
+    there = [name for name in FIGURES if any(name in row.figures for row in rows)]
+    ranked = any(row.rank is not None for row in rows)
+    lines = [
+        {"method": row.title}
+        | ({"rank": "" if row.rank is None else f"{row.rank:.1f}"} if ranked else {})
+        | {name: in_words(row.figures.get(name), name) for name in there}
+        | ({"nothing": row.nothing or None} if any(row.nothing for row in rows) else {})
+        for row in rows
+    ]
+    config = {
+        "rank": st.column_config.TextColumn("rank", width=60, help="Mean place over the columns that "
+                                              "have a better side; all of them weigh alike, which is a choice."),
+        "method": st.column_config.TextColumn("method", pinned=True),
+        "nothing": st.column_config.NumberColumn("no map", help="Images on which the method found nothing."),
+    }  # fmt: skip
+    for name in there:
+        figure = FIGURES[name]
+        label = SHORT.get(name, figure.title) + ARROWS[figure.larger_is_better]
+        config[name] = st.column_config.TextColumn(label, help=f"{figure.title.capitalize()}. {figure.caveat}")
+    if said:
+        st.warning(plain(said), icon=":material/balance:")
+    st.dataframe(lines, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
+    st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · point "
+               "at a column's name for what it cannot tell")  # fmt: skip
+    return rows
+
+
+def in_words(found: "Summary | None", name: str) -> str:
+    """The figure, and in brackets its difference to chance; of one image whether it points right."""
+    from vizkit.analysis.trust.table import signed
+
+    if found is None:
+        return ""
+    gain = "" if found.above_chance is None else f" ({signed(found.above_chance)})"
+    if found.images > 1:
+        return f"{found.mean:.2f} ± {found.spread:.2f}{gain}"
+    if name in POINTING and found.chance is not None:
+        return "hit" if found.mean else "miss"
+    return f"{found.mean:.2f}{gain}".replace("-0.00", "0.00")
+
+
+def as_csv(rows: "list[Row]") -> str:
+    from vizkit.analysis.trust.table import FIGURES
+
+    parts = ("mean", "spread", "images", "chance", "above_chance")
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["method", "rank", *(f"{name} {part}" for name in FIGURES for part in parts)])
+    for row in rows:
+        summaries = [row.figures.get(name) for name in FIGURES]
+        numbers = [None if one is None else getattr(one, part) for one in summaries for part in parts]
+        writer.writerow([row.method, row.rank, *numbers])  # None is an empty cell
+    return out.getvalue()
+
+
+def caveats(shown: "list[Row]") -> None:
+    from vizkit.analysis.trust.table import FIGURES
+
+    with st.expander("What each score tells, and what it does not", icon=":material/quiz:"):
+        for name, figure in FIGURES.items():
+            if any(name in row.figures for row in shown):
+                st.markdown(f"**{figure.title}**{ARROWS[figure.larger_is_better]} {figure.caveat}")

@@ -1,0 +1,1 @@
+"""Windows that shift and merge, step by step."""

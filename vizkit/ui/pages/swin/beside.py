@@ -1,0 +1,156 @@
+"""The same image in a Swin and a ViT: where the answer comes from, and how far each layer looks."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import reading
+from vizkit.ui.plain import plain
+from vizkit.ui.session import cached, chosen, model_names
+from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
+from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.ui.pages.swin.place import Place
+
+WAYS = ("rollout", "last layer")
+BUNDLED_VIT = "bundled:insects_vit"
+
+
+def view(one: Shown, picture: Picture, place: "Place") -> None:
+    del place  # all stages are shown
+    candidates = vits()
+    keep_valid("beside_vit", candidates)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        source = st.selectbox(
+            "ViT", candidates, key="beside_vit", bind="query-params", format_func=title, width=260,
+            help="The ViTs among the models of the sidebar, and the bundled ones.",
+        )  # fmt: skip
+        way = st.segmented_control(
+            "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way",
+            help="Through all layers, or what it pays in the last one (mean of heads). Swin has no class token.",
+        )  # fmt: skip
+    with st.spinner(f"Running {plain(title(source))} …"):
+        other = attempt(source, picture, "patch", cursor())
+    if not isinstance(other, Shown):
+        explain_refusal(source, *other)
+        return
+    left, right = st.columns(2)
+    with left:
+        heading(one, "where the pooled output comes from")
+        reading.guarded(pooled, one, picture, "swin", "rollout")
+    with right:
+        heading(other, "where the class token looks")
+        reading.guarded(pooled, other, picture, "vit", way)
+    left, right = st.columns(2)
+    top = max(farthest(one), farthest(other))
+    with left:
+        reading.guarded(how_far, one, picture, "swin", top, "the window's diagonal")
+    with right:
+        reading.guarded(how_far, other, picture, "vit", top, "the image's diagonal")
+    reading.how(
+        "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
+        "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
+        "layer allows: Swin sees further only by merging, a ViT may look across the whole image from its first layer.",
+        r"\begin{gathered} \bar d_h = \tfrac1N \textstyle\sum_{ij} w_{ij}\lVert p_i - p_j\rVert_2 \\ "
+        r"\le\; \text{stride} \cdot \sqrt{(M_1-1)^2 + (M_2-1)^2} \end{gathered}",
+        "which of the two is right, or why they answer as they do: rollout knows no class. The two models may see the "
+        "image in different sizes; distances are in pixels of each one's own input.",
+        "Liu et al. 2021; Dosovitskiy et al. 2020, fig. 7 right; Abnar & Zuidema 2020, eq. 1",
+    )
+
+
+def heading(one: Shown, words: str) -> None:
+    st.markdown(f"**{plain(title(one.source))}**")
+    st.caption(words)
+
+
+def vits() -> list[str]:
+    """The ViTs among the chosen models, then the bundled ones."""
+    own = [source for source in chosen.sources() if is_vit(source)]
+    bundled = [source for source in model_names.bundled() if source.endswith(("_vit", "_deit"))]
+    return list(dict.fromkeys([*own, BUNDLED_VIT, *bundled]))
+
+
+def is_vit(source: str) -> bool:
+    from vizkit.models import ModelError, family_of
+
+    try:
+        return family_of(cached.model(source).model) == "vit"
+    except ModelError:
+        return False
+
+
+def pooled(one: Shown, picture: Picture, kind: str, way: str) -> None:
+    """The map of what the model's head reads, places only, sum 1; what is left out is told."""
+    from vizkit.analysis.attention.attention_map import attention_map, layers, top_classes
+    from vizkit.traces import NotApplicable
+
+    if way == "rollout":
+        from vizkit.analysis.attribution.rollout import rollout_masses
+
+        found = cached.made(one.source, picture, one.loaded, ("pooled rollout",), lambda: rollout_masses(one.trace))
+        places, special, lost, query = found.grid, found.special, found.padding, found.query
+    else:
+        seen = attention_map(layers(one.trace)[-1], "cls")
+        if seen.fallback:
+            raise NotApplicable(f"{title(one.source)} has no class token in its last layer; choose rollout.")
+        places, special, lost, query = seen.places, seen.special, seen.padding, "cls"
+    named = "mean of the last tokens" if query == "mean" else query
+    show_map(f"beside_map_{kind}", for_browser(places, named), one, picture, "over image", f"{way} of")
+    apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
+    rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
+    classes = top_classes(one.trace, 1) if one.loaded.classifies and one.loaded.trained else []
+    answer = [f"answers {plain(one.loaded.label(index))} ({share:.0%})" for index, share in classes]
+    if answer or rest:
+        st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
+
+
+def for_browser(places: "Tensor", query: str) -> dict[str, Any]:
+    """One map as a card reads it: the only row there is."""
+    row = (places / places.sum()).reshape(1, -1).numpy()
+    largest = float(row.max()) or 1.0
+    return {
+        "weights": canvases.text64((row * (65535 / largest)).round().astype("<u2")),
+        "step": largest / 65535,
+        "queries": 1,
+        "keys": row.shape[1],
+        "query_ids": canvases.text64(np.zeros((1, 1), "<i4")),
+        "key_ids": canvases.text64(np.arange(row.shape[1], dtype="<i4")[None]),
+        "query_grid": None,
+        "key_grid": tuple(places.shape),
+        "query_special": (query,),
+        "key_special": (),
+        "top": 0,
+    }
+
+
+def caps(one: Shown) -> list[float]:
+    """The largest distance that every attention layer allows, in pixels."""
+    from vizkit.analysis.attention.attention_map import layers
+    from vizkit.analysis.attention.statistics import farthest_px
+    from vizkit.models.probes.swin_stages import hierarchy, is_swin
+
+    if is_swin(one.loaded):
+        stages = hierarchy(one.loaded, one.trace.image_size)
+        return [farthest_px(block.window, stage.tokens.stride) for stage in stages for block in stage.blocks]
+    return [farthest_px(layer.key.grid or (1, 1), layer.key.stride) for layer in layers(one.trace)]
+
+
+def farthest(one: Shown) -> float:
+    return max(caps(one), default=0.0)
+
+
+def how_far(one: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
+    from vizkit.figure.attention.distances import distances
+
+    height, width = one.trace.image_size
+    counted = cached.statistics(one.source, picture, one.loaded)
+    figure = distances([layer.distance_px.numpy() for layer in counted], caps(one), top_px, cap)
+    st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
+    st.plotly_chart(figure, key=f"beside_distance_{kind}")

@@ -1,0 +1,115 @@
+"""The canvas that plays one block of a Swin: what it is told, and what it tells."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from streamlit.components.v2 import component
+
+from vizkit.image import Picture
+from vizkit.ui.session import cached
+from vizkit.ui.widgets.canvases import text64
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.swin.shifted_windows import Layout
+
+HERE = Path(__file__).parent
+STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
+
+WINDOWS = component(
+    "vizkit_windows",
+    html="<nav></nav>\n<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
+    "<output aria-live='polite'></output><small></small>",
+    css=(HERE / "windows.css").read_text(encoding="utf-8"),
+    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("windows_pictures.js", "windows.js")),
+)
+
+
+def block_for_browser(found: "Layout", token_id: int, weights: "Tensor", *, countable: bool = False) -> dict[str, Any]:
+    """The rolled grid, and the mask and 16-bit weights (query, key) of the window that holds the token.
+
+    `countable`: numbers are written on everything.
+    """
+    from vizkit.analysis.swin.shifted_windows import allowed, window_of
+    from vizkit.figure.palette import REGIONS
+
+    window, _ = window_of(found, token_id)
+    values = weights.numpy()
+    largest = float(values.max()) or 1.0
+    return {
+        "grid": found.grid,
+        "size": tuple(found.ids.shape),
+        "window": found.window,
+        "shift": found.shift,
+        "pad_first": found.pad_first,
+        "ids": text64(found.ids.numpy().astype("<i4")),
+        "regions": text64(found.regions.numpy().astype(np.uint8)),
+        "region_colours": REGIONS,
+        "chosen": window,
+        "token": token_id,
+        "allowed": text64(allowed(found, window).numpy().astype(np.uint8)),
+        "weights": text64((values * (65535 / largest)).round().astype("<u2")),
+        "unit": largest / 65535,
+        "numbers": countable,
+    }
+
+
+def on_picture(picture: Picture, box_xyxy: tuple[float, float, float, float], grid: tuple[int, int]) -> dict[str, Any]:
+    """The part of the picture that the model saw, under the grid. `aspect`: height of a token by its width."""
+    height, width = picture.rgb.shape[:2]
+    x0, y0, x1, y1 = box_xyxy
+    return {
+        "image": cached.browser_image(picture.digest, picture.rgb),
+        "image_size": (height, width),
+        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "aspect": (y1 - y0) / grid[0] / ((x1 - x0) / grid[1]),
+    }
+
+
+NO_PICTURE = {"image": None, "image_size": (0, 0), "box": (0, 0, 1, 1), "aspect": 1.0}
+
+
+def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, picked: Callable[[int], None]) -> None:
+    """Mount the canvas. `words`: one text for each of STEPS. A click gives `picked` the id of a token.
+
+    The step is kept in the session and in the address.
+    """
+    from vizkit.figure.palette import colours
+
+    def moved() -> None:
+        step = st.session_state[key].step
+        if step is not None:
+            st.session_state["_shift_step"] = int(step)
+
+    def clicked() -> None:
+        token = st.session_state[key].token
+        if token is not None:
+            picked(int(token))
+
+    WINDOWS(
+        key=key,
+        data={
+            **content,
+            "colours": text64(colours()),
+            "steps": list(zip(STEPS, words, strict=True)),
+            "step": step_now(),
+            "label": f"{label}. Use the arrow keys to choose a token.",
+            "hint": "Click a token; its window is the chosen one.",
+        },
+        on_step_change=moved,
+        on_token_change=clicked,
+    )
+
+
+def step_now() -> int:
+    """The step that was shown last, else that of the link, from 0."""
+    asked = st.query_params.get("shift_step", "")
+    step = st.session_state.get("_shift_step", int(asked) - 1 if asked.isdecimal() else 0)
+    step = min(max(step, 0), len(STEPS) - 1)
+    if "_shift_step" in st.session_state:
+        st.query_params["shift_step"] = str(step + 1)
+    return step

@@ -1,0 +1,142 @@
+"""Which pixels can reach a token of the last stage, block by block, and how strongly."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import reading
+from vizkit.ui.session import cached
+from vizkit.ui.session.shown import Shown
+from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attribution.rollout import Rollout
+    from vizkit.analysis.swin.receptive_field import Field
+    from vizkit.models.probes.swin_stages import Stage
+    from vizkit.ui.pages.swin.place import Place
+
+HELD = 0.9
+
+
+def view(one: Shown, picture: Picture, place: "Place") -> None:
+    from vizkit.analysis.attribution.rollout import rollout_by_layer
+    from vizkit.analysis.swin.receptive_field import holding, reached_after
+    from vizkit.figure.swin.reach import growth, reach
+    from vizkit.models.probes.swin_stages import hierarchy
+
+    del place  # the last stage is asked, whatever stage the other views show
+    stages = hierarchy(one.loaded, one.trace.image_size)
+    fields = fields_of(one, stages)
+    last = fields[-1]
+    names = [f"{stage + 1}.{block + 1}" for stage, one in enumerate(stages) for block in range(len(one.blocks))]
+    grown: list[Rollout] = cached.made(
+        one.source, picture, one.loaded, ("rollout by layer", last.cell), lambda: rollout_by_layer(one.trace, last.cell)
+    )
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**How strongly: rollout**")
+        show_map("reach_map", for_browser(one, picture, grown[-1]), one, picture, "over image", "Rollout of")
+    with right:
+        st.markdown("**Which pixels at all: after which block they first reach it**")
+        box = one.box_xyxy
+        shaded = reach(picture.rgb, reached_after(fields).numpy(), box, token_box(last, box), len(fields))
+        st.image(shaded, alt="The image shaded by the block after which a place reaches the token", width="stretch")
+        full = next((name for name, field in zip(names, fields, strict=True) if field.share == 1), None)
+        rows, columns = last.grid
+        st.caption(
+            f"Token in row {last.cell[0] + 1}, column {last.cell[1] + 1} of {rows} × {columns} · "
+            + (f"the whole image reaches it after block {full}" if full else f"{last.share:.0%} of the image reach it")
+        )
+    round_the_edge(stages)
+    figure = growth(
+        names,
+        [field.share for field in fields],
+        [holding(rolled.grid, HELD) for rolled in grown],
+        ("can reach it", f"holds {HELD:.0%} of rollout"),
+    )
+    st.plotly_chart(figure, key="reach_growth")
+    reading.how(
+        "Click a place to ask the token of the last stage that lies there: the shades, early blocks dark and late ones "
+        "bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the token, "
+        "whatever the weights are. The bars give the field of the token at this place after every block, the dots how "
+        "much of the image holds nine tenths of what rollout traces back.",
+        r"\begin{gathered} S_{l-1} = S_l \cup \{\, j : \exists\, i \in S_l \text{ that may see } j \,\} \\ "
+        r"R = \hat A_L \cdots \hat A_1 \end{gathered}",
+        "what the token does with what reaches it. Rollout ignores values, MLPs and normalisation.",
+        "Liu et al. 2021, § 3.2; Abnar & Zuidema 2020, eq. 1; effective fields: Luo et al. 2016",
+    )
+
+
+def fields_of(one: Shown, stages: "tuple[Stage, ...]") -> "list[Field]":
+    """The field of the token under the cursor after every block."""
+    from vizkit.analysis.swin.receptive_field import receptive_fields
+    from vizkit.analysis.swin.shifted_windows import cut, layout
+
+    regions = [
+        cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
+        for stage in stages
+        for block in stage.blocks
+    ]
+    return receptive_fields(one.trace, regions, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+
+
+def round_the_edge(stages: "tuple[Stage, ...]") -> None:
+    """Say so where a mask lets opposite edges of the image meet: the field then goes on at the other side."""
+    from vizkit.analysis.swin.shifted_windows import layout, strangers
+
+    met = 0
+    for stage in stages:
+        for block in stage.blocks:
+            found = layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first)
+            padded = found.ids.numel() > len(stage.tokens)
+            met += sum(strangers(found, window) for window in range(found.count)) if padded else 0
+    if met:
+        st.caption(
+            ":material/info: The windows do not divide this grid, and the mask of the shifted blocks counts the "
+            f"padding too: {met:,} pairs of tokens from opposite edges of the image may see each other. So the field "
+            "goes on at the other side; the model really does this."
+        )
+
+
+def token_box(field: "Field", box_xyxy: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """A token's share of the model's input, in pixels of the picture."""
+    x0, y0, x1, y1 = box_xyxy
+    (row, column), (rows, columns) = field.cell, field.grid
+    width, height = (x1 - x0) / columns, (y1 - y0) / rows
+    return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
+
+
+def for_browser(one: Shown, picture: Picture, rolled: "Rollout") -> dict[str, Any]:
+    """The rollout of every token of the last stage, as a card reads it; only the chosen one where they are too many."""
+    from vizkit.analysis.attribution.rollout import rollout_matrix
+
+    last = next(layer.query for layer in reversed(one.trace.attention) if layer.query.grid)
+    if len(last) * len(rolled.tokens) <= canvases.MAX_MATRIX:
+        rows: Tensor = cached.made(
+            one.source, picture, one.loaded, ("rollout matrix",), lambda: rollout_matrix(one.trace)
+        )
+        values, query_ids = rows.numpy(), np.arange(len(last), dtype="<i4")[None]
+    else:
+        from vizkit.geometry import id_at
+
+        asked = id_at(last, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([[asked]], "<i4")
+    largest = float(values.max()) or 1.0
+    return {
+        "weights": canvases.text64((values * (65535 / largest)).round().astype("<u2")),
+        "step": largest / 65535,
+        "queries": len(values),
+        "keys": values.shape[1],
+        "query_ids": canvases.text64(query_ids),
+        "key_ids": canvases.text64(np.arange(values.shape[1], dtype="<i4")[None]),
+        "query_grid": last.grid,
+        "key_grid": rolled.tokens.grid,
+        "query_special": (),
+        "key_special": (),
+        "top": 0,
+    }

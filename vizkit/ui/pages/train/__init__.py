@@ -1,0 +1,1 @@
+"""Train a model, watch it learn, compare runs."""

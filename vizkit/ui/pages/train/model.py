@@ -1,0 +1,115 @@
+"""The model that learns, where it begins, and whom it learns from."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vizkit.training.recipe import RecipeError
+from vizkit.ui.pages.train.fields import KEY, PARTS, widget
+from vizkit.ui.session import model_names
+
+OURS = {  # name → what it is; a test holds the names equal to those of `vizkit.training.architectures`
+    "small_vit": "a ViT for a laptop: 6 layers of 4 heads, 112 pixels in patches of 8",
+    "small_deit": "the same with a distillation token, for learning from a teacher",
+    "small_swin": "a Swin for a laptop: windows of 7 on 28 × 28 and 14 × 14 patches, 112 pixels",
+    "small_cnn": "a ResNet for a laptop, to compare with, 112 pixels",
+    "small_vit_fine": "a plain ViT of 8 layers, 112 pixels in patches of 8; to compare the next ones with",
+    "small_vit_coarse": "the same with patches of 16",
+    "small_dual": "the same with both, merged in layer 6 by a share α that is learned",
+    "small_dual_half": "the same with α = ½",
+    "small_gradual": "patches of 8 again, whose tokens are halved after layers 3 and 6",
+    "digits_vit": "a ViT for 32 pixels, as digits have",
+    "digits_deit": "the same with a distillation token, to learn from a teacher",
+    "digits_swin": "a Swin for 32 pixels, as digits have",
+    "digits_cnn": "a ResNet for 32 pixels, as digits have; the quickest of all",
+    "digits_vit_fine": "a plain ViT of 4 layers, 32 pixels in patches of 4; to compare the next ones with",
+    "digits_vit_coarse": "the same with patches of 8",
+    "digits_dual": "the same with both, merged in layer 3 by a share α that is learned",
+    "digits_dual_half": "the same with α = ½",
+    "digits_gradual": "patches of 4 again, whose tokens are halved after layers 1, 2 and 3",
+}
+
+
+def choose() -> None:
+    """The model's part of the form."""
+    own = model_names.trained()
+    model = st.selectbox(
+        "Model",
+        [*OURS, *own, *model_names.timm_names()],
+        key=f"{KEY}model",
+        persist_state="session",
+        accept_new_options=True,
+        help="small_… and digits_… are ours and learn within minutes. run:… goes on from the weights of a run of "
+        "yours. All others are timm's; type a name with its tag for other published weights.",
+    )
+    st.caption(about(str(model or ""), own))
+    widget("pretrained")
+    part = st.segmented_control(
+        "What learns",
+        PARTS,
+        required=True,
+        key="train_part",
+        persist_state="session",
+        help="All of it, from scratch or fine-tuned. Or keep published weights as they are and let only the new head, "
+        "or the last blocks with it, learn: quicker, and better with few pictures.",
+    )
+    if part == PARTS[2]:
+        st.number_input("Number of last blocks", 1, 100, key="train_last", persist_state="session",
+                        help="So many blocks before the head learn too.")  # fmt: skip
+    if hint := misfit(str(model or ""), own, part):
+        st.caption(f":material/info: {hint}")
+    widget("image_size")
+
+
+def misfit(model: str, own: dict[str, Path], part: str | None) -> str:
+    """What would be followed, but not as somebody new to it may expect."""
+    pretrained = bool(st.session_state.get(f"{KEY}pretrained"))
+    if model in OURS and pretrained:
+        return "There are no published weights of this one: it begins at random."
+    if part != PARTS[0] and model not in own and not pretrained:
+        return "What does not learn stays random: this is meant for published weights, or those of a run."
+    return ""
+
+
+def about(model: str, own: dict[str, Path]) -> str:
+    if model in OURS:
+        return OURS[model]
+    return "goes on from its best weights" if model in own else "a model of timm; with a GPU, or with patience"
+
+
+def teacher() -> None:
+    """Distillation: another model's answers beside the labels."""
+    chosen = st.selectbox(
+        "Teacher",
+        [*model_names.bundled(), *model_names.trained()],
+        key=f"{KEY}teacher",
+        index=None,
+        placeholder="none",
+        persist_state="session",
+        accept_new_options=True,
+        on_change=choose_kind,
+        help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
+        "the same classes and see pictures of the same size. A timm name can be typed.",
+    )
+    if chosen:
+        for name in ("distillation", "temperature", "teacher_share"):
+            widget(name)
+
+
+def choose_kind() -> None:
+    """A teacher without anything to give would be refused."""
+    if st.session_state[f"{KEY}teacher"] and st.session_state.get(f"{KEY}distillation") == "none":
+        st.session_state[f"{KEY}distillation"] = "hard"
+
+
+def folder_of(source: str) -> str:
+    """A model as a recipe names it: a run by its folder. RecipeError where a visitor typed something else than a name:
+    the recipe's command would take it as a path of this machine."""
+    if not source.startswith("run:"):
+        if source and source not in OURS and not model_names.is_name(source):
+            raise RecipeError(f"{source[:60]!r} is no name of a model; choose one of the list, or type a timm name.")
+        return source
+    folder = model_names.trained().get(source)
+    if folder is None:
+        raise RecipeError(f"There is no finished run {source.removeprefix('run:')[:60]!r} any more; choose another.")
+    return str(folder)

@@ -1,0 +1,1 @@
+"""What is chosen, shown, remembered, and running in the background."""

@@ -1,0 +1,150 @@
+"""Work that takes seconds to minutes beside the page: a thread with progress, which Stop ends between two passes.
+
+The model runs in this process, so the work shares the device lock, but hands it over after every pass: other pages wait
+for one batch at most. Nobody's work runs on for nobody: when no page has looked at it for a while, it stops by itself.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from vizkit.ui.plain import plain
+from vizkit.ui.session import cached
+
+LOOK_EVERY_S = 0.7
+LEASE_S = 60.0
+MOST_KEPT = 600  # results; a map has some hundred numbers, or as many as the model's input has pixels
+
+
+@dataclass
+class Task:
+    """`state`: "running", "done", "stopped" or "failed"; `message` says why it failed, in a sentence. `lock`: the
+    device's, held while it works. `results`: how many have come in so far."""
+
+    lock: threading.RLock
+    state: str = "running"
+    message: str = ""
+    doing: str = ""
+    share: float = 0.0
+    results: int = 0
+    seen: float = field(default_factory=time.monotonic)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def running(self) -> bool:
+        return self.state == "running"
+
+    def report(self, doing: str, done: int, total: int) -> None:
+        """Called by the work between two passes; raises `Stopped` when the user wants no more."""
+        from vizkit.analysis.attribution.subject import Stopped
+
+        self.doing, self.share = doing, min(1.0, done / max(1, total))
+        if self.stopping.is_set() or time.monotonic() > self.seen + LEASE_S:
+            raise Stopped
+        self.lock.release()
+        try:
+            time.sleep(0.001)  # a lock that is taken again at once would starve the others
+        finally:
+            self.lock.acquire()
+
+
+def begin(work: Callable[[Task], None]) -> Task:
+    """Start `work(task)` in a thread of its own."""
+    task = Task(cached.device_lock())
+    threading.Thread(target=run, args=(task, work), daemon=True, name="vizkit work").start()
+    return task
+
+
+def run(task: Task, work: Callable[[Task], None]) -> None:
+    from vizkit.analysis.attribution.subject import Stopped
+    from vizkit.traces import NotApplicable, TraceError
+
+    try:
+        with task.lock:
+            work(task)
+        task.state = "done"
+    except Stopped:
+        task.state = "stopped"
+    except (NotApplicable, TraceError) as sentence:
+        task.state, task.message = "failed", str(sentence)
+    except Exception as error:
+        logging.getLogger("vizkit").exception("background work")
+        task.state, task.message = "failed", f"This could not be computed ({type(error).__name__}): try another image."
+
+
+def show(name: str) -> None:
+    """The progress of the session's task `name` with its Stop button; the page runs again with each result."""
+    task: Task | None = st.session_state.get(f"_task_{name}")
+    if task is None:
+        return
+    if task.state == "failed":
+        st.warning(plain(task.message), icon=":material/error:")
+    elif task.state == "stopped":
+        st.caption(":material/pause_circle: Stopped; what was computed is kept.")
+    if not task.running:
+        return
+    drawn = task.results
+
+    @st.fragment(run_every=LOOK_EVERY_S)
+    def watch() -> None:
+        task.seen = time.monotonic()
+        if not task.running or task.results > drawn:
+            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            words = (
+                "Stopping after this pass …"
+                if task.stopping.is_set()
+                else plain(task.doing) or "Waiting for the device …"
+            )
+            st.progress(task.share, words, width="stretch")
+            st.button("Stop", key=f"stop_{name}", icon=":material/stop:", on_click=task.stopping.set,
+                      disabled=task.stopping.is_set())  # fmt: skip
+
+    watch()
+
+
+def start(name: str, work: Callable[[Task], None]) -> None:
+    """Begin a task as the session's `name`; an earlier one of this name is stopped."""
+    stop(name)
+    st.session_state[f"_task_{name}"] = begin(work)
+
+
+def stop(name: str) -> None:
+    task: Task | None = st.session_state.get(f"_task_{name}")
+    if task is not None:
+        task.stopping.set()
+
+
+def at_work(name: str) -> bool:
+    task: Task | None = st.session_state.get(f"_task_{name}")
+    return task is not None and task.running
+
+
+class Kept:
+    """Results by their key, for all sessions and threads; the oldest make room."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self.most, self.lock, self.found = most, threading.Lock(), OrderedDict[tuple, Any]()
+
+    def get(self, key: tuple) -> Any:  # noqa: ANN401
+        with self.lock:
+            if key in self.found:
+                self.found.move_to_end(key)
+            return self.found.get(key)
+
+    def put(self, key: tuple, value: Any) -> None:  # noqa: ANN401
+        with self.lock:
+            self.found[key] = value
+            while len(self.found) > self.most:
+                self.found.popitem(last=False)
+
+
+@st.cache_resource(show_spinner=False)
+def kept() -> Kept:
+    return Kept()

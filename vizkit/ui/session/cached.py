@@ -1,0 +1,253 @@
+"""Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
+
+import re
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from vizkit.image import Box, Picture, Preprocessing, prepare
+from vizkit.ui.session import model_names
+from vizkit.ui.session.remembered import forget, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.analysis.attention.statistics import Layer
+    from vizkit.models import Keep, Loaded
+    from vizkit.models.probes.parts import Parts, PatchEmbedding
+    from vizkit.traces import Trace
+
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
+FULL_TRACE_BYTES = 300 * 2**20
+T = TypeVar("T")
+
+
+@st.cache_resource(show_spinner=False)
+def device_lock() -> threading.RLock:
+    """One computation at a time: more would only share the same cores or the same GPU memory."""
+    return threading.RLock()
+
+
+def model(source: str, whole: Picture | None = None) -> "Loaded":
+    """A model by its name in the picker; `whole`: made for the shape of this picture, so that nothing is cropped.
+
+    Raises ModelError or NotApplicable with a sentence for the page.
+    """
+    path, architecture = st.session_state.get("_checkpoints", {}).get(source, (None, None))
+    if source.startswith("run:"):
+        path = run_folder(source)
+    own = _own(source, path, architecture)
+    if whole is None:
+        return own
+    from vizkit.models.probes.shape import whole_image_size
+
+    size_hw = whole_image_size(own, (whole.rgb.shape[0], whole.rgb.shape[1]))
+    return _whole(source, path, architecture, size_hw)
+
+
+def run_folder(source: str) -> str:
+    """The folder of "run:<name>", which has to be one of those that the picker lists: never a path that was typed."""
+    folder = model_names.trained().get(source)
+    if folder is None:
+        from vizkit.models import ModelError
+
+        raise ModelError(
+            f"There is no finished run {source.removeprefix('run:')[:60]!r} here; the Train page shows all."
+        )
+    forget_old_weights(source, folder)
+    return str(folder)
+
+
+@st.cache_resource(show_spinner=False)
+def _weights_seen() -> dict[str, tuple[int, int]]:
+    return {}
+
+
+def forget_old_weights(source: str, folder: Path) -> None:
+    """A run that went on, or a new one of the same name, has other weights; everything here is kept by name only."""
+    facts = (folder / "model.safetensors").stat()
+    now = (facts.st_mtime_ns, facts.st_size)
+    if _weights_seen().setdefault(source, now) != now:
+        _weights_seen()[source] = now
+        forget(source)
+
+
+def weights_of(source: str) -> tuple[int, int] | None:
+    """What tells the weights of a run from earlier ones of its name; other sources have one set only."""
+    return _weights_seen().get(source)
+
+
+@remembered
+def _whole(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int]) -> "Loaded":
+    from vizkit.models.probes.shape import see_everything
+
+    return see_everything(fresh(source, path, architecture, size_hw))
+
+
+@remembered
+def _own(source: str, path: str | None, architecture: str | None) -> "Loaded":
+    return fresh(source, path, architecture, None)
+
+
+def fresh(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int] | None) -> "Loaded":
+    from vizkit.models import ModelError, load
+    from vizkit.models.sources.creating import known
+
+    if path is not None:
+        return load(path, architecture=architecture, image_size=size_hw)
+    if source.startswith("random:"):
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # the same random weights every time, so that a link shows the same view
+            return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
+    if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
+        source = f"hf-hub:{source}"
+    # Only names: what a visitor types is never taken as a path of this machine.
+    if (
+        not re.fullmatch(r"(bundled:|hf-hub:[\w.-]+/|torchvision:)?\w[\w.-]*", source)
+        or Path(source).suffix in SUFFIXES
+    ):
+        raise ModelError("Type a timm name, or owner/name for a model on the hub.")
+    if ":" not in source:
+        known(source)  # otherwise a folder of this name, where the app was started, would be opened
+    return load(source, image_size=size_hw)
+
+
+def seen_box(picture: Picture, loaded: "Loaded") -> "Box":
+    """The part of the picture that the model sees, (x0, y0, x1, y1) in its pixels."""
+    return _seen_box(picture.digest, loaded.preprocessing, picture.rgb)
+
+
+@remembered
+def _seen_box(digest: str, preprocessing: Preprocessing, _rgb: np.ndarray) -> "Box":
+    return prepare(_rgb, preprocessing)[1]
+
+
+def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "Trace":
+    """The trace of one image. When all weights would not fit, only the rows of `query` and of the special tokens, or
+    the mean over heads where a row is not the same token in every layer."""
+    from vizkit.models.probes.budget import keep_within
+
+    keep = keep_within(loaded, query, FULL_TRACE_BYTES)
+    return _trace(source, picture.digest, loaded.preprocessing, keep, loaded, picture.rgb)
+
+
+@remembered
+def _trace(
+    source: str,
+    digest: str,
+    preprocessing: Preprocessing,
+    keep: "Keep",
+    _loaded: "Loaded",
+    _rgb: np.ndarray,
+) -> "Trace":
+    from vizkit.models import trace as run
+
+    with device_lock():
+        return run(_loaded, _rgb, keep=keep)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def browser_image(digest: str, _rgb: np.ndarray) -> str:
+    """The image as the canvas loads it, at most 1,024 pixels; small pictures stay exact."""
+    import base64
+    import io
+
+    from PIL import Image
+
+    image = Image.fromarray(_rgb)
+    small = max(image.size) <= 256
+    image.thumbnail((1024, 1024))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG" if small else "JPEG", quality=90)
+    return f"data:image/{'png' if small else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def patch_embedding(source: str, picture: Picture, loaded: "Loaded") -> "PatchEmbedding":
+    return _patch_embedding(source, picture.digest, loaded.preprocessing, loaded, picture.rgb)
+
+
+@remembered
+def _patch_embedding(
+    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _rgb: np.ndarray
+) -> "PatchEmbedding":
+    from vizkit.models import pixels_of
+    from vizkit.models.probes.parts import patch_embedding as embed
+
+    with device_lock():
+        return embed(_loaded, pixels_of(_loaded, _rgb))
+
+
+def parts(source: str, picture: Picture, loaded: "Loaded", layer: int, token_id: int | None) -> "Parts":
+    """Layer `layer` (from 0) taken apart; for Swin the window that holds the token."""
+    return _parts(source, picture.digest, loaded.preprocessing, layer, token_id, loaded, picture.rgb)
+
+
+@remembered
+def _parts(
+    source: str,
+    digest: str,
+    preprocessing: Preprocessing,
+    layer: int,
+    token_id: int | None,
+    _loaded: "Loaded",
+    _rgb: np.ndarray,
+) -> "Parts":
+    from vizkit.models import pixels_of
+    from vizkit.models.probes.parts import attention_parts
+
+    with device_lock():
+        return attention_parts(_loaded, pixels_of(_loaded, _rgb), layer, token_id=token_id)
+
+
+@remembered
+def shuffled_logits(
+    source: str, digest: str, preprocessing: Preprocessing, seed: int | None, with_positions: bool,
+    _loaded: "Loaded", _rgb: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Logits after the patches were shuffled; `seed=None` leaves them in order."""
+    import torch
+
+    from vizkit.analysis.attention.patches import permutation
+    from vizkit.models import pixels_of
+    from vizkit.models.probes.positions import first_grid, logits_shuffled
+
+    pixels = pixels_of(_loaded, _rgb)
+    rows, columns = first_grid(_loaded, preprocessing.size_hw)
+    order = torch.arange(rows * columns) if seed is None else permutation(rows * columns, seed)
+    with device_lock():
+        return logits_shuffled(_loaded, pixels, order, with_positions).numpy()
+
+
+def statistics(source: str, picture: Picture, loaded: "Loaded") -> "tuple[Layer, ...]":
+    return _statistics(source, picture.digest, loaded.preprocessing, loaded, picture)
+
+
+@remembered
+def _statistics(
+    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _picture: Picture
+) -> "tuple[Layer, ...]":
+    from vizkit.analysis.attention.statistics import by_layer
+    from vizkit.models.probes.budget import weights_bytes
+    from vizkit.traces import NotApplicable
+
+    if weights_bytes(_loaded) > FULL_TRACE_BYTES:
+        raise NotApplicable(
+            f"All weights of {source} at this size would take more memory than is kept; choose a smaller input."
+        )
+    return by_layer(trace(source, _loaded, _picture, (0.5, 0.5)))
+
+
+def made(source: str, picture: Picture, loaded: "Loaded", what: tuple, make: "Callable[[], T]") -> T:
+    """`make()` of one model and one image, kept under the name `what`; `make` takes the lock where it runs a model."""
+    return _made(source, picture.digest, loaded.preprocessing, what, make)
+
+
+@remembered
+def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:  # noqa: ANN401
+    return _make()

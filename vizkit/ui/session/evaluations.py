@@ -1,0 +1,193 @@
+"""Evaluations as processes of their own: `python -m vizkit evaluate` with a folder that the page watches.
+
+The folder's name follows from what was asked, by content, so a reloaded page, a link and a second visitor find what is
+at work or done. One at a time on this machine. When the server ends, so does its evaluation; what it has answered stays
+in the cache, and the next start goes on from there.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vizkit.datasets.image_set import digest_of
+from vizkit.datasets.opening import kind_of
+from vizkit.evaluation.job import JobFolder
+from vizkit.ui.session import allowed, model_names
+from vizkit.ui.session.jobs import JobError, kill, spawn
+from vizkit.work_folder import FINAL, alive
+
+GRACE_S = 10.0
+AT_WORK = ("preparing", "running", "stopping")
+MOST_KEPT = 60  # folders of finished evaluations
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights."""
+
+    data: str
+    split: str
+    images: int
+    models: tuple[str, ...]
+    architecture: str
+    content: str
+
+    @property
+    def job(self) -> JobFolder:
+        asked = (self.data, self.split, self.images, self.models, self.architecture, self.content)
+        return JobFolder.of(digest_of("evaluation", *asked))
+
+    def arguments(self) -> list[str]:
+        """Of the command line, without those that only a page needs."""
+        found = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
+        found += [f"--architecture={self.architecture}"] if self.architecture else []
+        found += [f"--split={self.split}"] if self.split else []
+        return found + ([f"--images={self.images}"] if self.images else [])
+
+    def in_words(self) -> str:
+        return shlex.join(["python", "-m", "vizkit", *self.arguments(), "-o", "report.html"])
+
+
+def command(wanted: Wanted) -> list[str]:
+    watched = ["--quiet", "--folder", str(wanted.job.path), "--end-with", str(os.getpid())]
+    return [sys.executable, "-m", "vizkit", *wanted.arguments(), *watched]
+
+
+# ---- what the sidebar calls them, and the command --------------------------------------------------------------------
+def wanted(data: str, split: str, images: int, sources: list[str], pictures_digest: str) -> tuple[Wanted, list[str]]:
+    """What to start, and a sentence for each model that cannot take part. `data`: a set's name or a path."""
+    models, weights, refused = list[str](), list[object](), list[str]()
+    architectures = set[str]()
+    own = st.session_state.get("_checkpoints", {})
+    for source in sources:
+        if source.startswith("random:"):
+            refused.append(f"{source} is untrained, so it is left out.")
+        elif source in own:
+            path, architecture = own[source]
+            models.append(path)
+            weights.append(source)
+            architectures.add(architecture or "")
+        elif source.startswith("run:"):
+            folder = model_names.trained().get(source)
+            if folder is None:
+                refused.append(f"There is no finished run {source.removeprefix('run:')[:60]!r} here.")
+                continue
+            facts = (folder / "model.safetensors").stat()
+            models.append(str(folder.absolute()))
+            weights.append((facts.st_mtime_ns, facts.st_size))
+        else:
+            hub = "/" in source and not source.startswith("hf-hub:")
+            name = f"hf-hub:{source}" if hub else source
+            if model_names.is_name(name):
+                models.append(name)
+            else:
+                refused.append(f"{source[:60]!r} is no name of a model.")
+    if len(architectures) > 1:
+        refused.append("Opened checkpoints of two architectures cannot be evaluated together; choose one of them.")
+        models = [name for name in models if name not in {path for path, _ in own.values()}]
+    if data and kind_of(data)[0] in ("folder", "archive"):
+        data = str(Path(data).expanduser().absolute())
+    content = digest_of(pictures_digest, weights)
+    architecture = next(iter(architectures)) if len(architectures) == 1 else ""
+    return Wanted(data, split, images, tuple(dict.fromkeys(models)), architecture, content), refused
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+@dataclass
+class Work:
+    folder: JobFolder
+    process: subprocess.Popen
+    stopping: bool = False
+
+
+class Evaluations:
+    """Those that this server has started; at most one is at work."""
+
+    def __init__(self, command: Callable[[Wanted], list[str]] = command, grace_s: float = GRACE_S) -> None:
+        self.command, self.grace_s = command, grace_s
+        self.lock, self.work = threading.Lock(), dict[Path, Work]()
+
+    def start(self, wanted: Wanted) -> None:
+        """Begin, or go on. JobError while another one is at work, or where the folder cannot be written."""
+        if not allowed.jobs():
+            raise JobError(allowed.NO_JOBS)
+        with self.lock:
+            if (other := self.active()) is not None:
+                here = "This" if other.path == wanted.job.path else "Another"
+                raise JobError(f"{here} evaluation is at work on this machine; wait for its end, or stop it.")
+            try:
+                forget_oldest(wanted.job.path.parent)
+                wanted.job.say(state="preparing", message="Starting.")
+                process = spawn(self.command(wanted), wanted.job.path / "log")
+            except OSError as error:
+                raise JobError(f"It cannot be started: {error.strerror or type(error).__name__}.") from error
+            self.work[wanted.job.path] = Work(wanted.job, process)
+
+    def stop(self, folder: JobFolder) -> None:
+        """Ask it to end after the present batch; it is killed when it has not after a while: batches are kept whole."""
+        work = self.work.get(folder.path)
+        if allowed.jobs() and work is not None and not work.stopping:
+            work.stopping = True
+            work.process.terminate()
+            threading.Thread(target=self.see_it_end, args=(work,), daemon=True).start()
+
+    def see_it_end(self, work: Work) -> None:
+        try:
+            work.process.wait(self.grace_s)
+        except subprocess.TimeoutExpired:
+            kill(work.process)
+            work.process.wait()
+        if work.folder.status.get("state") not in FINAL:
+            work.folder.say(state="stopped", message="Stopped; the next start goes on from what was answered.")
+
+    def own(self, folder: JobFolder) -> bool:
+        work = self.work.get(folder.path)
+        return work is not None and work.process.poll() is None
+
+    def state(self, folder: JobFolder) -> str:
+        """One of AT_WORK, "done", "stopped", "failed", "died" (it ended without a word), "" where there is none."""
+        said, mine = str(folder.status.get("state", "")), self.work.get(folder.path)
+        if said in (*FINAL, ""):
+            return said
+        if mine is not None and mine.process.poll() is None:
+            return "stopping" if mine.stopping else said
+        # Read again: it may have said its last word since.
+        said = str(folder.status.get("state", ""))
+        return said if said not in AT_WORK or (mine is None and alive(folder.status)) else "died"
+
+    def active(self) -> JobFolder | None:
+        """The one at work; not one that has said its last word and is about to leave."""
+        at_work = (work.folder for work in self.work.values() if work.process.poll() is None)
+        return next((folder for folder in at_work if folder.status.get("state") not in FINAL), None)
+
+    def last_words(self, folder: JobFolder) -> str:
+        """Its last error, where that is a sentence."""
+        try:
+            lines = (folder.path / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return ""
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "").removeprefix("vizkit: ")
+        return last if last.endswith(".") and 3 <= len(last.split()) <= 60 else ""
+
+
+@st.cache_resource(show_spinner=False)
+def evaluations() -> Evaluations:
+    """The only one of this server."""
+    return Evaluations()
+
+
+def forget_oldest(root: Path) -> None:
+    if not root.is_dir():
+        return
+    folders = sorted((each for each in root.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
+    for folder in folders[MOST_KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,167 @@
+"""What Rollout and Relevance have computed, shared by all sessions; keys are names, digests and numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vizkit.image import Picture
+from vizkit.ui.session import cached
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.session.shown import Shown
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attention.fusion import Fusion
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.analysis.attribution.layer_product import Query
+    from vizkit.analysis.attribution.rollout import Rollout
+    from vizkit.analysis.attribution.subject import Progress, Subject
+    from vizkit.traces import Trace
+
+MEAN_TRACE_BYTES = 1200 * 2**20
+PIXEL_QUANTILE = 0.99
+TARGET_TRACE_BYTES = 600 * 2**20  # of weights; their gradients and the graph take as much again, each
+
+
+def key_of(one: Shown, picture: Picture) -> tuple:
+    """Everything that a map of this model on this picture depends on, but for its own settings."""
+    return one.source, cached.weights_of(one.source), picture.digest, one.loaded.preprocessing
+
+
+def whole_trace(one: Shown, picture: Picture) -> "Trace":
+    """A trace with the rows of all tokens: the page's own, or for very many tokens one with the mean of all heads."""
+    from vizkit.models.probes.budget import weights_bytes
+    from vizkit.traces import NotApplicable
+
+    size = weights_bytes(one.loaded)
+    if size <= cached.FULL_TRACE_BYTES:
+        return one.trace
+    heads = max(layer.heads for layer in one.trace.attention)
+    if size / heads > MEAN_TRACE_BYTES:
+        raise NotApplicable("The weights of all tokens at this size would take more memory than is kept; choose a "
+                            "smaller input.")  # fmt: skip
+    return _mean_trace(key_of(one, picture), one, picture)
+
+
+@remembered
+def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
+    from vizkit.models import Keep
+    from vizkit.models import trace as run
+
+    with cached.device_lock():
+        return run(_one.loaded, _picture.rgb, keep=Keep(heads="mean"))
+
+
+@remembered
+def rolled(
+    key: tuple, query: "Query", fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
+) -> "list[Rollout]":
+    """The row of `query` after every layer from `start_layer` on. `key`: see `key_of`."""
+    from vizkit.analysis.attribution.rollout import rollout_by_layer
+
+    return rollout_by_layer(_trace, query, fusion, discard, start_layer, residual)
+
+
+@remembered
+def rolled_matrix(
+    key: tuple, fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
+) -> "Tensor":
+    """The rows of all tokens, (query, token)."""
+    from vizkit.analysis.attribution.rollout import rollout_matrix
+
+    return rollout_matrix(_trace, fusion, discard, start_layer, residual)
+
+
+# ---- maps for a class ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One model on one picture, asked about class `target`, or how it differs from class `against`.
+
+    `of`: `key_of` this model and picture. Threads have no session, so it is made before.
+    """
+
+    one: Shown
+    picture: Picture
+    of: tuple
+    target: int
+    against: int | None = None
+
+    @property
+    def key(self) -> tuple:
+        return *self.of, self.target, self.against
+
+    @property
+    def subject(self) -> "Subject":
+        from vizkit.scoring import subject_of
+
+        return subject_of(self.one.loaded, self.picture.rgb, self.target, self.against)
+
+
+def target_trace(asked: Asked, target: int) -> "Trace":
+    """A trace with the gradient of a class. NotApplicable where it would take too much memory."""
+    from vizkit.models.probes.budget import weights_bytes
+    from vizkit.traces import NotApplicable
+
+    size = weights_bytes(asked.one.loaded)
+    if size > TARGET_TRACE_BYTES:
+        raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
+                            "smaller input.")  # fmt: skip
+    run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
+    return run(asked.of, target, asked)
+
+
+@remembered
+def _target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
+    return traced_for(_asked, target)
+
+
+@remembered
+def _large_target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
+    return traced_for(_asked, target)
+
+
+def traced_for(asked: Asked, target: int) -> "Trace":
+    from vizkit.models import trace
+
+    with cached.device_lock():
+        return trace(asked.one.loaded, asked.picture.rgb, target=target)
+
+
+def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
+    """By name every method that is not slow: its map, or the sentence why there is none."""
+    traces = target_trace(asked, asked.target), None if asked.against is None else target_trace(asked, asked.against)
+    return _fast_maps(asked.key, traces, asked)
+
+
+@remembered
+def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked) -> "dict[str, Explanation | str]":
+    from vizkit.analysis.attribution.explaining import METHODS, explain
+
+    (trace, against), subject = _traces, _asked.subject
+    return {
+        name: or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
+        for name, method in METHODS.items()
+        if not method.slow
+    }
+
+
+def slow_map(asked: Asked, method: str, progress: "Progress") -> "Explanation | str":
+    """A method that runs the model again; in a thread that holds the device lock."""
+    from vizkit.analysis.attribution.explaining import explain
+
+    return or_sentence(lambda: explain(method, asked.one.trace, subject=asked.subject, progress=progress))
+
+
+def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
+    from vizkit.traces import NotApplicable
+
+    try:
+        return make()
+    except NotApplicable as sentence:
+        return str(sentence)
+
+
+def quantile_of(one: "Explanation") -> float:
+    """Maps of single pixels are grainy: a few pixels would take all the colours."""
+    return PIXEL_QUANTILE if one.heat.numel() > 4 * one.cells[0] * one.cells[1] else 1.0

@@ -1,0 +1,48 @@
+"""Names for the pickers of models, without importing torch or timm."""
+
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from vizkit.training.runs.folder import runs
+from vizkit.ui.session.jobs import ACTIVE, jobs
+
+ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
+BUNDLED = Path(__file__).parents[2] / "bundled"
+NETWORKS = Path(__file__).parents[2] / "models" / "networks"
+_SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
+_ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
+
+
+@cache
+def bundled() -> list[str]:
+    """The shipped models: those of the insects first, of each set the plain ViT first and the CNN last."""
+    names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
+    names.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
+    return [f"bundled:{name}" for name in names]
+
+
+def trained() -> dict[str, Path]:
+    """Runs that have a model, as "run:<name>" and their folder, latest first.
+
+    Not those at work: their weights change from epoch to epoch, and a picture of a model should not.
+    """
+    found = {f"run:{run.name}": run for run in runs() if run.has_model}
+    return {name: run.path for name, run in found.items() if jobs().state(run) not in ACTIVE}
+
+
+def is_name(text: str) -> bool:
+    """Whether what a visitor typed can only mean a model: a timm name, or one with its source. Never a path here, and
+    the answer is the same whether or not something of that name lies on this machine."""
+    return _SOURCED.fullmatch(text) is not None or text.partition(".")[0] in timm_names()
+
+
+@cache
+def timm_names() -> list[str]:
+    """Every architecture of the installed timm and ours, read from their source: importing timm takes seconds."""
+    spec = find_spec("timm")
+    if spec is None or spec.origin is None:
+        return []
+    files = [file for folder in (Path(spec.origin).parent / "models", NETWORKS) for file in folder.glob("*.py")]
+    return sorted({name for file in files for name in _ENTRY.findall(file.read_text(encoding="utf-8"))})

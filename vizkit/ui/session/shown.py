@@ -1,0 +1,175 @@
+"""What every page does first: run the chosen models on the chosen image, or say in a sentence why not; one cursor."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from vizkit.image import ImageError, Picture
+from vizkit.ui.plain import plain
+from vizkit.ui.session import cached
+from vizkit.ui.session.chosen import whole_image
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.geometry import Box
+    from vizkit.models import Loaded
+    from vizkit.traces import Trace
+
+CENTRE = (0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One model with everything its card needs. `box_xyxy`: the part of the picture that it saw, in pixels."""
+
+    source: str
+    loaded: "Loaded"
+    trace: "Trace"
+    box_xyxy: "Box"
+    query: "Query"
+
+    @property
+    def depth(self) -> int:
+        from vizkit.analysis.attention.attention_map import layers
+
+        return len(layers(self.trace)) or len(self.trace.features)
+
+    @property
+    def heads(self) -> int:
+        from vizkit.analysis.attention.attention_map import layers
+
+        return max((layer.heads for layer in layers(self.trace)), default=0)
+
+    def special(self) -> list[str]:
+        """Names of special tokens that ask in some layer."""
+        from vizkit.analysis.attention.attention_map import layers
+
+        return list(dict.fromkeys(name for layer in layers(self.trace) for name in layer.query.special))
+
+
+def cursor() -> tuple[float, float]:
+    """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
+    point = st.session_state.get("at") or parse(st.query_params.get("at", "")) or CENTRE
+    if point != CENTRE:
+        st.query_params["at"] = f"{point[0]:.4f},{point[1]:.4f}"
+    return point
+
+
+def parse(text: str) -> tuple[float, float] | None:
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        return None
+    return (x, y) if 0 <= x < 1 and 0 <= y < 1 else None
+
+
+def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float]) -> Shown | tuple[str, bool]:
+    """A model's trace, or (a sentence, whether the network was missing). No traceback reaches the page."""
+    from vizkit.models import ModelError, OfflineError
+    from vizkit.traces import NotApplicable, TraceError
+
+    try:
+        loaded = cached.model(source, picture if whole_image() else None)
+        box = cached.seen_box(picture, loaded)
+        query = asked if asked != "patch" else in_box(point, box, picture)
+        trace = cached.trace(source, loaded, picture, query)
+        return (trace.check.refused, False) if trace.check.refused else Shown(source, loaded, trace, box, query)
+    except (ModelError, TraceError, NotApplicable, ImageError) as error:
+        return str(error), isinstance(error, OfflineError)
+    except Exception as error:
+        logging.getLogger("vizkit").exception("%s on an image of %s", source, picture.rgb.shape)
+        return f"This model could not be shown ({type(error).__name__}). Choose another one, or another image.", False
+
+
+def in_box(point: tuple[float, float], box_xyxy: "Box", picture: Picture) -> tuple[float, float]:
+    """From fractions of the picture to fractions of the model's input."""
+    from vizkit.geometry import into_box
+
+    return into_box(point, box_xyxy, picture.rgb.shape[:2])
+
+
+def explain_refusal(source: str, sentence: str, offline: bool) -> None:
+    st.warning(plain(sentence), icon=":material/cloud_off:" if offline else ":material/warning:")
+    if offline and not source.startswith(("hf-hub:", "torchvision:")) and "/" not in source:
+
+        def untrained() -> None:
+            chosen = st.session_state["models"]
+            st.session_state["models"] = [f"random:{name}" if name == source else name for name in chosen]
+
+        # The callback changes a sidebar widget, so the whole page has to run again.
+        if st.button("Show it with random weights", key=f"random_{source}", on_click=untrained):
+            st.rerun()
+
+
+def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
+    """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
+    if key in st.session_state and st.session_state[key] not in allowed:
+        del st.session_state[key]
+
+
+def side_by_side(picture: Picture, sources: list[str]) -> list[tuple[Any, Shown]]:
+    """A bordered column for every model and what it computed for the query that the page asks."""
+    columns = st.columns(len(sources), border=True)
+    return run_in(columns, picture, sources, st.session_state.get("query") or "patch")
+
+
+def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: str) -> list[tuple[Any, Shown]]:
+    """Every model in its block of the page, under its name; models that refuse say so there and are left out."""
+    found = []
+    for source, block in zip(sources, blocks, strict=True):
+        with block:
+            st.markdown(f"**{plain(title(source))}**")
+            place = st.empty()
+            with place, st.spinner(f"Running {plain(title(source))} …"):
+                result = attempt(source, picture, asked, cursor())
+            place.empty()
+            if isinstance(result, Shown):
+                found.append((block, result))
+            else:
+                explain_refusal(source, *result)
+    return found
+
+
+def title(source: str) -> str:
+    return source.removeprefix("bundled:")
+
+
+def marked(source: str) -> str:
+    """The same for the options of pills and segmented controls, which are Markdown."""
+    return plain(title(source))
+
+
+def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
+    """One model of several, chosen by name; the only one without asking."""
+    if len(shown) == 1:
+        return shown[0]
+    names = [one.source for one in shown]
+    keep_valid("focus", names)
+    name = st.segmented_control(
+        label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
+    )
+    return next(one for one in shown if one.source == name)
+
+
+def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
+    """The models that can be shown, without columns; the others say why not."""
+    shown = []
+    for source in sources:
+        with st.spinner(f"Running {plain(title(source))} …"):
+            result = attempt(source, picture, st.session_state.get("query") or "patch", cursor())
+        if isinstance(result, Shown):
+            shown.append(result)
+        else:
+            explain_refusal(source, *result)
+    return shown
+
+
+def choose_view(key: str, views: tuple[str, ...]) -> str:
+    """Which of a page's views is open; the address says it."""
+    chosen = st.segmented_control(
+        "View", views, default=views[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
+    )
+    return chosen or views[0]

@@ -1,0 +1,167 @@
+"""Uploaded zips and checkpoints as files: which session they belong to, how long they stay, how much room all have.
+
+<cache>/uploads/<sha256>/name.zip       by age and room: a training may need it again after its visitor has left
+<cache>/uploads/session-…/name.pt       until its visitor has left, or by age and room
+<cache>/archives/<sha256>/              what was unpacked of a zip, by age and room too
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vizkit.datasets.cache import cache_folder
+from vizkit.settings import settings
+from vizkit.training.runs.folder import runs_root
+from vizkit.ui.plain import plain
+from vizkit.ui.session.evaluations import evaluations
+from vizkit.ui.session.jobs import jobs
+from vizkit.writing import write
+
+
+class UploadError(ValueError):
+    """An upload cannot be kept; the message is one sentence for the user."""
+
+
+AWAY_S = 300.0  # Streamlit lets a visitor come back to a session for 120 s
+_leaving: dict[Path, threading.Timer] = {}
+
+
+class Belongings:
+    """The folder of one session. It goes a while after its visitor, at the latest when the server ends."""
+
+    def __init__(self) -> None:
+        root().mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix="session-", dir=root()))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+def leave(folder: Path) -> None:
+    """Streamlit drops a session when another one ends, which may be never: so its folder has a clock of its own."""
+    timer = threading.Timer(AWAY_S, shutil.rmtree, (folder,), {"ignore_errors": True})
+    timer.daemon = True
+    _leaving[folder] = timer
+    timer.start()
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=leave)
+def present(folder: Path) -> Path:
+    """Once for every connection of a browser; Streamlit calls `leave` when it ends, also by a reload or a bad line."""
+    return stay(folder)
+
+
+def stay(folder: Path) -> Path:
+    """Its visitor has come back."""
+    if (timer := _leaving.pop(folder, None)) is not None:
+        timer.cancel()
+    return folder
+
+
+def still_here() -> None:
+    """In every run of a page."""
+    if "_belongings" in st.session_state:
+        present(st.session_state["_belongings"].folder)
+
+
+def root() -> Path:
+    return cache_folder() / "uploads"
+
+
+def choose_zip(key: str) -> str:
+    """The picker of a zip file: its path, "" while there is none. The file stays chosen when the page is left."""
+    # Not `max_upload_size`, which only the browser knows: the server refuses what is above server.maxUploadSize.
+    file = st.file_uploader("Zip file", type=["zip"], key=key,
+                            help="A zip of a folder with one folder of pictures for each class.")  # fmt: skip
+    chosen = f"_{key}"
+    if file is not None:
+        try:
+            st.session_state[chosen] = (file.file_id, str(kept_zip(file, *st.session_state.get(chosen, ()))))
+        except UploadError as error:
+            st.error(plain(error), icon=":material/front_hand:")
+            st.session_state.pop(chosen, None)
+    return st.session_state.get(chosen, ("", ""))[1]
+
+
+def kept_zip(file: UploadedFile, seen: str = "", path: str = "") -> Path:
+    """The upload as a file that the training process, and a run resumed later, can open. `seen`, `path`: the upload
+    before, which is not hashed again when it is the same."""
+    if seen == file.file_id and Path(path).is_file():
+        return Path(path)
+    content = file.getbuffer()
+    place = root() / hashlib.sha256(content).hexdigest() / f"{stem_of(file.name)}.zip"
+    if not place.is_file():
+        store(place, content)
+    return place
+
+
+def keep_checkpoint(file: UploadedFile) -> Path:
+    """The upload as a file of this session."""
+    if "_belongings" not in st.session_state:
+        st.session_state["_belongings"] = Belongings()
+        still_here()
+    own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
+    place = own / f"{stem_of(file.name)}{Path(file.name).suffix}"
+    store(place, file.getbuffer())
+    return place
+
+
+def stem_of(name: str) -> str:
+    return re.sub(r"[^\w-]", "_", Path(name).stem)[:60]
+
+
+def store(place: Path, content: memoryview) -> None:
+    """Write it, after older uploads have made room. UploadError where there is none."""
+    sweep()
+    if len(content) + sum(map(size_of, places())) > settings().uploads_bytes:
+        raise UploadError("There is no room for more uploads on this server now; try again later.")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(place, lambda unfinished: unfinished.write_bytes(content))
+    except OSError as error:
+        raise UploadError(f"The file cannot be kept: {error.strerror or type(error).__name__}.") from None
+
+
+def sweep(now: float | None = None) -> None:
+    """Delete what has lain here too long, and of the rest the oldest beyond the room there is.
+
+    Nothing while a training or an evaluation is at work, which may read it.
+    """
+    if jobs().active(runs_root()) is not None or evaluations().active() is not None:
+        return
+    oldest, room = (now or time.time()) - 3600 * settings().uploads_kept_hours, settings().uploads_bytes
+    for place in sorted(places(), key=used, reverse=True):
+        room -= size_of(place)
+        if used(place) < oldest or room < 0:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def places() -> list[Path]:
+    homes = (root(), cache_folder() / "archives")
+    return [place for home in homes if home.is_dir() for place in home.iterdir() if place.is_dir()]
+
+
+def used(place: Path) -> float:
+    """When it was last written or opened; 0 where it has just gone."""
+    try:
+        return place.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def size_of(place: Path) -> int:
+    """Bytes of all files in it."""
+    total = 0
+    for folder, _, files in os.walk(place):
+        for name in files:
+            with suppress(OSError):  # gone in the meantime
+                total += os.stat(os.path.join(folder, name)).st_size
+    return total

@@ -1,0 +1,1 @@
+"""Which picture, which models, on which device."""

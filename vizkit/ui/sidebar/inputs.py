@@ -1,0 +1,236 @@
+"""The sidebar, the same on every page: which image, which models, on which device."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vizkit.datasets.image_set import digest_of
+from vizkit.image import BusyError, ImageError, Picture, read_picture
+from vizkit.ui.plain import plain
+from vizkit.ui.session import model_names
+from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.session.uploads import UploadError, keep_checkpoint, still_here
+from vizkit.ui.sidebar import device
+
+if TYPE_CHECKING:
+    from vizkit.datasets.insects import Sample
+
+DIGITS = (3, 5, 2, 7, 8)
+INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
+    "mayfly nymph",
+    "stonefly nymph",
+    "damselfly nymph",
+    "dragonfly nymph",
+    "cased caddisfly larva",
+    "alderfly larva",
+    "mosquito larva",
+    "midge larva",
+    "diving beetle",
+    "backswimmer",
+    "water strider",
+    "water scorpion",
+)
+INSECT_SIDE_PX = 224
+
+
+def sidebar() -> None:
+    still_here()
+    image_picker()
+    model_picker()
+    device.line()
+
+
+# ---- image -----------------------------------------------------------------------------------------------------------
+def image_picker() -> None:
+    st.file_uploader(
+        "Your images",
+        type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
+        accept_multiple_files=True,
+        key="uploads",
+        on_change=choose_newest,
+        help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
+    )
+    camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
+    if camera.open:
+        camera.camera_input("Take a picture", key="camera", on_change=keep_photo)
+    uploads, refused = read_uploads()
+    for name, sentence in refused:
+        st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
+    options = [*uploads, *samples()]
+    if st.session_state.get("image") not in options:
+        st.session_state.pop("image", None)
+    name = st.selectbox("Image", options, key="image", bind="query-params")
+    picture = uploads[name] if name in uploads else sample(name)
+    st.session_state["_picture"] = picture
+    st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
+    height, width = picture.rgb.shape[:2]
+    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", plain(picture.note), credit(name)) if part))
+
+
+def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
+    """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
+    files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
+    taken: UploadedFile | None = st.session_state.get("_taken")
+    pictures, refused = {}, []
+    for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
+        try:
+            found = decoded(file.file_id, file)
+        except BusyError as error:
+            found = str(error)
+        if isinstance(found, str):
+            refused.append((name, found))
+        else:
+            pictures[unique(name, pictures)] = found
+    return pictures, refused
+
+
+def choose_newest() -> None:
+    uploads, _ = read_uploads()
+    if uploads:
+        st.session_state["image"] = list(uploads)[-1]
+
+
+def keep_photo() -> None:
+    """The camera's widget, and what it holds, goes when its window closes; the picture stays."""
+    taken = st.session_state.get("camera")
+    if taken is not None:
+        st.session_state["_taken"] = taken
+        if "camera" in read_uploads()[0]:
+            st.session_state["image"] = "camera"
+
+
+def unique(name: str, taken: dict[str, Picture]) -> str:
+    """Two uploads may have one name, and none may be called like a sample."""
+    stem, number = name, 2
+    while name in taken or name in samples():
+        name, number = f"{stem} ({number})", number + 1
+    return name
+
+
+@remembered
+def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
+    """The picture, or why it is refused, so that a refused one is not decoded again at each change of the page."""
+    try:
+        return read_picture(_file.getvalue())
+    except BusyError:
+        raise
+    except ImageError as error:
+        return str(error)
+
+
+def samples() -> list[str]:
+    return [*INSECTS, *(f"digit {n}" for n in DIGITS), "flower", "china"]
+
+
+@st.cache_resource(show_spinner=False)
+def sample(name: str) -> Picture:
+    """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
+    import hashlib
+
+    from vizkit.datasets import digits, photographs
+
+    if name in photographs.NAMES:
+        rgb, note = photographs.picture(name), ""
+    elif name in INSECTS:
+        rgb, note = insect(name).picture, "drawn, from the test split"
+    else:
+        rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
+    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest(), note)
+
+
+@st.cache_resource(show_spinner=False)
+def insect(name: str) -> "Sample":
+    """A drawn insect of this class, with the place of each of its parts."""
+    from vizkit.datasets import insects
+
+    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
+    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)
+
+
+def chosen_insect() -> "Sample | None":
+    """The chosen picture with its parts where it is one of the drawn insects."""
+    name = st.session_state.get("image")
+    return insect(name) if name in INSECTS else None
+
+
+def credit(name: str) -> str:
+    from vizkit.datasets import photographs
+
+    line = photographs.CREDITS.get(name)
+    if line is None:
+        return ""
+    author, licence, address = line.split(", ")
+    return f"[{author}]({address}), {licence}"
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
+    from PIL import Image
+
+    small = Image.fromarray(_rgb)
+    method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
+    factor = 150 / max(small.size)
+    return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+def model_picker() -> None:
+    own = list(st.session_state.get("_checkpoints", {}))
+    st.multiselect(
+        "Models",
+        [*model_names.bundled(), *model_names.trained(), *own, *model_names.timm_names()],
+        default=model_names.bundled()[:2],
+        key="models",
+        bind="query-params",
+        max_selections=MAX_MODELS,
+        accept_new_options=True,
+        placeholder="Search timm, or type owner/name",
+        help="One to four. Bundled models need no network, nor do your own runs (run:name). Others are timm names "
+        "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
+        "untrained one.",
+    )
+    st.segmented_control(
+        "Model input",
+        INPUTS,
+        default=INPUTS[0],
+        required=True,
+        key="input",
+        bind="query-params",
+        help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
+        "were trained on squares, so compare.",
+    )
+    with st.popover("Open a checkpoint", icon=":material/folder_open:"):
+        file = st.file_uploader("Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint")
+        architecture = st.selectbox(
+            "Architecture", model_names.timm_names(), index=None, key="architecture", placeholder="timm name"
+        )
+        st.button(
+            "Open", key="open_checkpoint", disabled=file is None, on_click=add_checkpoint, args=(file, architecture)
+        )
+        if sentence := st.session_state.pop("_checkpoint_refused", None):
+            st.error(plain(sentence))
+
+
+def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
+    """Load it once to see that it fits; only then it joins the models."""
+    from vizkit.models import ModelError, load
+
+    path = None
+    try:
+        path = keep_checkpoint(file)
+        load(path, architecture=architecture)
+    except (ModelError, UploadError) as error:
+        if path:
+            path.unlink()
+        st.session_state["_checkpoint_refused"] = str(error)
+        return
+    # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
+    # digest, for of short ones two with the same beginning are found in seconds.
+    digest = digest_of(hashlib.sha256(file.getbuffer()).hexdigest(), architecture)
+    name = f"checkpoint:{path.stem}-{digest}"
+    st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
+    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]

@@ -1,0 +1,69 @@
+"""A model's card: its attention of one layer and head for the query under the page's cursor, with its answer."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.ui import export, reading
+from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.query_map import show_map
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`layer` counts from 1, `head` from 0, None being the mean of all heads."""
+
+    layer: int
+    head: int | None
+    shared: bool
+    draw: str
+
+
+def choices(shown: list[Shown]) -> Choice:
+    """Layers and heads beyond a model's own show its last."""
+    depth, heads = max(one.depth for one in shown), max(one.heads for one in shown)
+    keep_valid("layer", range(1, depth + 1))
+    with st.container(width=260):
+        layer = st.slider("Layer", 1, max(depth, 2), value=depth, key="layer", bind="query-params", disabled=depth < 2)
+    options = ["mean", *(str(n + 1) for n in range(heads))]
+    keep_valid("head", options)
+    head = st.selectbox("Head", options, key="head", bind="query-params", width=110)
+    special = list(dict.fromkeys(name for one in shown for name in one.special()))
+    keep_valid("query", ["patch", *special])
+    st.segmented_control(
+        "Query", ["patch", *special], default="patch", required=True, key="query", bind="query-params",
+        format_func=lambda name: name if name == "patch" else f"[{name}]",
+        help="Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
+    )  # fmt: skip
+    scale = st.segmented_control(
+        "Scale", ["each map", "shared"], default="each map", required=True, key="scale", persist_state="session",
+        help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of "
+        "a layer, so that a head that attends nowhere in particular looks like it.",
+    )  # fmt: skip
+    draw = st.segmented_control(
+        "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
+    )
+    return Choice(int(layer), None if head == "mean" else int(head) - 1, scale == "shared", draw or "over image")
+
+
+def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
+    from vizkit.analysis.attention.attention_map import layers, top_classes
+
+    attention = layers(one.trace)
+    if attention:
+        chosen = attention[min(choice.layer, len(attention)) - 1]
+        content = canvases.layer_for_browser(chosen, choice.head, one.query, choice.shared)
+    else:
+        chosen = None
+        content = canvases.stage_for_browser(one.trace.features[min(choice.layer, one.depth) - 1])
+    st.caption(reading.layer_line(one.trace, chosen, choice.layer, choice.head))
+    if content["key_grid"] is None:
+        st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
+    classes = [(one.loaded.label(i), p) for i, p in top_classes(one.trace)] if one.loaded.classifies else []
+    show_map(f"card{index}_{one.source}", content, one, picture, choice.draw, "Attention of", classes)
+    reading.proof(one.trace)
+    st.caption(reading.about(one.loaded))
+    if content["key_grid"] is not None:
+        export.save_card(index, one.trace, picture, one.box_xyxy, one.query, choice.layer, choice.head)

@@ -1,0 +1,139 @@
+"""The pictures to learn from: which set, what is in it, and a few of them before anything starts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from vizkit.datasets.builtin import ABOUT, INSECTS
+from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
+from vizkit.datasets.opening import kind_of, open_set
+from vizkit.ui.plain import plain
+from vizkit.ui.session import uploads
+from vizkit.ui.widgets import folders
+
+FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
+SHOWN, SIDE_PX = 8, 96
+
+
+@dataclass(frozen=True)
+class Preview:
+    """`images`: how many there are to learn from, to choose the epoch by, and to test."""
+
+    labels: tuple[str, ...]
+    images: dict[str, int]
+    pictures: list[np.ndarray]
+    names: list[str]
+    notes: tuple[str, ...]
+
+
+def choose() -> str:
+    """The set's name as a recipe takes it; empty while a folder or file is still to be named."""
+    options = [*ABOUT, FOLDER, ARCHIVE]
+    chosen = st.selectbox(
+        "Data",
+        options,
+        key="train_data",
+        persist_state="session",
+        help="What the model learns from. Insects are drawn here, digits come with the program, torchvision's sets "
+        "are downloaded. Your own pictures: a folder (or a zip of one) with a folder of pictures for each class.",
+    )
+    if chosen == FOLDER:
+        return folders.choose("train_folder")
+    if chosen == ARCHIVE:
+        return uploads.choose_zip("train_zip")
+    st.caption(ABOUT[chosen])
+    return chosen
+
+
+def may_open(data: str, button: str, key: str) -> bool:
+    """Opening torchvision's sets may download hundreds of megabytes: not because a name was looked at."""
+    looked = f"_look_{data}"
+    if not data.startswith("torchvision:") or st.session_state.get(looked):
+        return True
+    if st.button(button, help="Downloads the set at first use.", key=key):
+        st.session_state[looked] = True
+        st.rerun()
+    return False
+
+
+def show(data: str, images: int, seed: int) -> Preview | None:
+    """What is in the set. None, with its sentence, where it cannot be used or has not been looked at."""
+    if not data:
+        st.caption("Choose a folder, or give a file, to see what is in it.")
+        return None
+    if not may_open(data, "Show pictures", "look_inside_set"):
+        return None
+    try:
+        with st.spinner("Opening the pictures …"):
+            found = preview(data, images, seed, changed(data))
+    except DatasetError as error:
+        st.error(plain(error), icon=":material/broken_image:")
+        return None
+    counts = " · ".join(f"{found.images[split]:,} {use}" for split, use in zip(SPLITS, USES, strict=True))
+    st.markdown(f"**{len(found.labels)} classes** · {counts}")
+    for note in found.notes:
+        st.caption(f":material/info: {plain(note)}")
+    return found
+
+
+def row(pictures: list[np.ndarray], words: list[str], width_px: int) -> None:
+    """Small pictures side by side, as many as there is room for, each with its words below."""
+    with st.container(horizontal=True, gap="small"):
+        for picture, said in zip(pictures, words, strict=True):
+            st.image(picture, caption=plain(said), width=width_px, alt=f"Picture: {said}", output_format="PNG")
+
+
+USES = ("to learn from", "to validate", "to test")
+
+
+def changed(data: str) -> int:
+    """Of a folder or file: when, so that a mended one is looked at again."""
+    try:
+        return Path(data).expanduser().stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
+@st.cache_data(ttl=300, max_entries=16, show_spinner=False)
+def preview(data: str, images: int, seed: int, changed_ns: int) -> Preview:
+    """Raises DatasetError, also where training would only fail at its end, for want of test pictures."""
+    if images < 0 or seed < 0:
+        raise DatasetError("Images and seeds are 0 or more; choose others.")
+    if kind_of(data)[0] == "insects":
+        # Drawn one by one and without end: a few are enough to look at, the numbers are known.
+        some = open_set(data, "train", images=8 * SHOWN, size_px=SIDE_PX, seed=seed)
+        counts = INSECTS | {"train": images or INSECTS["train"]}
+        return Preview(some.labels, counts, *chosen_pictures(some), notes=())
+    opened = {split: open_set(data, split, images=images or None if split == "train" else None, seed=seed)
+              for split in SPLITS}  # fmt: skip
+    notes = tuple(dict.fromkeys(note for each in opened.values() for note in each.notes))
+    counts = {split: len(each) for split, each in opened.items()}
+    return Preview(opened["train"].labels, counts, *chosen_pictures(opened["train"]), notes=notes)
+
+
+def chosen_pictures(images: ImageSet) -> tuple[list[np.ndarray], list[str]]:
+    """Pictures of as many classes as there is room for, and their labels; broken ones are left out."""
+    first = np.unique(images.targets, return_index=True)[1]
+    others = np.setdiff1d(np.arange(min(len(images), 8 * SHOWN)), first)
+    few = first[np.unique(np.linspace(0, len(first) - 1, SHOWN).astype(int))] if len(first) > SHOWN else first
+    pictures, names = [], []
+    for row in [*few.tolist(), *others.tolist()]:
+        if len(pictures) == SHOWN:
+            break
+        try:
+            rgb, target = images[row]
+        except DatasetError:
+            continue
+        pictures.append(square(rgb))
+        names.append(images.labels[target])
+    return pictures, names
+
+
+def square(rgb: np.ndarray, side_px: int = SIDE_PX) -> np.ndarray:
+    """The middle of a picture; small ones are enlarged in whole pixels."""
+    from PIL import Image, ImageOps
+
+    method = Image.Resampling.NEAREST if max(rgb.shape[:2]) <= side_px // 2 else Image.Resampling.BICUBIC
+    return np.asarray(ImageOps.fit(Image.fromarray(rgb), (side_px, side_px), method))

@@ -1,0 +1,44 @@
+"""Any map of a query on the picture, in the canvas that all pages share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from vizkit.image import Picture
+from vizkit.ui.session import cached
+from vizkit.ui.session.shown import Shown, cursor
+from vizkit.ui.widgets import canvases
+
+
+def show_map(
+    key: str,
+    content: dict[str, Any],
+    one: Shown,
+    picture: Picture,
+    draw: str,
+    label: str,
+    classes: Sequence[tuple[str, float]] = (),
+    query_key: str = "query",
+) -> None:
+    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it.
+
+    `query_key`: the widget that says whose map it is; a click sets it to "patch".
+    """
+    height, width = picture.rgb.shape[:2]
+    x0, y0, x1, y1 = one.box_xyxy
+    special = one.query if isinstance(one.query, str) else None
+    point = cursor()
+    canvases.card(
+        key,
+        content,
+        draw,
+        query_key,
+        image=cached.browser_image(picture.digest, picture.rgb),
+        size=(height, width),
+        box=(x0 / width, y0 / height, x1 / width, y1 / height),
+        point=point,
+        special=special,
+        epoch=f"{point}{special}",
+        show_grid=True,
+        label=f"{label} {one.source}. Use the arrow keys to move the query.",
+        classes=list(classes),
+    )

@@ -1,0 +1,47 @@
+"""What a run's last epoch says about some validation pictures."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.opening import open_set
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.plain import plain
+from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
+
+
+def show(run: RunFolder) -> None:
+    """Pictures with the answer below: a tick, or a cross and what it should have been."""
+    samples = run.read("samples.json")
+    if not samples:
+        return
+    st.markdown("**Answers of the last epoch** to pictures that it does not learn from")
+    try:
+        recipe = run.recipe
+        with st.spinner("Opening validation pictures …"):
+            found = pictures(recipe.data, recipe.data_seed, tuple(int(each["index"]) for each in samples))
+    except (DatasetError, RecipeError) as error:
+        st.caption(f"The pictures cannot be shown: {plain(error)}")
+        return
+    images, labels = found
+    words = [answer(each, labels) for each in samples]
+    row(images, words, 96)
+
+
+def answer(sample: dict[str, Any], labels: tuple[str, ...]) -> str:
+    """ "✓ bee 93 %", or "✗ bee 41 %, is ant"."""
+    predicted, label = labels[sample["predicted"]], labels[sample["label"]]
+    said = f"{predicted} {sample['probability']:.0%}"
+    return f"✓ {said}" if predicted == label else f"✗ {said}, is {label}"
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def pictures(data: str, seed: int, rows: tuple[int, ...]) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Raises DatasetError: the folder may have gone since."""
+    images = open_set(data, "val", size_px=SIDE_PX, seed=seed)
+    if rows and max(rows) >= len(images):
+        raise DatasetError(f"{images.name} has changed since the run.")
+    return [square(images[row][0]) for row in rows], images.labels

@@ -1,0 +1,219 @@
+"""One run: what it is doing, its curves, what it says about pictures, and what can be done with it."""
+
+from typing import Any
+
+import streamlit as st
+
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.bin import throw_away
+from vizkit.training.runs.folder import RunFolder, runs, runs_root
+from vizkit.ui import reading
+from vizkit.ui.plain import plain, without_pictures
+from vizkit.ui.session import allowed
+from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
+from vizkit.ui.widgets import run_curves, run_samples
+from vizkit.ui.widgets.time_estimate import in_words
+from vizkit.work_folder import FINAL
+
+WORDS = {
+    "starting": ":material/hourglass_top: starting",
+    "preparing": ":material/hourglass_top: preparing",
+    "running": ":material/model_training: in training",
+    "testing": ":material/fact_check: testing",
+    "stopping": ":material/front_hand: stopping after this step",
+    "done": ":material/check_circle: done",
+    "stopped": ":material/pause_circle: stopped",
+    "failed": ":material/error: failed",
+    "died": ":material/error: ended unexpectedly",
+}
+
+
+def view() -> None:
+    said()
+    found = {run.name: run for run in runs()}
+    if not found:
+        st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
+        return
+    choose_one(found)
+    name = st.selectbox(
+        "Run", list(found), key="run", persist_state="session", width=420, help="All runs here, the latest first."
+    )
+    # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
+    st.query_params["run"] = name
+    run = found[name]
+    actions(run)
+    show(run)
+    card(run)
+    how()
+
+
+def choose_one(found: dict[str, RunFolder]) -> None:
+    """The run that the session or the address names, else the one at work, else the latest."""
+    if st.session_state.get("run") in found:
+        return
+    at_work = jobs().active(runs_root())
+    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(found)))
+    st.session_state["run"] = next(name for name in wishes if name in found)
+
+
+# ---- what it does ----------------------------------------------------------------------------------------------------
+def show(run: RunFolder) -> None:
+    """Drawn again every second while the run is at work; when it ends, the whole page once, for the pickers."""
+    at_work = jobs().state(run) in ACTIVE
+
+    @st.fragment(run_every=1.0 if at_work else None)
+    def live() -> None:
+        state = jobs().state(run)
+        if at_work and state not in ACTIVE:
+            st.rerun()
+        head(run, state)
+        run_curves.of_run(run.metrics(), jobs().points(run))
+
+    @st.fragment(run_every=5.0 if at_work else None)
+    def samples() -> None:
+        run_samples.show(run)
+
+    live()
+    samples()
+
+
+def head(run: RunFolder, state: str) -> None:
+    status, metrics = run.status, run.metrics()
+    message = status.get("message", "") if state in ("preparing", "testing", *FINAL) else ""
+    st.markdown(f"**{WORDS[state]}**" + (f" · {plain(message)}" if message else ""))
+    if state == "died":
+        st.warning(plain(ended_unexpectedly(run, len(metrics))), icon=":material/error:")
+    share, words = progress(status, state, len(metrics))
+    if state in ACTIVE or share < 1:
+        st.progress(share, text=words)
+    with st.container(horizontal=True):
+        for label, value, more in numbers(status, metrics, state, run.read("result.json")):
+            st.metric(label, value, border=True, help=more, width=170)
+
+
+def ended_unexpectedly(run: RunFolder, epochs: int) -> str:
+    goes_on = f"resume goes on after epoch {epochs}" if epochs else "resume begins anew"
+    return f"This run ended unexpectedly; {goes_on}. {jobs().last_words(run)}".strip()
+
+
+def progress(status: dict[str, Any], state: str, epochs_done: int) -> tuple[float, str]:
+    """The share of all steps, and where that is in words."""
+    epochs = status.get("epochs") or 0
+    if not epochs:
+        return 0.0, "not begun"
+    if state != "running" or not status.get("steps"):
+        return min(1.0, epochs_done / epochs), f"{epochs_done} of {epochs} epochs"
+    step = status["step"] + 1
+    share = (status["epoch"] + step / status["steps"]) / epochs
+    return min(1.0, share), f"epoch {status['epoch'] + 1} of {epochs} · step {step} of {status['steps']}"
+
+
+def numbers(
+    status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]
+) -> list[tuple[str, str, str]]:
+    """(label, value, help) of the boxes."""
+    boxes = []
+    speed = status.get("images_per_s") if state == "running" else (metrics[-1]["images_per_s"] if metrics else None)
+    if state == "running" and status.get("seconds_left") is not None:
+        boxes.append(("Time left", in_words(status["seconds_left"]), "At the present speed, with validation."))
+    elif metrics:
+        boxes.append(("Time taken", in_words(sum(line["seconds"] for line in metrics)), "All epochs, with validation."))
+    if speed:
+        boxes.append(("Images a second", f"{speed:,.0f}", "Training pictures that it learns from in a second."))
+    if metrics:
+        best = max(metrics, key=lambda line: line["val_accuracy"])
+        boxes.append((f"Best, epoch {best['epoch']}", f"{best['val_accuracy']:.1%}",
+                      "Validation accuracy of the best epoch, whose weights are kept."))  # fmt: skip
+    if "test_accuracy" in result:
+        boxes.append(("Test", f"{result['test_accuracy']:.1%}",
+                      f"Of {result['test_images']:,} pictures that had no part in training."))  # fmt: skip
+    return boxes
+
+
+# ---- what can be done with it ----------------------------------------------------------------------------------------
+def actions(run: RunFolder) -> None:
+    state = jobs().state(run)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if state in ACTIVE and jobs().own(run):
+            st.button("Stop training", icon=":material/stop:", key="run_stop", on_click=jobs().stop, args=(run,),
+                      disabled=state == "stopping" or not allowed.jobs(),
+                      help="The present step is finished first.")  # fmt: skip
+        elif state in ACTIVE:
+            st.caption("Started elsewhere on this machine, by the command line perhaps: stop it there.")
+        elif state != "done":
+            st.button("Resume", icon=":material/play_arrow:", key="run_resume", on_click=resume, args=(run,),
+                      disabled=not allowed.jobs(),
+                      help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
+        if state not in ACTIVE and run.has_model:
+            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=look_inside, args=(run,),
+                      help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
+        if state not in ACTIVE and allowed.deleting():
+            with st.popover("Delete", icon=":material/delete:"):
+                st.markdown(
+                    f"Type **{plain(run.name)}** to delete it with its weights and curves. The bin keeps it 30 days."
+                )
+                st.text_input("Name of the run", key="run_delete_name", placeholder=run.name)
+                st.button("Delete", key="run_delete", type="primary", on_click=delete, args=(run,))
+
+
+def said() -> None:
+    """What came of the last button."""
+    if sentence := st.session_state.pop("_run_refused", None):
+        st.warning(plain(sentence), icon=":material/front_hand:")
+    if sentence := st.session_state.pop("_run_said", None):
+        st.success(plain(sentence), icon=":material/check:")
+
+
+def card(run: RunFolder) -> None:
+    """The story of a finished run in words."""
+    file = run.path / "card.md"
+    if file.is_file():
+        with st.expander("Card", icon=":material/description:"):
+            st.markdown(without_pictures(file.read_text(encoding="utf-8", errors="replace")))
+
+
+def resume(run: RunFolder) -> None:
+    try:
+        jobs().start(run)
+    except (JobError, RecipeError) as error:
+        st.session_state["_run_refused"] = str(error)
+
+
+def look_inside(run: RunFolder) -> None:
+    from vizkit.ui.sidebar.inputs import MAX_MODELS
+
+    name = f"run:{run.name}"
+    others = [model for model in st.session_state.get("models") or [] if model != name]
+    st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
+    st.session_state["_run_said"] = f"{name} is among the models in the sidebar now: open Explore or any other page."
+
+
+def delete(run: RunFolder) -> None:
+    """Into the bin, once its name was typed: only a folder of a run, right inside the folder of runs."""
+    if not allowed.deleting():
+        st.session_state["_run_refused"] = allowed.NO_DELETING
+        return
+    if (st.session_state.get("run_delete_name") or "").strip() != run.name:
+        st.session_state["_run_refused"] = "Nothing was deleted: type the name of the run first, exactly."
+        return
+    inside = run.path.parent.resolve() == runs_root().resolve() and not run.path.is_symlink()
+    if not inside or not (run.path / "recipe.json").is_file() or jobs().state(run) in ACTIVE:
+        st.session_state["_run_refused"] = f"{run.name} cannot be deleted from here."
+        return
+    try:
+        throw_away(run)
+        st.session_state.update({"run_delete_name": "", "_run_said": f"{run.name} lies in the bin for 30 days."})
+    except OSError as error:
+        st.session_state["_run_refused"] = f"{run.name} cannot be deleted: {error.strerror or type(error).__name__}."
+
+
+def how() -> None:
+    reading.how(
+        "The loss should fall and the accuracy rise. When validation stays behind while training goes on improving, "
+        "the model learns its pictures by heart; when both stand still early, try a larger or smaller learning rate.",
+        r"\text{accuracy} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i], \quad "
+        r"\text{loss} = -\tfrac1N \sum_i \log p(y_i \mid x_i)",
+        "a fair comparison of the two curves: training pictures are augmented and judged while the weights still "
+        "change, validation pictures are neither. Validation has chosen the best epoch, so only the test is unbiased.",
+        "Goodfellow et al. 2016, § 5.2–5.3 and 7.8",
+    )

@@ -1,0 +1,113 @@
+"""Several maps of one picture side by side in the browser: a map's growth by layer, or what every method says."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+from streamlit.components.v2 import component
+
+from vizkit.image import Picture
+from vizkit.ui.session import cached
+from vizkit.ui.session.shown import Shown
+from vizkit.ui.widgets.canvases import OPACITIES, text64
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attribution.explaining import Explanation
+
+HERE = Path(__file__).parent
+STEPS = 65535
+
+TILES = component(
+    "vizkit_tiles",
+    html="<section role='group'></section>\n",
+    css=(HERE / "tiles.css").read_text(encoding="utf-8"),
+    js=(HERE / "tiles.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """One map, or None with the reason in `note`. `note`: a line below it; `more`: shown when pointed at. `signed`:
+    drawn from blue over white at 0 to red. `unit`: "%" or ""."""
+
+    name: str
+    places: Float[np.ndarray, "row column"] | None
+    note: str = ""
+    more: str = ""
+    signed: bool = False
+    unit: str = ""
+
+    @property
+    def values(self) -> Float[np.ndarray, "row column"]:
+        return np.zeros((0, 0)) if self.places is None else self.places
+
+
+def tile(name: str, value: "Explanation | str | None") -> Tile:
+    """The map; or its sentence, because a map that is zero or the same everywhere would look like one."""
+    from vizkit.analysis.attribution.methods import METHODS
+
+    method = METHODS[name]
+    if value is None:
+        return Tile(method.title, None, "Not computed yet.", method.asks)
+    if isinstance(value, str):
+        return Tile(method.title, None, value, method.asks)
+    more = " ".join(filter(None, [method.caveat, method.differs, *value.notes, f"({method.source})"]))
+    return Tile(method.title, value.heat.numpy(), method.asks, more, value.signed, "%" if method.shares else "")
+
+
+def tiles(
+    key: str,
+    maps: Sequence[Tile],
+    one: Shown,
+    picture: Picture,
+    draw: str,
+    limits: Sequence[tuple[float, float]],
+    *,
+    label: str = "",
+    chosen: int | None = None,
+    on_pick: Callable[[int], None] | None = None,
+    tile_px: int = 120,
+) -> None:
+    """`limits`: the values at the two ends of every map's colours. `tile_px`: the least width of a map."""
+    from vizkit.figure.palette import SIGNED, colours
+
+    height, width = picture.rgb.shape[:2]
+    x0, y0, x1, y1 = one.box_xyxy
+    floor, ceiling = OPACITIES[draw]
+    described, values, start = [], [], 0
+    for tile, (bottom, top) in zip(maps, limits, strict=True):
+        low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
+        values.append(np.round((tile.values - low) / (high - low or 1) * STEPS).astype("<u2").ravel())
+        rows, columns = tile.values.shape
+        described.append(
+            {"name": tile.name, "note": tile.note, "more": tile.more, "signed": tile.signed, "unit": tile.unit,
+             "rows": rows, "columns": columns, "low": low, "high": high, "from": bottom, "to": top, "start": start,
+             "beyond": high > top * 1.0001}
+        )  # fmt: skip
+        start += rows * columns
+    data = {
+        "maps": described,
+        "values": text64(np.concatenate(values)),
+        "plain": text64(colours()),
+        "signed": text64(colours(SIGNED)),
+        "image": cached.browser_image(picture.digest, picture.rgb),
+        "size": (height, width),
+        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "floor": floor,
+        "ceiling": ceiling,
+        "label": label,
+        "chosen": chosen,
+        "pick": on_pick is not None,
+        "tile_px": tile_px,
+    }
+
+    def picked() -> None:
+        index = st.session_state[key].pick
+        if index is not None and on_pick is not None and 0 <= int(index) < len(maps):
+            on_pick(int(index))
+
+    TILES(key=key, data=data, on_pick_change=picked)

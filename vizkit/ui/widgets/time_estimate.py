@@ -1,0 +1,85 @@
+"""How long a run will take, from what runs have measured on this machine; nothing is invented where none has."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.plain import plain
+
+WORK = (
+    "model",
+    "model_args",
+    "image_size",
+    "train_blocks",
+    "optimizer",
+    "patch_drop",
+    "precision",
+    "teacher",
+    "crop",
+    "randaugment",
+)
+WHOLE = (*WORK, "data", "images", "passes", "repeats", "batch", "accumulate")
+"""An epoch with its validation takes the same time."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`whole`: validation is in it; `run`: where the speed was measured."""
+
+    seconds: float
+    images_per_s: float
+    run: str
+    whole: bool
+
+
+def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]) -> Estimate | None:
+    """The time of `recipe` on `images` training pictures, from the first of `past` that did the same work per image."""
+    for run in past:
+        metrics = run.metrics()
+        if not metrics or run.read("versions.json").get("device") != device:
+            continue
+        try:
+            other = run.recipe
+        except RecipeError:
+            continue
+        if alike(recipe, other, WORK):
+            rate = median(line["images_per_s"] for line in metrics)
+            whole = alike(recipe, other, WHOLE)
+            shown = images * recipe.passes * recipe.repeats
+            epoch = median(line["seconds"] for line in metrics) if whole else shown / rate
+            return Estimate(recipe.epochs * epoch, rate, run.name, whole)
+    return None
+
+
+def alike(one: Recipe, other: Recipe, names: tuple[str, ...]) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def device() -> str:
+    """As versions.json names it. Torch is only asked once it is there."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda.get_device_name() if cuda is not None and cuda.is_available() else "CPU"
+
+
+def sentence(found: Estimate | None) -> str:
+    if found is None:
+        return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
+    rest = "" if found.whole else ", validation not counted"
+    speed = f"{found.images_per_s:,.0f} images/s as in {plain(found.run)}"
+    return f"Time: about **{in_words(found.seconds)}**{rest}, at {speed}."
+
+
+def in_words(seconds: float) -> str:
+    """ "40 s", "12 min", "3 h 20 min", "2 days 4 h": two numbers at most."""
+    if round(seconds) < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    large, small, parts = ("h", "min", divmod(minutes, 60))
+    if minutes >= 48 * 60:
+        large, small, parts = ("days", "h", divmod(round(minutes / 60), 24))
+    return f"{parts[0]} {large} {parts[1]} {small}" if parts[1] else f"{parts[0]} {large}"
