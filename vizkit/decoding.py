@@ -52,8 +52,8 @@ def jpeg_work(data: bytes) -> Work:
     """The markers of a JPEG as libjpeg finds them, without decoding anything: a few milliseconds for 20 MiB."""
     scans = markers = pixels = header = position = 0
     frames = set()
-    while scans <= MAX_SCANS and markers < 1000 and (found := _MARKER.search(data, position)):
-        code, position = found[1][0], found.end()
+    while scans <= MAX_SCANS and markers < 1000 and (marker := _MARKER.search(data, position)):
+        code, position = marker[1][0], marker.end()
         if code == _END:
             break
         if code == _START:

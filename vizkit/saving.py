@@ -64,22 +64,22 @@ def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
 
 
 def arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
-    found = {"meta": np.array(json.dumps(meta_of(trace) | dict(facts or {}), ensure_ascii=False))}
-    found["logits"] = array(trace.logits)
+    stored = {"meta": np.array(json.dumps(meta_of(trace) | dict(facts or {}), ensure_ascii=False))}
+    stored["logits"] = array(trace.logits)
     for i, layer in enumerate(trace.attention):
-        found[f"layer{i:03}_weights"] = array(layer.weights)
-        found[f"layer{i:03}_query_ids"] = array(layer.query_ids)
-        found[f"layer{i:03}_key_ids"] = array(layer.key_ids)
+        stored[f"layer{i:03}_weights"] = array(layer.weights)
+        stored[f"layer{i:03}_query_ids"] = array(layer.query_ids)
+        stored[f"layer{i:03}_key_ids"] = array(layer.key_ids)
         if layer.gradient is not None:
-            found[f"layer{i:03}_gradient"] = array(layer.gradient)
+            stored[f"layer{i:03}_gradient"] = array(layer.gradient)
         if layer.score_gradient is not None:
-            found[f"layer{i:03}_score_gradient"] = array(layer.score_gradient)
+            stored[f"layer{i:03}_score_gradient"] = array(layer.score_gradient)
     for kind, several in (("features", trace.features), ("cam_features", trace.cam_features)):
         for i, features in enumerate(several):
-            found[f"{kind}{i:03}"] = array(features.values)
+            stored[f"{kind}{i:03}"] = array(features.values)
             if features.gradient is not None:
-                found[f"{kind}{i:03}_gradient"] = array(features.gradient)
-    return found
+                stored[f"{kind}{i:03}_gradient"] = array(features.gradient)
+    return stored
 
 
 def meta_of(trace: "Trace") -> dict[str, Any]:
@@ -121,9 +121,9 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
 
     from vizkit.traces import Attention, Check, Features, Tokens, Trace
 
-    def tokens(given: dict[str, Any]) -> Tokens:
-        grid = given["grid"]
-        return Tokens(**{**given, "special": tuple(given["special"]), "grid": None if grid is None else tuple(grid)})
+    def tokens(fields: dict[str, Any]) -> Tokens:
+        grid = fields["grid"]
+        return Tokens(**{**fields, "special": tuple(fields["special"]), "grid": None if grid is None else tuple(grid)})
 
     def tensor(name: str) -> torch.Tensor:
         return torch.from_numpy(file[name])
@@ -154,5 +154,5 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
     check = Check(**meta["check"])
-    found = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
-    return Trace(meta["model"], size, tensor("logits"), attention, *found)
+    rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
+    return Trace(meta["model"], size, tensor("logits"), attention, *rest)

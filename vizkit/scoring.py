@@ -72,9 +72,9 @@ class Question:
             plain = trace(loaded, picture, keep=Keep(heads="mean"))
             target = int(plain.logits.argmax()) if target is None else target
         first = trace(loaded, picture, target=target) if small else plain
-        for asked in (target, against or 0):
-            if not 0 <= asked < len(first.logits):
-                raise ValueError(f"Class {asked} does not exist: {loaded.name} has {len(first.logits)} classes.")
+        for label in (target, against or 0):
+            if not 0 <= label < len(first.logits):
+                raise ValueError(f"Class {label} does not exist: {loaded.name} has {len(first.logits)} classes.")
         if target == against:
             raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
         rival = trace(loaded, picture, target=against) if small and against is not None else None

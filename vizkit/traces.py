@@ -94,8 +94,8 @@ class Attention:
             low, high = (int(end) for end in ids.aminmax())
             if low < PADDING or high >= len(tokens):
                 raise TraceError(f"{self.name}: {kind} ids go {low} to {high}, but {tokens.name} has {len(tokens)}.")
-        asked = self.query_ids[self.query_ids != PADDING]
-        if len(asked.unique()) != len(asked):
+        ids_used = self.query_ids[self.query_ids != PADDING]
+        if len(ids_used.unique()) != len(ids_used):
             raise TraceError(f"{self.name}: a query of {self.query.name} stands in two groups.")
         if self.gradient is not None and self.gradient.shape != self.weights.shape:
             raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.weights.shape)}.")
@@ -215,9 +215,9 @@ class Trace:
     def __post_init__(self) -> None:
         if not bool(torch.isfinite(self.logits).all()):
             raise TraceError(f"{self.model} gives logits that are not numbers; its weights are broken.")
-        found, expected = self.check.layers_found, self.check.layers_expected
-        if expected not in (None, found):
-            raise TraceError(f"{self.model}: {found} of {expected} attention layers were recorded.")
+        recorded, expected = self.check.layers_found, self.check.layers_expected
+        if expected not in (None, recorded):
+            raise TraceError(f"{self.model}: {recorded} of {expected} attention layers were recorded.")
         if not self.check.row_sum_error <= ROW_SUM_TOLERANCE:  # so written, it refuses NaN too
             raise TraceError(f"{self.model}: a row of attention misses one by {self.check.row_sum_error:.1e}.")
 

@@ -56,8 +56,10 @@ def agreement(arguments: argparse.Namespace) -> None:
                     f"\r{data}: {done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True
                 )
 
-        found = ask(student, teacher, pictures, beside, tell=tell)
-        parts.append(f"{found.images:,} pictures of {data}, {arguments.split}:\n\n{tabled(found, arguments.teacher)}")
+        answered = ask(student, teacher, pictures, beside, tell=tell)
+        parts.append(
+            f"{answered.images:,} pictures of {data}, {arguments.split}:\n\n{tabled(answered, arguments.teacher)}"
+        )
     text = "\n\n".join(parts)
     if output is None:
         print(text)
@@ -73,20 +75,20 @@ def title(name: str) -> str:
     return name.removeprefix("bundled:")
 
 
-def tabled(found: "Answered", teacher: str | None) -> str:
+def tabled(answered: "Answered", teacher: str | None) -> str:
     """A Markdown table, in percent with the standard error."""
     from vizkit.analysis.distillation.agreement import Row, share, table
     from vizkit.training.experiments.answers import CLASS, DIST
 
-    rows = table(found.answers, found.labels, found.teacher)
-    if found.teacher is not None:
-        rows.append(Row(f"teacher, {title(teacher or '')}", share(found.teacher, found.labels), None))
+    rows = table(answered.answers, answered.labels, answered.teacher)
+    if answered.teacher is not None:
+        rows.append(Row(f"teacher, {title(teacher or '')}", share(answered.teacher, answered.labels), None))
     lines = ["| | with the label | with the teacher |", "|---|---:|---:|"]
     for row in rows:
-        cells = (percent(each, found.images) for each in (row.with_label, row.with_teacher))
+        cells = (percent(each, answered.images) for each in (row.with_label, row.with_teacher))
         lines.append(f"| {row.name} | {' | '.join(cells)} |")
-    both = share(found.answers[CLASS], found.answers[DIST])
-    return "\n".join([*lines, "", f"The two tokens agree with each other on {percent(both, found.images)}."])
+    both = share(answered.answers[CLASS], answered.answers[DIST])
+    return "\n".join([*lines, "", f"The two tokens agree with each other on {percent(both, answered.images)}."])
 
 
 def percent(share: float | None, images: int) -> str:
@@ -98,7 +100,7 @@ def percent(share: float | None, images: int) -> str:
 def page(arguments: argparse.Namespace, text: str) -> str:
     from importlib.metadata import version
 
-    asked: Sequence[str] = [
+    options: Sequence[str] = [
         *("--model", arguments.model),
         *(("--teacher", arguments.teacher) if arguments.teacher else ()),
         *(word for name in arguments.beside for word in ("--beside", name)),
@@ -107,7 +109,7 @@ def page(arguments: argparse.Namespace, text: str) -> str:
         *(("--images", str(arguments.images)) if arguments.images else ()),
         *(("--seed", str(arguments.seed)) if arguments.seed else ()),
     ]
-    command = f"python -m vizkit agreement {shlex.join(asked)} -o {shlex.quote(arguments.output.as_posix())}"
+    command = f"python -m vizkit agreement {shlex.join(options)} -o {shlex.quote(arguments.output.as_posix())}"
     return f"""# Agreement with the label and with the teacher
 
 Share of pictures on which the first answer is the label, or the teacher's first answer; ± one standard error of a

@@ -46,14 +46,14 @@ def data_size(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
     folder: Path = arguments.output
     images = images_of(arguments.data)
-    wanted: dict[str, Recipe] = {}
+    recipes: dict[str, Recipe] = {}
     for seed in arguments.seed or [0]:
-        wanted |= plan(folder.as_posix(), seed, arguments.data, images)
-    missing = [name for name, recipe in wanted.items() if not finished(RunFolder(folder / name), recipe)]
+        recipes |= plan(folder.as_posix(), seed, arguments.data, images)
+    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(folder / name), recipe)]
     for place, name in enumerate(missing, 1):
         print(f"{name} ({place} of {len(missing)})", flush=True)
-        train(RunFolder(folder / name), wanted[name], arguments)
-    mine = [run for run in runs(folder) if run.name in wanted]
+        train(RunFolder(folder / name), recipes[name], arguments)
+    mine = [run for run in runs(folder) if run.name in recipes]
     text = "\n\n".join(markdown(study) for study in studies(mine))
     if table is None:
         print(text)
@@ -113,8 +113,8 @@ def markdown(study: Study) -> str:
         f"|---|{'---:|' * len(study.sizes)}",
     ]
     for family in MODELS:
-        found = (study.at(family, images) for images in study.sizes)
-        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in found)
+        accuracies = (study.at(family, images) for images in study.sizes)
+        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in accuracies)
         lines.append(f"| {family} | {' | '.join(cells)} |")
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
@@ -128,7 +128,7 @@ def markdown(study: Study) -> str:
 def page(arguments: argparse.Namespace, text: str) -> str:
     from importlib.metadata import version
 
-    asked = [
+    options = [
         *(("--data", arguments.data) if arguments.data != "insects" else ()),
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
         *("-o", arguments.output.as_posix(), "--table", arguments.table.as_posix()),
@@ -137,7 +137,7 @@ def page(arguments: argparse.Namespace, text: str) -> str:
 
 {text}
 
-`python -m vizkit data-size {shlex.join(asked)}`
+`python -m vizkit data-size {shlex.join(options)}`
 
 torch {version("torch").partition("+")[0]}, timm {version("timm")}.
 """

@@ -62,16 +62,17 @@ def list_built_in() -> None:
 def describe(opened: "dict[str, ImageSet]") -> None:
     from vizkit.datasets.inspection import summary
 
-    found = {split: summary(images) for split, images in opened.items()}
+    summaries = {split: summary(images) for split, images in opened.items()}
     first = next(iter(opened.values()))
     print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} pictures")
-    rows = [(label, *(f"{each.counts[label]:,}" for each in found.values())) for label in first.labels[:MOST_CLASSES]]
-    table([("", *opened), *rows, ("all", *(f"{each.images:,}" for each in found.values()))])
+    parts = summaries.values()
+    rows = [(label, *(f"{part.counts[label]:,}" for part in parts)) for label in first.labels[:MOST_CLASSES]]
+    table([("", *opened), *rows, ("all", *(f"{part.images:,}" for part in parts))])
     if len(first.labels) > MOST_CLASSES:
         print(f"… and {len(first.labels) - MOST_CLASSES:,} classes more")
-    for split, each in found.items():
-        print(f"{split} sizes: {each.sizes}")
-        if each.unreadable:
+    for split, facts in summaries.items():
+        print(f"{split} sizes: {facts.sizes}")
+        if facts.unreadable:
             print(f"{split}: some pictures cannot be opened; --check names them")
     for note in dict.fromkeys(note for images in opened.values() for note in images.notes):
         print(note)

@@ -193,16 +193,16 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
 
 
-def said_by_hand(given: list[str]) -> list[str]:
+def said_by_hand(arguments: list[str]) -> list[str]:
     """The command without what a page adds to it."""
-    words = iter(given)
-    found = []
+    words = iter(arguments)
+    typed = []
     for word in words:
         if word in ("--folder", "--end-with"):
             next(words, None)
         elif word != "--quiet":
-            found.append(word)
-    return found
+            typed.append(word)
+    return typed
 
 
 def spoken(outcome: "Outcome") -> str:

@@ -69,8 +69,8 @@ def add_field(options: Any, each: Any) -> None:  # noqa: ANN401
 def recipe_of(arguments: argparse.Namespace) -> Recipe:
     """The named recipe, or the default, with the fields that were given."""
     recipe = named(arguments.recipe) if arguments.recipe else Recipe()
-    given = {each.name: getattr(arguments, f"field_{each.name}") for each in fields(Recipe)}
-    changes = {name: value for name, value in given.items() if value is not None}
+    options = {option.name: getattr(arguments, f"field_{option.name}") for option in fields(Recipe)}
+    changes = {name: value for name, value in options.items() if value is not None}
     if "model_args" in changes:
         from vizkit.training.architectures import parse_args
 

@@ -74,19 +74,19 @@ def _members(
     own: Rows = {split: _of(listing, split) for split in listing.splits}
     _refuse_untrained(listing, targets, own)
     shares: dict[str, float] = dict(zip(SPLITS, ratio, strict=True))
-    told = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
+    note = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
     if len(own) == 3:
         return own, []
     if "test" in own:
         part = {split: shares[split] for split in ("train", "val")}
         share = shares["val"] / sum(part.values())
-        told = f"There is no val: {share:.0%} of train, chosen by seed {seed}, take its place."
-        return {**_divided(listing, targets, own["train"], seed, part), "test": own["test"]}, [told]
+        note = f"There is no val: {share:.0%} of train, chosen by seed {seed}, take its place."
+        return {**_divided(listing, targets, own["train"], seed, part), "test": own["test"]}, [note]
     if "val" in own:
-        told = "There is no test: val takes its place, so results are too good if val chose the model."
-        return {**own, "test": own["val"]}, [told]
+        note = "There is no test: val takes its place, so results are too good if val chose the model."
+        return {**own, "test": own["val"]}, [note]
     rows = own.get("train", np.arange(len(targets)))
-    return _divided(listing, targets, rows, seed, shares), [f"Divided by seed {seed}, each class alike: {told}."]
+    return _divided(listing, targets, rows, seed, shares), [f"Divided by seed {seed}, each class alike: {note}."]
 
 
 def _of(listing: Listing, split: str) -> Int[np.ndarray, " member"]:
@@ -117,9 +117,9 @@ def _refuse_untrained(listing: Listing, targets: Int[np.ndarray, " image"], own:
 
 def _missing(listing: Listing, targets: Int[np.ndarray, " image"], members: Rows) -> list[str]:
     """A sentence for every split in which some class has no picture."""
-    found = []
+    sentences = []
     for split, rows in members.items():
         labels = [listing.labels[i] for i in sorted(set(targets.tolist()) - set(targets[rows].tolist()))]
         if labels:
-            found.append(f"No pictures in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
-    return found
+            sentences.append(f"No pictures in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
+    return sentences

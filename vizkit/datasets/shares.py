@@ -20,9 +20,9 @@ def ranks(targets: Int[np.ndarray, " image"], keys: Sequence[str], seed: int) ->
     hashes = np.array([_hash(key, seed) for key in keys])
     order = np.lexsort((hashes, targets))
     starts = np.concatenate([[0], np.cumsum(np.bincount(targets))])
-    found = np.empty(len(targets), np.int64)
-    found[order] = np.arange(len(targets)) - starts[targets[order]]
-    return found
+    places = np.empty(len(targets), np.int64)
+    places[order] = np.arange(len(targets)) - starts[targets[order]]
+    return places
 
 
 def divide(
@@ -44,11 +44,11 @@ def counts(pictures: int, shares: Mapping[str, float]) -> list[int]:
     if pictures < len(splits):
         served = [split for split in FIRST_SERVED if split in splits][:pictures]
         return [int(split in served) for split in splits]
-    given, left = [], pictures
+    taken, left = [], pictures
     for others, split in zip(range(len(splits) - 1, 0, -1), splits[1:], strict=True):  # `others` still need one each
-        given.append(min(max(1, round(pictures * shares[split] / total)), left - others))
-        left -= given[-1]
-    return [left, *given]
+        taken.append(min(max(1, round(pictures * shares[split] / total)), left - others))
+        left -= taken[-1]
+    return [left, *taken]
 
 
 def fair_choice(

@@ -66,8 +66,8 @@ def evaluate(
     the device. `stopping` is asked after each batch. With an `accelerator` every process answers every n-th batch, the
     first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when asked to stop.
     """
-    found = known(loaded.name, loaded.labels, images)
-    pictures = images if len(found.rows) == len(images) else images.take(found.rows)
+    matched = known(loaded.name, loaded.labels, images)
+    pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
     weights = weights_digest(loaded.model)
     kept = Kept.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
@@ -76,7 +76,7 @@ def evaluate(
     if not main:
         return None
     kept.finish()
-    return read(kept, images, found, weights)
+    return read(kept, images, matched, weights)
 
 
 def fill(
@@ -139,25 +139,25 @@ def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
 
 
 def answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
-    found = logits.cpu().numpy()
-    good = [row for row in range(len(found)) if row not in broken]
-    if not np.isfinite(found[good]).all():
+    rows = logits.cpu().numpy()
+    good = [row for row in range(len(rows)) if row not in broken]
+    if not np.isfinite(rows[good]).all():
         raise EvaluationError(f"{loaded.name} answers with values that are no numbers: its weights are damaged.")
-    found[list(broken)] = np.nan
-    return Chunk(found, broken, 0.0)
+    rows[list(broken)] = np.nan
+    return Chunk(rows, broken, 0.0)
 
 
-def read(kept: Kept, images: ImageSet, found: Known, weights: str) -> Answers:
+def read(kept: Kept, images: ImageSet, matched: Known, weights: str) -> Answers:
     """What is kept, in the rows of the whole set."""
     logits, facts = kept.facts()
     broken = {int(row): why for row, why in facts["broken"].items()}
-    rows = np.delete(found.rows, list(broken))
+    rows = np.delete(matched.rows, list(broken))
     if not len(rows):
         why = next(iter(broken.values()))
         raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {why}")
-    places = {images.place(int(found.rows[row])): why for row, why in broken.items()}
-    targets = found.classes[images.targets[rows]]
-    return Answers(logits, rows, targets, found.classes, places, found.note, weights,
+    places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
+    targets = matched.classes[images.targets[rows]]
+    return Answers(logits, rows, targets, matched.classes, places, matched.note, weights,
                    facts["images_per_s"], facts["seconds"])  # fmt: skip
 
 

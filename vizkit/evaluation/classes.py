@@ -35,8 +35,8 @@ def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
     """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches."""
     if not names:
         raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
-    found = match(images.labels, names)
-    classes = np.array([UNKNOWN if each is None else each for each in found], np.int64)
+    indices = match(images.labels, names)
+    classes = np.array([UNKNOWN if each is None else each for each in indices], np.int64)
     rows = np.flatnonzero(classes[images.targets] != UNKNOWN)
     if not len(rows):
         raise EvaluationError(
@@ -44,7 +44,7 @@ def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
             f"{listed(images.labels)}."
         )
     left = len(images) - len(rows)
-    strange = [label for label, each in zip(images.labels, found, strict=True) if each is None]
+    strange = [label for label, each in zip(images.labels, indices, strict=True) if each is None]
     of_the_set = f"{len(strange)} of {len(images.labels)} labels ({listed(strange)})"
     note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} pictures are left out." if left else ""
     return Known(classes, rows, note)

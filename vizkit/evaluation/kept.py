@@ -94,10 +94,10 @@ class Kept:
         try:
             with (self.folder / f"{number}.npz").open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 broken = dict(zip(file["rows"].tolist(), file["why"].tolist(), strict=True))
-                found = Chunk(file["logits"], broken, float(file["seconds"]))
+                chunk = Chunk(file["logits"], broken, float(file["seconds"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
-        return found if len(found.logits) == len(self.rows(number)) else None
+        return chunk if len(chunk.logits) == len(self.rows(number)) else None
 
     def finish(self) -> None:
         """All chunks in one file, broken pictures left out; nothing to do where that has been done."""
@@ -106,11 +106,11 @@ class Kept:
         broken: dict[int, str] = {}
         seconds, outputs = [], 0
         for number in range(self.chunks):
-            if (found := self.read(number)) is None:
+            if (chunk := self.read(number)) is None:
                 return self._refuse_vanished()
-            broken |= {number * self.chunk + row: why for row, why in found.broken.items()}
-            seconds.append(found.seconds)
-            outputs = found.logits.shape[1]
+            broken |= {number * self.chunk + row: why for row, why in chunk.broken.items()}
+            seconds.append(chunk.seconds)
+            outputs = chunk.logits.shape[1]
 
         def assemble(file: IO[bytes]) -> None:
             shape = (self.images - len(broken), outputs)

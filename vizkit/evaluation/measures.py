@@ -130,8 +130,8 @@ def share_interval(right: Bool[np.ndarray, " image"], seed: int = 0) -> Interval
     from scipy.stats import binomtest
 
     if right.all() or not right.any():
-        found = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
-        return Interval(float(right.mean()), float(found.low), float(found.high))
+        bounds = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
+        return Interval(float(right.mean()), float(bounds.low), float(bounds.high))
     return mean_interval(right.astype(np.float32), seed)
 
 
@@ -139,7 +139,7 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
     """The mean of `values`, one a picture, with its percentile bootstrap interval."""
     from scipy.stats import bootstrap
 
-    found = bootstrap(
+    bounds = bootstrap(
         (values,),
         np.mean,
         n_resamples=RESAMPLES,
@@ -149,7 +149,7 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
         method="percentile",
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(float(values.mean(dtype=np.float64)), float(found.low), float(found.high))
+    return Interval(float(values.mean(dtype=np.float64)), float(bounds.low), float(bounds.high))
 
 
 def confidences(judged: Judged) -> Float32[np.ndarray, " image"]:
@@ -164,8 +164,8 @@ def calibration_error(judged: Judged) -> float:
     from torchmetrics.functional.classification import binary_calibration_error
 
     # What is asked is binary: a probability that the answer is right, and whether it is.
-    given = torch.from_numpy(confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
-    return float(binary_calibration_error(*given, n_bins=BINS, norm="l1", validate_args=False))
+    binary = torch.from_numpy(confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
+    return float(binary_calibration_error(*binary, n_bins=BINS, norm="l1", validate_args=False))
 
 
 def reliability(judged: Judged) -> tuple[Bin, ...]:
@@ -194,10 +194,10 @@ def by_class(judged: Judged, labels: tuple[str, ...]) -> tuple[ClassRow, ...]:
     from sklearn.metrics import precision_recall_fscore_support
 
     undefined: Any = np.nan
-    found: Any = precision_recall_fscore_support(
+    scores: Any = precision_recall_fscore_support(
         judged.target, judged.label, labels=np.arange(len(labels)), zero_division=undefined
     )
-    rows = zip(labels, *found, strict=True)
+    rows = zip(labels, *scores, strict=True)
     return tuple(ClassRow(label, int(n), float(p), float(r), float(f)) for label, p, r, f, n in rows)
 
 

@@ -99,7 +99,7 @@ def evaluate_all(
             able[number] = known(names[number], loaded.labels, images)
         except EvaluationError as error:
             refused.append(str(error))
-    found: dict[int, Answers] = {}
+    answers_of: dict[int, Answers] = {}
     for number in able:
         name = names[number]
         try:
@@ -117,12 +117,12 @@ def evaluate_all(
             refused.append(str(error))
             continue
         if answers is not None:
-            found[number] = answers
+            answers_of[number] = answers
     if accelerator is not None and not accelerator.is_main_process:
         return None
-    if not found:
+    if not answers_of:
         raise EvaluationError(refused[0])
-    return joined({names[n]: (models[n], answers) for n, answers in found.items()}, images, opened, refused)
+    return joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
 
 
 def titles(names: Sequence[str]) -> list[str]:
@@ -132,23 +132,26 @@ def titles(names: Sequence[str]) -> list[str]:
 
 
 def joined(
-    found: "Mapping[str, tuple[Loaded, Answers]]", images: ImageSet, opened: Mapping[str, Any], refused: Sequence[str]
+    evaluated: "Mapping[str, tuple[Loaded, Answers]]",
+    images: ImageSet,
+    opened: Mapping[str, Any],
+    refused: Sequence[str],
 ) -> Outcome:
     """All models on the pictures that all of them know."""
     from vizkit.evaluation.classes import EvaluationError
     from vizkit.evaluation.measures import judge, measure
     from vizkit.evaluation.paired import compare
 
-    answers = [each for _, each in found.values()]
+    answers = [each for _, each in evaluated.values()]
     rows = reduce(np.intersect1d, [each.rows for each in answers])
     shared = np.flatnonzero(np.all([each.classes >= 0 for each in answers], axis=0))
     if not len(rows):
-        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(found)} know.")
+        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(evaluated)} know.")
     place = np.full(len(images.labels), -1)
     place[shared] = np.arange(len(shared))
     labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
     judged, table = [], []
-    for name, (loaded, each) in found.items():
+    for name, (loaded, each) in evaluated.items():
         mine = np.searchsorted(each.rows, rows)
         whole = len(mine) == len(each.logits)
         judged.append(judge(each.logits if whole else each.logits[mine], target, each.classes[shared]))
@@ -157,7 +160,7 @@ def joined(
                          measure(judged[-1], labels)))  # fmt: skip
     notes = [*images.notes, *refused, *(each.note for each in answers if each.note)]
     notes += [
-        f"{name} is untrained: its answers mean nothing." for name, (each, _) in found.items() if not each.trained
+        f"{name} is untrained: its answers mean nothing." for name, (each, _) in evaluated.items() if not each.trained
     ]
     if any(len(each.rows) > len(rows) for each in answers):
         notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
@@ -167,8 +170,9 @@ def joined(
         notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
     return Outcome(
         dict(opened), images.name, images.split, images.digest, labels, tuple(table),
-        compare({name: each.right for name, each in zip(found, judged, strict=True)}), tuple(notes), broken, versions(),
-        tuple(loaded.labels for loaded, _ in found.values()), rows, tuple(images.place(int(row)) for row in rows),
+        compare({name: each.right for name, each in zip(evaluated, judged, strict=True)}),
+        tuple(notes), broken, versions(),
+        tuple(loaded.labels for loaded, _ in evaluated.values()), rows, tuple(images.place(int(row)) for row in rows),
         tuple(judged),
     )  # fmt: skip
 

@@ -54,10 +54,10 @@ class Pair:
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
     """Every two of the models, by name; the arrays say of the same pictures which answers were right."""
-    found = [one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
-    corrected = holm([pair.p for pair in found])
+    pairs = [one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
+    corrected = holm([pair.p for pair in pairs])
     return tuple(
-        Pair(**{**vars(pair), "corrected": p, "pairs": len(found)}) for pair, p in zip(found, corrected, strict=True)
+        Pair(**{**vars(pair), "corrected": p, "pairs": len(pairs)}) for pair, p in zip(pairs, corrected, strict=True)
     )
 
 
@@ -83,9 +83,9 @@ def holm(p: Sequence[float]) -> list[float]:
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
-    found = np.empty(len(values))
-    found[order] = np.minimum(stepped, 1.0)
-    return found.tolist()
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected.tolist()
 
 
 def chance(p: float) -> str:

@@ -150,18 +150,18 @@ def share(value: float) -> str:
 
 def figures(outcome: Outcome, model: int, images: ImageSet) -> str:
     """The pictures with the highest loss."""
-    judged, found = outcome.judged[model], []
+    judged, parts = outcome.judged[model], []
     for image in hardest(judged, HARDEST).tolist():
         if judged.right[image] and judged.loss[image] < 0.1:
             break
         shown = thumbnail(images, int(outcome.rows[image]))
-        label, said = outcome.labels[int(outcome.target[image])], outcome.answer_of(model, image)
-        verdict = "right" if judged.right[image] else f"answered {name(said)}"
-        found.append(
+        label, answer = outcome.labels[int(outcome.target[image])], outcome.answer_of(model, image)
+        verdict = "right" if judged.right[image] else f"answered {name(answer)}"
+        parts.append(
             f"<figure>{shown}<figcaption>{name(label)}<br>{verdict}, {judged.probability[image]:.0%}<br>"
             f"<small>{name(outcome.places[image])}</small></figcaption></figure>"
         )
-    return f"<h3>Hardest pictures</h3><div class=row>{''.join(found)}</div>" if found else ""
+    return f"<h3>Hardest pictures</h3><div class=row>{''.join(parts)}</div>" if parts else ""
 
 
 def made(outcome: Outcome, command: str) -> str:

@@ -51,8 +51,8 @@ def mimetic(model: nn.Module) -> None:
 
 def halves(noise: float, identity: float, width: int) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
     """Two matrices whose product is noise · Z / √d + identity · I, each with half of its singular values."""
-    wanted = noise * torch.randn(width, width) / math.sqrt(width) + identity * torch.eye(width)
-    left, sizes, right = torch.linalg.svd(wanted)
+    product = noise * torch.randn(width, width) / math.sqrt(width) + identity * torch.eye(width)
+    left, sizes, right = torch.linalg.svd(product)
     return left * sizes.sqrt(), sizes.sqrt()[:, None] * right
 
 

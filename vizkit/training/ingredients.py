@@ -59,8 +59,8 @@ def gather(recipe: Recipe, device: torch.device) -> Ingredients:
     choose_trainable(model, recipe.train_blocks)
     needs = Preprocessing.from_config(timm.data.resolve_model_data_config(model))
     sets = {split: opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
-    for split, found in sets.items():
-        if found.labels != labels:
+    for split, images in sets.items():
+        if images.labels != labels:
             raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
     return Ingredients(labels, model, needs, sets, teacher_of(recipe, labels, needs, device))
 
@@ -73,20 +73,20 @@ def opened(recipe: Recipe, split: str, side: int) -> ImageSet:
 def teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, device: torch.device) -> Teacher | None:
     if not recipe.teacher:
         return None
-    found = vizkit.load(recipe.teacher, device=device)
-    names = (getattr(found.model, "pretrained_cfg", None) or {}).get("label_names") or found.labels
+    teacher = vizkit.load(recipe.teacher, device=device)
+    names = (getattr(teacher.model, "pretrained_cfg", None) or {}).get("label_names") or teacher.labels
     if tuple(names) != labels:
-        raise RecipeError(f"The teacher {found.name} does not know the classes of {recipe.data}.")
-    if found.preprocessing.size_hw != needs.size_hw:
-        its, own = ("×".join(map(str, each.size_hw)) for each in (found.preprocessing, needs))
-        raise RecipeError(f"The teacher {found.name} sees {its} pixels, the student {own}; make them equal.")
-    return Teacher(found.model, found.preprocessing, needs)
+        raise RecipeError(f"The teacher {teacher.name} does not know the classes of {recipe.data}.")
+    if teacher.preprocessing.size_hw != needs.size_hw:
+        its, own = ("×".join(map(str, each.size_hw)) for each in (teacher.preprocessing, needs))
+        raise RecipeError(f"The teacher {teacher.name} sees {its} pixels, the student {own}; make them equal.")
+    return Teacher(teacher.model, teacher.preprocessing, needs)
 
 
 def in_memory(images: ImageSet, needs: Preprocessing, change: Any, tell: Callable[[int], None]) -> Dataset:  # noqa: ANN401
     """The set as the model sees it; in memory where it fits and `change` does nothing to single pictures."""
-    found = Fitted(images, needs, change)
+    fitted = Fitted(images, needs, change)
     height, width = needs.size_hw
     if change or len(images) * height * width * 3 > remembering.MEMORY_BYTES:
-        return found
-    return remembering.remembered(found, tell)
+        return fitted
+    return remembering.remembered(fitted, tell)

@@ -17,9 +17,9 @@ def terminable() -> Iterator[None]:
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
     """Within it SIGTERM and Ctrl-C only set the event that it gives."""
-    asked = threading.Event()
-    with handled((signal.SIGTERM, signal.SIGINT), lambda *_: asked.set()):
-        yield asked
+    stop = threading.Event()
+    with handled((signal.SIGTERM, signal.SIGINT), lambda *_: stop.set()):
+        yield stop
 
 
 @contextmanager

@@ -154,15 +154,15 @@ class Loop:
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
         judged: nn.Module = self.ema.module if self.ema else self.model
-        found = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
-        line |= {"val_loss": found.loss, "val_accuracy": found.accuracy, "seconds": time.monotonic() - begin}
+        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
+        line |= {"val_loss": evaluation.loss, "val_accuracy": evaluation.accuracy, "seconds": time.monotonic() - begin}
         best = max((each["val_accuracy"] for each in self.history), default=-1.0)
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
-            if found.accuracy > best:
+            if evaluation.accuracy > best:
                 saving.save_best(self.run, judged, self.given.labels)
-            self.run.write("samples.json", found.samples)
+            self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
             saving.save_state(self.run, self.epoch, self.parts, self.data)
             for name, value in line.items() if self.board else ():
@@ -184,12 +184,12 @@ class Loop:
         self.say("testing", message="Testing the best epoch on images it has never seen.")
         saving.load_best(self.run, self.model)
         images = self.in_memory(self.sets["test"])
-        found = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
+        tested = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
         if self.main:
-            result = {"test_accuracy": found.accuracy, "test_loss": found.loss, "test_images": found.images}
+            result = {"test_accuracy": tested.accuracy, "test_loss": tested.loss, "test_images": tested.images}
             self.run.write("result.json", result)
-            self.run.write_text("card.md", card.card(self.run, self.model, found, len(self.sets["train"])))
-        self.say("done", message=f"{found.accuracy:.1%} of {found.images:,} test images right.")
+            self.run.write_text("card.md", card.card(self.run, self.model, tested, len(self.sets["train"])))
+        self.say("done", message=f"{tested.accuracy:.1%} of {tested.images:,} test images right.")
 
     def in_memory(self, images: ImageSet, change: Any = None) -> Any:  # noqa: ANN401
         total = f"{len(images):,}"

@@ -45,12 +45,12 @@ def find_query(attention: Attention, query: Query) -> tuple[int, bool]:
     kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
     if isinstance(query, str):
         if query in attention.query.special:
-            wanted = attention.query.special.index(query)
-            return (wanted, False) if wanted in kept else (kept[0], True)
+            token_id = attention.query.special.index(query)
+            return (token_id, False) if token_id in kept else (kept[0], True)
         middle = id_at(attention.query, (0.5, 0.5))
         return (middle if middle is not None and middle in kept else kept[0]), True
-    wanted = id_at(attention.query, query)
-    return (wanted, False) if wanted is not None and wanted in kept else (kept[0], True)
+    token_id = id_at(attention.query, query)
+    return (token_id, False) if token_id is not None and token_id in kept else (kept[0], True)
 
 
 def attention_map(attention: Attention, query: Query, head: int | None = None) -> AttentionMap:

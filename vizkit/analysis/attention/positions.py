@@ -74,12 +74,12 @@ def by_distance(
     # Squared and rounded: whole numbers, so that equal distances are found equal.
     squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
     values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
-    found, which, counts = squared.unique(return_inverse=True, return_counts=True)
+    squares, which, counts = squared.unique(return_inverse=True, return_counts=True)
 
     def reduced(how: str) -> Tensor:
-        return values.new_zeros(len(found)).scatter_reduce_(0, which, values, how, include_self=False)
+        return values.new_zeros(len(squares)).scatter_reduce_(0, which, values, how, include_self=False)
 
-    return ByDistance(found.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
+    return ByDistance(squares.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
 
 
 @dataclass(frozen=True)

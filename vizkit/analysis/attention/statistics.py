@@ -52,8 +52,8 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
 
 def over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
     """Mean over all queries that are tokens; padding asks nothing."""
-    asked = attention.query_ids != PADDING
-    return (rows * asked[:, None]).sum((0, 2)) / asked.sum()
+    is_token = attention.query_ids != PADDING
+    return (rows * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
 
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
@@ -111,10 +111,10 @@ def layer(attention: Attention) -> Layer:
 
 def by_layer(trace: Trace) -> tuple[Layer, ...]:
     """The statistics of every layer with learned attention, in the order of the forward pass."""
-    found = tuple(layer(attention) for attention in layers(trace))
-    if not found:
+    statistics = tuple(layer(attention) for attention in layers(trace))
+    if not statistics:
         raise NotApplicable(f"{trace.no_attention}; there is nothing to count.")
-    return found
+    return statistics
 
 
 def spread(images: Sequence[tuple[Layer, ...]]) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
@@ -122,7 +122,7 @@ def spread(images: Sequence[tuple[Layer, ...]]) -> tuple[tuple[Layer, ...], tupl
 
     Give `by_layer` of each trace, one at a time, so that no more than one trace has to be kept.
     """
-    if not images or len({tuple(found.name for found in image) for image in images}) != 1:
+    if not images or len({tuple(layer.name for layer in image) for image in images}) != 1:
         raise NotApplicable("A spread needs at least one image, all of them through the same model.")
     together = [gathered(one) for one in zip(*images, strict=True)]
     return tuple(pair[0] for pair in together), tuple(pair[1] for pair in together)

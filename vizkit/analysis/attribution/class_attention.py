@@ -48,10 +48,10 @@ def nothing(layer: Attention) -> Float[Tensor, "group query key"]:
 
 
 def gained(
-    found: Float[Tensor, "row column"], without: Float[Tensor, "row column"], method: str
+    relevance: Float[Tensor, "row column"], without: Float[Tensor, "row column"], method: str
 ) -> Float[Tensor, "row column"]:
     """What attention changed; NotApplicable where it changed nothing."""
-    gain = found - without
+    gain = relevance - without
     if not float(gain.abs().max()) > ROUNDING * float(without.abs().max()):  # so written, it refuses NaN too
         raise NotApplicable(f"{method} gives nothing for this class here: nothing that attends speaks for it.")
     return gain

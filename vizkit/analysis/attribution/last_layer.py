@@ -19,23 +19,23 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. Another than the
     asked query is never taken in its place.
     """
-    found = layers(trace)
-    if not found:
+    learned = layers(trace)
+    if not learned:
         raise NotApplicable(f"{trace.no_attention}.")
-    last = found[-1]
+    last = learned[-1]
     if last.key.grid is None:
         raise NotApplicable("The last layer's keys have no known places, so no map is drawn.")
-    ids = asked_ids(last.query, query)
+    ids = query_ids_of(last.query, query)
     if not set(ids) <= set(last.query_ids.flatten().tolist()):
         raise NotApplicable("The row of this token was not recorded.")
     row = torch.zeros(len(last.query))
     row[ids] = 1 / len(ids)
     first = len(last.key.special)
-    paid = row_times(row, last)
-    return paid[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
+    attended = row_times(row, last)
+    return attended[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
 
 
-def asked_ids(tokens: Tokens, query: Query) -> list[int]:
+def query_ids_of(tokens: Tokens, query: Query) -> list[int]:
     """The tokens whose mean a query is."""
     if isinstance(query, int):
         return [query]

@@ -38,18 +38,18 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
         raise NotApplicable(f"{trace.no_attention}.")
     if len(layers) < trace.check.layers_found:
         raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
-    found = []
+    maps = []
     for layer in read_by_the_head(trace, layers):
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
         by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
         by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
-        found.append(by_id[first:last].unflatten(0, layer.key.grid))
-    rows, columns = (max(sides) for sides in zip(*(each.shape for each in found), strict=True))
+        maps.append(by_id[first:last].unflatten(0, layer.key.grid))
+    rows, columns = (max(sides) for sides in zip(*(heat.shape for heat in maps), strict=True))
     # A token that stands for several places speaks for each of them.
     return [
-        each.repeat_interleave(rows // len(each), 0).repeat_interleave(columns // each.shape[1], 1) for each in found
+        heat.repeat_interleave(rows // len(heat), 0).repeat_interleave(columns // heat.shape[1], 1) for heat in maps
     ]
 
 

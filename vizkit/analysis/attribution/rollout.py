@@ -87,15 +87,15 @@ def rollout_by_layer(
     last = next(layer.query for layer in reversed(layers) if layer.query.grid)
     if isinstance(query, int) and 0 <= query < len(last):  # ids differ from stage to stage, places and names do not
         query = cell_of(last, query) or last.special[query]
-    found = []
+    rollouts = []
     for end in [i for i, layer in enumerate(layers) if layer.learned][start_layer:]:
         here = next((layer.query.grid for layer in layers[end::-1] if layer.query.grid), None)
-        asked = query
+        start_query = query
         if isinstance(query, tuple) and here and last.grid:
             row, column = ((2 * at + 1) * now // (2 * of) for at, now, of in zip(query, here, last.grid, strict=True))
-            asked = (row, column)
-        found.append(rolled(ready, *start(layers[: end + 1], asked)))
-    return found
+            start_query = (row, column)
+        rollouts.append(rolled(ready, *start(layers[: end + 1], start_query)))
+    return rollouts
 
 
 def rollout_matrix(

@@ -44,8 +44,8 @@ class Subject:
 
     def score(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
         """The target's logit, less that of the other class; in the graph of `pixels`."""
-        found = self.logits(pixels)
-        return found[:, self.target] if self.against is None else found[:, self.target] - found[:, self.against]
+        logits = self.logits(pixels)
+        return logits[:, self.target] if self.against is None else logits[:, self.target] - logits[:, self.against]
 
     def share(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
         """The target's probability, 0 to 1: among all classes, or among the two. No graph, one batch."""

@@ -26,11 +26,11 @@ def match(names: Sequence[str], known: Sequence[str]) -> Matched:
     mine, theirs = [normal(name) for name in names], [normal(name) for name in known]
     if mine == theirs:
         return tuple(range(len(names)))
-    found = one_to_one([{name} for name in mine], [{name} for name in theirs])
-    left, free = [i for i, k in enumerate(found) if k is None], sorted(set(range(len(theirs))) - set(found))
+    by_name = one_to_one([{name} for name in mine], [{name} for name in theirs])
+    left, free = [i for i, k in enumerate(by_name) if k is None], sorted(set(range(len(theirs))) - set(by_name))
     more = one_to_one([synonyms(mine[i]) for i in left], [synonyms(theirs[k]) for k in free])
     by_synonym = {i: free[k] for i, k in zip(left, more, strict=True) if k is not None}
-    return tuple(by_synonym.get(i, k) for i, k in enumerate(found))
+    return tuple(by_synonym.get(i, k) for i, k in enumerate(by_name))
 
 
 def normal(name: str) -> str:
@@ -100,10 +100,10 @@ def chains(labels: Sequence[Sequence[str]]) -> list[list[Member]]:
             parent[each] = each = parent[parent[each]]
         return each
 
-    for one, other in combinations(range(len(labels)), 2):
-        for index, found in enumerate(match(labels[one], labels[other])):
-            if found is not None:
-                first, second = sorted((root((one, index)), root((other, found))))
+    for a, b in combinations(range(len(labels)), 2):
+        for index, other_index in enumerate(match(labels[a], labels[b])):
+            if other_index is not None:
+                first, second = sorted((root((a, index)), root((b, other_index))))
                 parent[second] = first
     joined: defaultdict[Member, list[Member]] = defaultdict(list)
     for each in parent:

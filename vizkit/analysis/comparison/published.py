@@ -182,8 +182,8 @@ def families(rows: Sequence[Row]) -> list[str]:
 def matching(rows: Sequence[AnyRow], words: str = "", of: Sequence[str] = ()) -> list[AnyRow]:
     """The rows that hold every one of the words somewhere in their texts or numbers, upper or lower case alike, and
     are of one of the families `of` (empty: of any)."""
-    wanted = words.casefold().split()
-    return [row for row in rows if (not of or row.family in of) and all(word in text_of(row) for word in wanted)]
+    needles = words.casefold().split()
+    return [row for row in rows if (not of or row.family in of) and all(word in text_of(row) for word in needles)]
 
 
 def text_of(row: Row) -> str:

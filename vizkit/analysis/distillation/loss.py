@@ -169,13 +169,13 @@ def surface(
     return Surface(shares, at, (1 - shares[:, None]) * label + shares[:, None] * soft, soft, label)
 
 
-def level_lines(found: Surface, count: int = 6) -> list[tuple[float, Float64[Tensor, " temperature"]]]:
+def level_lines(surface: Surface, count: int = 6) -> list[tuple[float, Float64[Tensor, " temperature"]]]:
     """(loss, λ at which it is reached by temperature) for `count` losses, evenly between the least and the greatest;
     NaN where no λ from 0 to 1 gives it. Exact, as the loss is a straight line in λ."""
-    low, high = float(found.values.min()), float(found.values.max())
+    low, high = float(surface.values.min()), float(surface.values.max())
     lines = []
     for level in torch.linspace(low, high, count + 2, dtype=torch.float64)[1:-1].tolist():
-        share = (level - found.label) / (found.soft - found.label)
+        share = (level - surface.label) / (surface.soft - surface.label)
         lines.append((level, share.masked_fill(~((share >= 0) & (share <= 1)), torch.nan)))
     return lines
 
@@ -190,11 +190,11 @@ def same_labels(teacher: tuple[str, ...], student: tuple[str, ...], names: tuple
         return torch.arange(len(teacher))
     if sorted(teacher) != sorted(student) or len(set(teacher)) < len(teacher):
         raise NotApplicable(
-            f"{names[0]} knows {told(teacher)} and {names[1]} {told(student)}: their answers cannot be compared; "
+            f"{names[0]} knows {listed(teacher)} and {names[1]} {listed(student)}: their answers cannot be compared; "
             "choose models that learned the same classes."
         )
     return torch.tensor([student.index(label) for label in teacher])
 
 
-def told(labels: tuple[str, ...]) -> str:
+def listed(labels: tuple[str, ...]) -> str:
     return f"{len(labels)} classes ({', '.join(labels[:2])}{', …' if len(labels) > 2 else ''})"

@@ -60,9 +60,9 @@ class Softened:
 
     def of(self, labels: Sequence[int]) -> list[float]:
         """The probabilities of these labels and, where there are others, of all others together."""
-        told = torch.zeros(len(self.probabilities), dtype=torch.bool)
-        told[list(labels)] = True
-        others = [float(self.probabilities[~told].sum())] if not told.all() else []
+        named = torch.zeros(len(self.probabilities), dtype=torch.bool)
+        named[list(labels)] = True
+        others = [float(self.probabilities[~named].sum())] if not named.all() else []
         return self.probabilities[list(labels)].tolist() + others
 
 
@@ -128,5 +128,5 @@ def against_even(
     own = torch.nn.functional.one_hot(labels, count).double()
     sums = own.T @ probabilities(logits, temperature)
     sums.fill_diagonal_(0.0)
-    found = sums / sums.sum(-1, keepdim=True) * (count - 1)
-    return found.fill_diagonal_(torch.nan)
+    ratios = sums / sums.sum(-1, keepdim=True) * (count - 1)
+    return ratios.fill_diagonal_(torch.nan)

@@ -53,7 +53,7 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
     first = layers[0].key
     if first.grid is None or any(layer.query.special or layer.query.grid is None for layer in layers):
         raise NotApplicable("A receptive field is followed through tokens that all have a place in the image.")
-    found = []
+    fields = []
     for end in learned:
         tokens = layers[end].query
         token_id = id_at(tokens, point_xy)
@@ -64,8 +64,8 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
         for index in range(end, -1, -1):
             reached = back(reached, layers[index], apart.get(index))
         cell = (token_id // tokens.grid[1], token_id % tokens.grid[1])
-        found.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
-    return found
+        fields.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
+    return fields
 
 
 def back(

@@ -35,10 +35,10 @@ def windows(times: int) -> list[Grid]:
 
 def grids(grid: Grid, times: int) -> list[Grid]:
     """The grid before the first reduction and after each; the reductions have to divide it."""
-    found = [grid]
+    sizes = [grid]
     for rows, columns in windows(times):
-        found.append((found[-1][0] // rows, found[-1][1] // columns))
-    return found
+        sizes.append((sizes[-1][0] // rows, sizes[-1][1] // columns))
+    return sizes
 
 
 def averaged(x: Stream, grid: Grid, window: Grid, special: int) -> Float[Tensor, "image fewer channel"]:
@@ -129,28 +129,28 @@ class GradualReduction(VisionTransformer):
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """As timm's ViT: (tokens for the head, what leaves the blocks `indices`), on grids that become smaller."""
-        wanted, last = feature_take_indices(len(self.blocks), indices)
-        found, tokens, special = [], x, self.num_prefix_tokens
+        taken, last = feature_take_indices(len(self.blocks), indices)
+        features, tokens, special = [], x, self.num_prefix_tokens
         for i, step in enumerate(self.through(x)):
             left, tokens, grid = step
-            if i in wanted:
+            if i in taken:
                 left = self.norm(left) if norm else left
                 places = left[:, special:]
                 places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
-                found.append((places, left[:, :special]) if return_prefix_tokens and special else places)
+                features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
             if stop_early and i == last:
                 break
-        return found if intermediates_only else (self.norm(tokens), found)
+        return features if intermediates_only else (self.norm(tokens), features)
 
 
-def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
     return build_model_with_cfg(
         GradualReduction,
         variant,
         pretrained,
         pretrained_filter_fn=checkpoint_filter_fn,
         feature_cfg={"out_indices": 3, "feature_cls": "getter"},
-        **named_sizes(variant, given),
+        **named_sizes(variant, options),
     )
 
 

@@ -49,8 +49,8 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     model = rebuilt(loaded)
     passed: dict[str, Passed] = {}
 
-    def see(path: str, given: tuple, out: Any) -> None:  # noqa: ANN401
-        passed[path] = Passed(given[0][0].float().cpu(), out[0].float().cpu())
+    def see(path: str, inputs: tuple, out: Any) -> None:  # noqa: ANN401
+        passed[path] = Passed(inputs[0][0].float().cpu(), out[0].float().cpu())
 
     parts = [f"blocks.{i}{part}" for i in range(len(model.blocks)) for part in ("", ".attn", ".mlp")]
     logits = watched(model, ("patch_embed", *parts, "norm"), see)(pixels)[0].float().cpu()

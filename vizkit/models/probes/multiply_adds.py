@@ -149,41 +149,41 @@ def key(tensor: Tensor) -> int:
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------
-Found = tuple[int, int, tuple[Tensor, ...]]
+Operation = tuple[int, int, tuple[Tensor, ...]]
 """Multiply–adds, those of them between the factors, and these factors."""
 
 
-def product(a: Tensor, b: Tensor) -> Found:
+def product(a: Tensor, b: Tensor) -> Operation:
     """(…, row, inner) × (…, inner, column), or a vector on either side."""
     total = a.numel() * (b.shape[-1] if b.dim() > 1 else 1)
     return total, total, (a, b)
 
 
-def convolution(args: tuple, out: Tensor) -> Found:
+def convolution(args: tuple, out: Tensor) -> Operation:
     """The kernel of one channel, (channel of the group, row, column), at every output, or input where transposed."""
     pixels, weight, transposed = args[0], args[1], args[6]
     return (pixels if transposed else out).numel() * prod(weight.shape[1:]), 0, ()
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor) -> Found:
+def attention(query: Tensor, key: Tensor, value: Tensor) -> Operation:
     """(…, head, query, channel), (…, head, key, channel): Q Kᵀ and weights · V, masked or not."""
     total = prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
     return total, total, (query, key, value)
 
 
-def whole_attention(tokens: Tensor) -> Found:
+def whole_attention(tokens: Tensor) -> Operation:
     """PyTorch's fast path of self-attention, (image, token, channel): Q, K, V, W_O and the two products."""
     count, channels = tokens.shape[-2:]
     return 4 * tokens.numel() * channels + 2 * tokens.numel() * count, 2 * tokens.numel() * count, (tokens,)
 
 
-def encoder_layer(tokens: Tensor, hidden: int) -> Found:
+def encoder_layer(tokens: Tensor, hidden: int) -> Operation:
     """The fast path of a whole layer: attention and the MLP with `hidden` channels inside."""
     total, products, factors = whole_attention(tokens)
     return total + 2 * tokens.numel() * hidden, products, factors
 
 
-FORMULAS: dict[str, Callable[[tuple, Tensor], Found]] = {
+FORMULAS: dict[str, Callable[[tuple, Tensor], Operation]] = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot"), lambda args, _: product(*args[:2])),
     **dict.fromkeys(("addmm", "baddbmm", "addmv", "addbmm"), lambda args, _: product(*args[1:3])),
     "convolution": convolution,

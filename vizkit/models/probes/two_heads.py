@@ -67,9 +67,9 @@ def two_heads(loaded: Loaded, pixels: Float[Tensor, "image 3 height width"]) -> 
 def learned_tokens(loaded: Loaded) -> Float[Tensor, "2 channel"]:
     """Both tokens as the model has learned them, before positions and before any image. Raises NotApplicable."""
     refuse_one_token(loaded)
-    found = learned(loaded.model)
-    assert found is not None
-    return found.detach().float().cpu()
+    tokens = learned(loaded.model)
+    assert tokens is not None
+    return tokens.detach().float().cpu()
 
 
 def learned(model: nn.Module) -> Tensor | None:

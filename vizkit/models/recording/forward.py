@@ -145,9 +145,9 @@ def recorded(
 def with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
     """Take all gradients in one go: of the attention weights, and of the two features of `Pass.deciding`."""
     named = (("before the head", final), ("into the last attention", recorder.entering))
-    asked = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
-    found = recorder.take_gradients(logit, *(values for _, values in asked))
-    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(asked, found, strict=True))
+    inputs = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
+    gradients = recorder.take_gradients(logit, *(values for _, values in inputs))
+    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(inputs, gradients, strict=True))
     # torch's multi-head attention puts the tokens first and the image second.
     alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
     return tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)

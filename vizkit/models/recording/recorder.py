@@ -114,8 +114,8 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         if self.gradient and func is F.linear:
-            given = args[0] if args else kwargs["input"]
-            self._projected = given if given.requires_grad else self._projected  # not the offsets of a position bias
+            x = args[0] if args else kwargs["input"]
+            self._projected = x if x.requires_grad else self._projected  # not the offsets of a position bias
         if func is F.scaled_dot_product_attention:
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
@@ -179,14 +179,14 @@ class Recorder(TorchFunctionMode):
         Gives ∂logit/∂other of every other tensor of the graph; zeros where the logit does not depend on it.
         """
         kept = [(call, call.raw) for call in self.calls if call.raw is not None]
-        asked = [*(raw for _, raw in kept), *others]
-        found = torch.autograd.grad(logit, asked, allow_unused=True) if asked else ()
-        for (call, raw), gradient in zip(kept, found[: len(kept)], strict=True):
+        tensors = [*(raw for _, raw in kept), *others]
+        gradients = torch.autograd.grad(logit, tensors, allow_unused=True) if tensors else ()
+        for (call, raw), gradient in zip(kept, gradients[: len(kept)], strict=True):
             self._store(call, raw.detach())
             gradient = call.grouped(torch.zeros_like(raw) if gradient is None else gradient)
             call.gradient = gradient.to(self.keep.dtype or gradient.dtype)
             call.raw = None
-        pairs = zip(others, found[len(kept) :], strict=True)
+        pairs = zip(others, gradients[len(kept) :], strict=True)
         return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
@@ -234,36 +234,36 @@ class Recorder(TorchFunctionMode):
         self._add("fused", weights, rows, heads, (places, sample), differences)
         return out if own is None else following(own, out)
 
-    def _multi_head(self, func: Callable, given: dict) -> tuple[Tensor, Tensor | None]:
+    def _multi_head(self, func: Callable, arguments: dict) -> tuple[Tensor, Tensor | None]:
         """`nn.MultiheadAttention`: its inner calls are not seen, so it is asked for its weights."""
-        query = given["query"]
+        query = arguments["query"]
         if not self._wanted():
             self._add("mha")
-            return func(**given)
+            return func(**arguments)
         batched = query.dim() == 3
         rows = self._rows(query.transpose(0, 1) if batched else query)  # sequence first
-        self._projected = given["value"] if batched and self.gradient else None
-        asked = {**given, "need_weights": True, "average_attn_weights": False}
+        self._projected = arguments["value"] if batched and self.gradient else None
+        changed = {**arguments, "need_weights": True, "average_attn_weights": False}
         beside = rows is not None or query.element_size() < 4
         if beside:
-            asked = {name: precise(value) for name, value in asked.items()}
+            changed = {name: precise(value) for name, value in changed.items()}
         if rows is not None:
-            picked, mask = places_of(rows), asked.get("attn_mask")
-            asked |= {"query": asked["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
-        out, weights = func(**asked)
-        own = func(**given) if beside else None
+            picked, mask = places_of(rows), changed.get("attn_mask")
+            changed |= {"query": changed["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
+        out, weights = func(**changed)
+        own = func(**arguments) if beside else None
         images = weights if batched else weights[None]
         places, queries = sampled(images, rows)
         sample = images.detach()[..., places, :]
         outputs = [out[places]] if own is None else [out[places], own[0][queries]]
-        self._add("mha", images, rows, 0, (places, sample), of_multi_head(given, sample, outputs))
+        self._add("mha", images, rows, 0, (places, sample), of_multi_head(arguments, sample, outputs))
         if self.gradient:
-            out = multi_head_output(weights, given)  # torch hands out a view that its own output does not depend on
+            out = multi_head_output(weights, arguments)  # torch hands out a view that its own output does not depend on
         if own is not None:
             return following(own[0], out), own[1]
-        if not given.get("need_weights", True):
+        if not arguments.get("need_weights", True):
             return out, None
-        return out, weights.mean(-3) if given.get("average_attn_weights", True) else weights
+        return out, weights.mean(-3) if arguments.get("average_attn_weights", True) else weights
 
 
 def caller(paths: dict[int, str]) -> tuple[str, nn.Module] | None:

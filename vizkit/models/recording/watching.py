@@ -81,8 +81,8 @@ class Watcher(TorchFunctionMode):
         """Count an attention call; whether it is the wanted one."""
         self.count += 1
         if self.count == self.layer + 1:
-            found = caller(self._paths)
-            self.seen.path = found[0] if found else f"attention {self.layer}"
+            layer = caller(self._paths)
+            self.seen.path = layer[0] if layer else f"attention {self.layer}"
             return True
         self.before.clear()
         return False
@@ -116,25 +116,25 @@ def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *a
     seen.mixed = out
 
 
-def multi_head(seen: Seen, out: Tensor, given: dict) -> None:
+def multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
     """`nn.MultiheadAttention` (torchvision's ViT), sequence first; its inner steps are repeated from what it got."""
     unusual = ("bias_k", "attn_mask", "key_padding_mask")
-    if given.get("add_zero_attn") or any(given.get(name) is not None for name in unusual) or out.dim() != 3:
+    if arguments.get("add_zero_attn") or any(arguments.get(name) is not None for name in unusual) or out.dim() != 3:
         raise NotApplicable(OTHERWISE)
-    weights, biases = given["in_proj_weight"], given["in_proj_bias"]
-    if weights is None or given.get("use_separate_proj_weight"):
+    weights, biases = arguments["in_proj_weight"], arguments["in_proj_bias"]
+    if weights is None or arguments.get("use_separate_proj_weight"):
         raise NotApplicable(OTHERWISE)
     biases = (None,) * 3 if biases is None else biases.chunk(3)
-    tokens = (given["query"], given["key"], given["value"])
+    tokens = (arguments["query"], arguments["key"], arguments["value"])
     projected = [F.linear(*three) for three in zip(tokens, weights.chunk(3), biases, strict=True)]
     seen.query, seen.key, seen.value = (
-        p.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
+        p.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
     )  # image head token width
     seen.scale = seen.query.shape[-1] ** -0.5
     seen.weights = attention_weights(seen.query, seen.key)
     seen.mixed = seen.weights.to(seen.value.dtype) @ seen.value
     seen.entering, seen.projected = side_by_side(seen.mixed), out.transpose(0, 1)
-    seen.out_weight, seen.out_bias = given["out_proj_weight"], given["out_proj_bias"]
+    seen.out_weight, seen.out_bias = arguments["out_proj_weight"], arguments["out_proj_bias"]
 
 
 def written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:

@@ -105,25 +105,25 @@ def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
     return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) if enable_gqa else tensor
 
 
-def precise(given: Any) -> Any:  # noqa: ANN401
+def precise(value: Any) -> Any:  # noqa: ANN401
     """Tensors in half precision as float32, everything else as it is."""
-    half = isinstance(given, Tensor) and given.is_floating_point() and given.element_size() < 4
-    return given.float() if half else given
+    half = isinstance(value, Tensor) and value.is_floating_point() and value.element_size() < 4
+    return value.float() if half else value
 
 
-def multi_head_output(weights: Tensor, given: dict) -> Tensor:
+def multi_head_output(weights: Tensor, arguments: dict) -> Tensor:
     """The output of `multi_head_attention_forward`, computed from `weights`, (image, head, query, key)."""
-    if weights.dim() != 4 or weights.shape[-1] != given["value"].shape[0]:
+    if weights.dim() != 4 or weights.shape[-1] != arguments["value"].shape[0]:
         raise TraceError(
             "Gradients are not recorded for multi-head attention with learned extra keys or without images."
         )
-    split = given.get("use_separate_proj_weight")
-    value_weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
-    value_bias = None if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)[2]
-    value = F.linear(given["value"], value_weight, value_bias)  # key image channel
-    value = value.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
+    split = arguments.get("use_separate_proj_weight")
+    value_weight = arguments["v_proj_weight"] if split else arguments["in_proj_weight"].chunk(3)[2]
+    value_bias = None if arguments["in_proj_bias"] is None else arguments["in_proj_bias"].chunk(3)[2]
+    value = F.linear(arguments["value"], value_weight, value_bias)  # key image channel
+    value = value.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
     mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
-    return F.linear(mixed, given["out_proj_weight"], given["out_proj_bias"])
+    return F.linear(mixed, arguments["out_proj_weight"], arguments["out_proj_bias"])
 
 
 def following(own: Tensor, mine: Tensor) -> Tensor:
@@ -179,8 +179,8 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
 
 def heads_of(module: nn.Module | None) -> int | None:
     """How many heads a layer says that it has; None where it does not say it under timm's names."""
-    found = (getattr(module, name, None) for name in ("num_heads", "heads"))
-    return next((count for count in found if isinstance(count, int) and count > 0), None)
+    counts = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
 def groups_among(shape: tuple[int, ...], positions: int | None) -> int | None:

@@ -94,10 +94,10 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError, OSError):
         raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    asked = numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
-    if len(asked) > MAX_NUMBERS:
+    sizes = numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    if len(sizes) > MAX_NUMBERS:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
-    for name, number in asked:
+    for name, number in sizes:
         most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
         if number > most:
             raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
@@ -111,9 +111,9 @@ def _input_size(about: Any) -> Any:  # noqa: ANN401
 def numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
     """All numbers in a configuration, each with the name of the entry that it belongs to."""
     if isinstance(value, Mapping):
-        return [found for key, part in value.items() for found in numbers(part, str(key))]
+        return [number for key, part in value.items() for number in numbers(part, str(key))]
     if isinstance(value, list):
-        return [found for part in value for found in numbers(part, name)]
+        return [number for part in value for number in numbers(part, name)]
     return [(name, value)] if isinstance(value, int | float) else []
 
 

@@ -62,11 +62,11 @@ def cached(repo: str, revision: str | None = None, with_config: bool = False) ->
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = [try_to_load_from_cache(repo, name, revision=revision) for name in (*WEIGHTS, "config.json")]
+        paths = [try_to_load_from_cache(repo, name, revision=revision) for name in (*WEIGHTS, "config.json")]
     except HFValidationError:
         raise ModelError(f"{repo!r} is not the name of a hub repository; write it as owner/name.") from None
-    weights = next((Path(path) for path in found[:-1] if isinstance(path, str)), None)
-    return None if with_config and not isinstance(found[-1], str) else weights
+    weights = next((Path(path) for path in paths[:-1] if isinstance(path, str)), None)
+    return None if with_config and not isinstance(paths[-1], str) else weights
 
 
 def download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
@@ -79,16 +79,16 @@ def download(repo: str, revision: str | None = None, check: Callable[[Path], obj
             TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
         )
         sizes = {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
-        wanted = [name for name in WEIGHTS if name in sizes][:1]
-        if wanted and sizes[wanted[0]] > settings().model_bytes:
-            raise over_budget(repo, sizes[wanted[0]], settings().model_bytes)
+        weights = [name for name in WEIGHTS if name in sizes][:1]
+        if weights and sizes[weights[0]] > settings().model_bytes:
+            raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None
-        for name in ("README.md", "config.json", *wanted):  # the weights last: where they are, all is there
-            if wanted and name in sizes and (name in wanted or sizes[name] <= MAX_TEXT_BYTES):
+        for name in ("README.md", "config.json", *weights):  # the weights last: where they are, all is there
+            if weights and name in sizes and (name in weights or sizes[name] <= MAX_TEXT_BYTES):
                 path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
             if path is not None and name == "config.json" and check is not None:
                 check(path.parent)
-        if path is not None and wanted:
+        if path is not None and weights:
             return path
     except ModelError:
         raise
@@ -119,9 +119,9 @@ def fetch(url: str) -> Path:
             if (answer.length or 0) > settings().model_bytes:
                 raise over_budget(name, answer.length, settings().model_bytes)
             shutil.copyfileobj(answer, file)
-        wanted = _HASH.search(name)
+        digest = _HASH.search(name)
         with partial.open("rb") as file:
-            if wanted and not hashlib.file_digest(file, "sha256").hexdigest().startswith(wanted[1]):
+            if digest and not hashlib.file_digest(file, "sha256").hexdigest().startswith(digest[1]):
                 raise ModelError(f"The download of {name} arrived damaged; try again.")
 
     try:

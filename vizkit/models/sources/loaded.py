@@ -88,8 +88,8 @@ def described(
 def licence_on(card: Path | None) -> str | None:
     if card is None or not card.is_file():
         return None
-    found = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])
-    return found[1] if found else None
+    match = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])
+    return match[1] if match else None
 
 
 def labels_of(model: nn.Module, config: dict[str, Any]) -> tuple[str, ...]:

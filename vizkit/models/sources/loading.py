@@ -41,7 +41,7 @@ def load(
     elif kind == "bundled":
         loaded = from_folder(bundled_folder(rest), name, pretrained, size_hw)
     elif kind == "hf-hub":
-        folder = hub.weights_file(rest, lambda found: plan_folder(found, rest, size_hw)).parent
+        folder = hub.weights_file(rest, lambda path: plan_folder(path, rest, size_hw)).parent
         loaded = from_folder(folder, name, pretrained, size_hw)
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
         loaded = from_checkpoint(Path(name), architecture, pretrained, size_hw)

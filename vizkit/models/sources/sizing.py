@@ -99,10 +99,10 @@ def refuse_unfit(title: str, file: Holding, model: nn.Module) -> None:
     """A file with far more numbers than its model, or with numbers that are no weights. Other differences are told by
     loading: many files use their authors' names, which timm translates."""
     own = model.state_dict()
-    found = sum(torch.Size(shape).numel() for shape in file.shapes.values())
-    wanted = sum(tensor.numel() for tensor in own.values())
-    if found > 4 * wanted + 2**24:
-        raise ModelError(f"{title} holds {found:,} numbers, and the model has only {wanted:,}; it is of another model.")
+    held = sum(torch.Size(shape).numel() for shape in file.shapes.values())
+    needed = sum(tensor.numel() for tensor in own.values())
+    if held > 4 * needed + 2**24:
+        raise ModelError(f"{title} holds {held:,} numbers, and the model has only {needed:,}; it is of another model.")
     for name, kind in file.kinds.items():
         whole = name in own and not own[name].is_floating_point()  # a table of indices, or a count of batches
         extra = name not in own and not name.endswith(("weight", "bias"))

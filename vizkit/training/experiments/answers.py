@@ -45,21 +45,23 @@ def ask(
     without two tokens and for models of other classes, DatasetError on a damaged picture.
     """
     refuse_one_token(student)
-    asked = dict(others or {}) | ({TEACHER: teacher} if teacher else {})
-    for other in asked.values():
-        refuse_other_classes(student, other)
+    compared = dict(others or {}) | ({TEACHER: teacher} if teacher else {})
+    for model in compared.values():
+        refuse_other_classes(student, model)
     labels = places(pictures, student)
-    found: dict[str, list[Tensor]] = {name: [] for name in (CLASS, DIST, BOTH, *asked)}
+    predictions: dict[str, list[Tensor]] = {name: [] for name in (CLASS, DIST, BOTH, *compared)}
     for start in range(0, len(pictures), BATCH):
         batch = [picture_of(pictures, row) for row in range(start, min(start + BATCH, len(pictures)))]
         with working(), torch.no_grad():
             heads = two_heads(student, pixels_of(batch, student.preprocessing))
-            said = [heads.cls, heads.dist, heads.averaged]
-            said += [each.model(pixels_of(batch, each.preprocessing).to(each.device)) for each in asked.values()]
-        for rows, logits in zip(found.values(), said, strict=True):
+            outputs = [heads.cls, heads.dist, heads.averaged]
+            outputs += [
+                model.model(pixels_of(batch, model.preprocessing).to(model.device)) for model in compared.values()
+            ]
+        for rows, logits in zip(predictions.values(), outputs, strict=True):
             rows.append(logits.argmax(-1).cpu())
         tell(start + len(batch))
-    answers = {name: torch.cat(rows).numpy() for name, rows in found.items()}
+    answers = {name: torch.cat(rows).numpy() for name, rows in predictions.items()}
     return Answered(len(pictures), answers, answers.pop(TEACHER, None), labels)
 
 

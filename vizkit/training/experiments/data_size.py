@@ -140,12 +140,12 @@ def studies(runs: Iterable[RunFolder]) -> list[Study]:
             family = list(MODELS).index(FAMILY_OF[recipe.model])
             setting = (recipe.data, recipe.data_seed, recipe.image_size, recipe.epochs)
             groups.setdefault(setting, []).append((family, recipe.images, recipe.seed, run))
-    found = []
+    result = []
     for setting, members in groups.items():
         members.sort(key=lambda each: each[:3])
         inside = tuple(run for *_, run in members)
-        found.append(Study(*setting, inside, tuple(outcomes(inside))))
-    return found
+        result.append(Study(*setting, inside, tuple(outcomes(inside))))
+    return result
 
 
 def outcomes(runs: Iterable[RunFolder]) -> list[Outcome]:

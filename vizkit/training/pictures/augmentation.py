@@ -48,11 +48,11 @@ def picture_changes(recipe: Recipe, needs: Preprocessing) -> Callable[[Image.Ima
 def rand_augment(recipe: Recipe, needs: Preprocessing) -> Any:  # noqa: ANN401
     """timm's RandAugment; its fill is the grey that is 0 to the model."""
     grey = tuple(round(255 * value) for value in needs.mean)
-    found: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
-    for each in found.ops:
-        if each.name.startswith("Posterize"):
-            each.aug_fn = partial(at_least_a_bit, each.aug_fn)
-    return found
+    transform: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
+    for operation in transform.ops:
+        if operation.name.startswith("Posterize"):
+            operation.aug_fn = partial(at_least_a_bit, operation.aug_fn)
+    return transform
 
 
 def at_least_a_bit(posterize: Callable[..., Image.Image], picture: Image.Image, bits: int, **how: Any) -> Image.Image:  # noqa: ANN401

@@ -50,12 +50,12 @@ def rand_augmented(
     recipe = Recipe(randaugment=rand_augment_name(magnitude, operations))
     change = picture_changes(recipe, needs)
     assert change is not None
-    found = []
+    changed = []
     for seed in seeds:
         with drawn_from(seed):
             picture = np.array(change(Image.fromarray(rgb)))
-        found.append(Changed(picture, " + ".join(operations_of(recipe, needs, seed)) or "nothing this time"))
-    return found
+        changed.append(Changed(picture, " + ".join(operations_of(recipe, needs, seed)) or "nothing this time"))
+    return changed
 
 
 def operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
@@ -72,23 +72,23 @@ def operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
 def watched(function: Any, name: str, applied: list[str]) -> Any:  # noqa: ANN401
     """The same function, which writes its name down when it is called."""
 
-    def call(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         applied.append(name.removesuffix("Increasing").removesuffix("Rel"))
-        return function(*given, **named)
+        return function(*arguments, **named)
 
     return call
 
 
 def erased(rgb: RGB, needs: Preprocessing, chance: float, seeds: Sequence[int] | Sequence[list[int]]) -> list[Changed]:
     """Random erasing of one rectangle of 2 to 33 % of the area, filled with noise, with a chance of 0 to 1."""
-    found = []
+    changed = []
     before = torch.from_numpy(prepare(rgb, needs)[0])
     for seed in seeds:
         pixels = before.clone()
         augmentation.erase(pixels, chance, np.random.default_rng(seed))
         share = float((pixels != before).any(0).float().mean())
-        found.append(Changed(unprepare(pixels.numpy(), needs), f"{share:.0%} erased" if share else "kept"))
-    return found
+        changed.append(Changed(unprepare(pixels.numpy(), needs), f"{share:.0%} erased" if share else "kept"))
+    return changed
 
 
 def mixed(

@@ -105,11 +105,11 @@ def board(run: RunFolder) -> Any:  # noqa: ANN401
 
 def versions(device: torch.device, processes: int) -> dict[str, Any]:
     """What ran this, for versions.json."""
-    found: dict[str, Any] = {"python": platform.python_version()}
+    installed: dict[str, Any] = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
+            installed[package] = "not installed"
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return found | {"device": name, "threads": torch.get_num_threads(), "processes": processes}
+    return installed | {"device": name, "threads": torch.get_num_threads(), "processes": processes}
