@@ -33,7 +33,7 @@ def subject_of(
     """A model that can be asked again about a picture, prepared as the model wants it."""
     from vizkit.analysis.attribution.subject import Subject
     from vizkit.models import pixels_of
-    from vizkit.models.probes.asking import batch_within, logits_of_batch
+    from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
     pixels = pixels_of(loaded, picture).to(loaded.device)
     return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded))
@@ -122,8 +122,8 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
     """
     from vizkit.analysis.trust.scores import Case
     from vizkit.models import FAMILIES, family_of, pixels_of, trace
-    from vizkit.models.probes.asking import logits_of_batch
-    from vizkit.models.probes.asking import randomised as shuffled
+    from vizkit.models.probes.model_functions import logits_of_batch
+    from vizkit.models.probes.model_functions import randomised as shuffled
 
     other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
     for index in range(len(images)):

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, Source, digest_of
 from vizkit.datasets.layout import Listing, list_folder, shown
-from vizkit.datasets.shares import divide
+from vizkit.datasets.split_shares import divide
 from vizkit.image import RGB, open_image
 
 RATIO = (0.7, 0.15, 0.15)  # train, val, test, where the folder itself has none

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float32, Int
 
 from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
 from vizkit.evaluation.classes import EvaluationError, Known, known
-from vizkit.evaluation.kept import Chunk, Kept, key_of, weights_digest
-from vizkit.evaluation.seen import Seen, loader, pixels_on
+from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
@@ -70,7 +70,7 @@ def evaluate(
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
     weights = weights_digest(loaded.model)
-    kept = Kept.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
+    kept = AnswerCache.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
     main = accelerator is None or accelerator.is_main_process
     fill(loaded, pictures, kept, workers, tell, stopping, accelerator)
     if not main:
@@ -82,7 +82,7 @@ def evaluate(
 def fill(
     loaded: Loaded,
     pictures: ImageSet,
-    kept: Kept,
+    kept: AnswerCache,
     workers: int,
     tell: Tell,
     stopping: Callable[[], bool],
@@ -112,10 +112,10 @@ def fill(
 
 
 def chunks(
-    loaded: Loaded, pictures: ImageSet, kept: Kept, numbers: list[int], workers: int
+    loaded: Loaded, pictures: ImageSet, kept: AnswerCache, numbers: list[int], workers: int
 ) -> Iterator[tuple[int, Chunk]]:
     """The chunks `numbers` in order."""
-    data = Seen(pictures, loaded.preprocessing)
+    data = PreparedPictures(pictures, loaded.preprocessing)
     batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
     for number, (seen, said) in zip(numbers, batches, strict=True):
         yield number, answered(loaded, logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
@@ -147,7 +147,7 @@ def answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Ch
     return Chunk(rows, broken, 0.0)
 
 
-def read(kept: Kept, images: ImageSet, matched: Known, weights: str) -> Answers:
+def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> Answers:
     """What is kept, in the rows of the whole set."""
     logits, facts = kept.facts()
     broken = {int(row): why for row, why in facts["broken"].items()}

@@ -11,7 +11,7 @@ from vizkit.datasets.folder import Files
 from vizkit.datasets.image_set import ImageSet, digest_of
 from vizkit.datasets.layout import Listing, list_folder
 from vizkit.datasets.opening import kind_of, open_set
-from vizkit.datasets.shares import fair_choice
+from vizkit.datasets.split_shares import fair_choice
 
 EVERY = "all pictures"
 

@@ -15,7 +15,7 @@ from torch import nn
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.sources.creating import create, known
 from vizkit.models.sources.loading import published_weights
-from vizkit.training.beginnings import narrow
+from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}

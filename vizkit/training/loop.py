@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.training.evaluating import evaluate
-from vizkit.training.ingredients import gather, in_memory
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures import augmentation
 from vizkit.training.pictures.batches import Batches, loader
 from vizkit.training.recipe import Recipe
+from vizkit.training.run_setup import in_memory, set_up
 from vizkit.training.runs import card, saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.updates import Updates
@@ -89,11 +89,11 @@ class Loop:
         self.started = self.told = time.monotonic()
         self.epoch = self.step = 0
         self.say("preparing", message="Making the model.")
-        self.given = gather(recipe, self.device)
-        self.model, self.needs, self.sets = self.given.model, self.given.needs, self.given.sets
+        self.setup = set_up(recipe, self.device)
+        self.model, self.needs, self.sets = self.setup.model, self.setup.needs, self.setup.sets
         if not any(isinstance(part, nn.LayerNorm) for part in self.model.modules()):
             self.model.to(memory_format=torch.channels_last)  # a quarter faster for plain convolutional networks
-        self.updates = Updates(self.given, recipe, accelerator)
+        self.updates = Updates(self.setup, recipe, accelerator)
         self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.parts = {"model": self.model, "optimizer": self.optimizer, "ema": self.ema, "scaler": accelerator.scaler}
@@ -161,7 +161,7 @@ class Loop:
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
             if evaluation.accuracy > best:
-                saving.save_best(self.run, judged, self.given.labels)
+                saving.save_best(self.run, judged, self.setup.labels)
             self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
             saving.save_state(self.run, self.epoch, self.parts, self.data)

@@ -1,6 +1,6 @@
 """What the methods that run the model again ask of it: the logits of any pictures, and the class to explain.
 
-`vizkit.models.probes.asking.logits_of_batch` makes the callable; nothing here knows a model.
+`vizkit.models.probes.model_functions.logits_of_batch` makes the callable; nothing here knows a model.
 """
 
 from collections.abc import Callable

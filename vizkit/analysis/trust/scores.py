@@ -117,7 +117,7 @@ def score(
     """Every asked measure of one map.
 
     `truth` is needed for "truth", `randomised` (the same method on the model with random weights, see
-    `vizkit.models.probes.asking.randomised`) for "randomisation", `again` (the map of a changed input) for
+    `vizkit.models.probes.model_functions.randomised`) for "randomisation", `again` (the map of a changed input) for
     "sensitivity"; what is missing is left None. `chance`: random curves of this picture, made here unless given; share
     them between maps, since they depend on the picture only. Maps finer than the model's patches are averaged over
     them first.

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from vizkit.models.networks.positions import sinusoids
 from vizkit.models.networks.sizes import refuse_size, sides
-from vizkit.models.networks.timm_manners import TimmManners
+from vizkit.models.networks.timm_protocol import TimmProtocol
 
 Pixels = Float[Tensor, "image channel height width"]
 Stream = Float[Tensor, "image token dim"]
@@ -115,7 +115,7 @@ class EncoderBlock(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-class ViT(TimmManners):
+class ViT(TimmProtocol):
     """Images to logits. `pool`: "cls" reads the class token, "mean" the mean of all patches (then there is no class
     token). `positions`: a "learned" table, or "sinusoidal", computed once, with a row for the class token too. `stem`:
     "patches" or "conv".

@@ -16,8 +16,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from vizkit.models.probes import budget
-from vizkit.models.probes.asking import logits_of_batch
 from vizkit.models.probes.flow import flow
+from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
 from vizkit.models.sources.loaded import Loaded
 

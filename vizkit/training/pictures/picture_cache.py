@@ -20,7 +20,7 @@ KEPT_BYTES = 4 << 30  # on disk, of all sets together
 WORTH_KEEPING = 1000  # pictures; fewer are read again faster than another process starts
 
 
-class Remembered(Dataset):
+class InMemory(Dataset):
     """A set whose fitted pictures are all in memory."""
 
     def __init__(self, pictures: UInt8[Tensor, "image height width 3"], labels: Int[Tensor, " image"]) -> None:
@@ -37,17 +37,17 @@ class Remembered(Dataset):
         return self.pictures[rows], self.labels[rows]
 
 
-def remembered(data: Fitted, tell: Callable[[int], None]) -> Remembered:
+def in_memory(data: Fitted, tell: Callable[[int], None]) -> InMemory:
     """The set in memory; `tell` hears how many pictures are done."""
     labels = torch.from_numpy(data.images.targets.astype(np.int64))
     file = kept_file(data)
     if file.is_file():
         os.utime(file)  # the least used goes first
-        return Remembered(torch.from_numpy(np.load(file)), labels)
+        return InMemory(torch.from_numpy(np.load(file)), labels)
     pictures = read(data, tell)
     if len(data) >= WORTH_KEEPING:
         keep(pictures.numpy(), file)
-    return Remembered(pictures, labels)
+    return InMemory(pictures, labels)
 
 
 def read(data: Fitted, tell: Callable[[int], None]) -> UInt8[Tensor, "image height width 3"]:

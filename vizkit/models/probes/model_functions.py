@@ -1,4 +1,4 @@
-"""A model as a plain function of pixels, and a copy of it that has forgotten what it learned."""
+"""A model as a plain function of pixels to logits, and a copy of it with shuffled weights."""
 
 import copy
 from collections.abc import Callable

@@ -40,7 +40,7 @@ class Decoder:
     def __init__(self) -> None:
         paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OPENBLAS_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", "from vizkit.decoding_apart import serve; serve()"]
+        command = [sys.executable, "-c", "from vizkit.isolated_decoding import serve; serve()"]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             command, env=os.environ | environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
@@ -90,7 +90,7 @@ def place(places: threading.Semaphore) -> Iterator[None]:
         places.release()
 
 
-def decode_apart(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
+def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
     """As `decoding.decode`, within the limits above. Raises ImageError, BusyError when all decoders are taken."""
     with place(_places):
         decoder = _idle_or_new()

@@ -1,4 +1,4 @@
-"""What timm, our training and our traces ask of a ViT besides its logits; nothing of it is about how a ViT works."""
+"""The attributes and methods that timm, our training and our traces need of a ViT; not how a ViT works."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
 
-class TimmManners(nn.Module):
+class TimmProtocol(nn.Module):
     """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""
 
     blocks: nn.Sequential

@@ -1,4 +1,4 @@
-"""What a run needs before its first step: pictures, a model, what that model wants done to pictures, a teacher."""
+"""What a run needs before its first step: pictures, a model, its preprocessing, a teacher."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training import architectures
 from vizkit.training.optimizing import choose_trainable
-from vizkit.training.pictures import remembering
+from vizkit.training.pictures import picture_cache
 from vizkit.training.pictures.batches import Fitted
 from vizkit.training.recipe import Recipe, RecipeError
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """A model that is only asked, and the student's preprocessing, which its images come in."""
+    """A model that gives its logits only, and the student's preprocessing, which its images come in."""
 
     model: nn.Module
     its: Preprocessing
@@ -42,7 +42,7 @@ class Teacher:
 
 
 @dataclass(frozen=True)
-class Ingredients:
+class RunSetup:
     """The model is on the CPU, the teacher on its device."""
 
     labels: tuple[str, ...]
@@ -52,7 +52,7 @@ class Ingredients:
     teacher: Teacher | None
 
 
-def gather(recipe: Recipe, device: torch.device) -> Ingredients:
+def set_up(recipe: Recipe, device: torch.device) -> RunSetup:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
     labels = opened(recipe, "train", 224).labels
     model = architectures.build(recipe, labels)
@@ -62,7 +62,7 @@ def gather(recipe: Recipe, device: torch.device) -> Ingredients:
     for split, images in sets.items():
         if images.labels != labels:
             raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
-    return Ingredients(labels, model, needs, sets, teacher_of(recipe, labels, needs, device))
+    return RunSetup(labels, model, needs, sets, teacher_of(recipe, labels, needs, device))
 
 
 def opened(recipe: Recipe, split: str, side: int) -> ImageSet:
@@ -87,6 +87,6 @@ def in_memory(images: ImageSet, needs: Preprocessing, change: Any, tell: Callabl
     """The set as the model sees it; in memory where it fits and `change` does nothing to single pictures."""
     fitted = Fitted(images, needs, change)
     height, width = needs.size_hw
-    if change or len(images) * height * width * 3 > remembering.MEMORY_BYTES:
+    if change or len(images) * height * width * 3 > picture_cache.MEMORY_BYTES:
         return fitted
-    return remembering.remembered(fitted, tell)
+    return picture_cache.in_memory(fitted, tell)

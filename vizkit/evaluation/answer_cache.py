@@ -1,4 +1,4 @@
-"""Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; found again by content.
+"""Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; the key is their content.
 
     <cache>/answers/<key>/7.npz          logits and broken pictures of chunk 7, while it is being answered
     <cache>/answers/<key>/logits.npy, answers.json    when all have been
@@ -58,7 +58,7 @@ def key_of(loaded: Loaded, weights: str, images_digest: str, chunk: int) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class AnswerCache:
     """The folder of one key. `images` in chunks of `chunk`; the last one may be smaller."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Kept:
     chunk: int
 
     @classmethod
-    def of(cls, key: str, images: int, chunk: int) -> "Kept":
+    def of(cls, key: str, images: int, chunk: int) -> "AnswerCache":
         return cls(cache_folder() / "answers" / key, images, chunk)
 
     @property
