@@ -49,7 +49,7 @@ class Decoder:
         assert self.process.stdout is not None
         self.questions, self.answers = self.process.stdin, self.process.stdout
 
-    def ask(self, data: bytes, max_side: int) -> tuple[np.ndarray, str]:
+    def decode(self, data: bytes, max_side: int) -> tuple[np.ndarray, str]:
         """As `decoding.decode`. Raises EOFError or OSError when the process has ended over it."""
         end = threading.Timer(WALL_S, self.process.kill)
         end.daemon = True
@@ -95,12 +95,12 @@ def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
     with place(_places):
         decoder = _idle_or_new()
         try:
-            answer = decoder.ask(data, max_side)
+            answer = decoder.decode(data, max_side)
         except ImageError:
             _idle.append(decoder)
             raise
         except (EOFError, OSError, struct.error, ValueError):
-            # Killed by a limit, or crashed: nothing that this file's decoder says is worth more than its end.
+            # Killed by a limit, or crashed: whatever this file's decoder answered, its end counts.
             late = decoder.close() in (-getattr(signal, "SIGPROF", 0), -getattr(signal, "SIGKILL", 0))
             raise (too_slow() if late else damaged()) from None
         except BaseException:

@@ -30,7 +30,7 @@ FRESH_SEED = 5
 def subject_of(
     loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']", target: int, against: int | None = None
 ) -> "Subject":
-    """A model that can be asked again about a picture, prepared as the model wants it."""
+    """A model that can be run again on a picture, prepared as the model wants it."""
     from vizkit.analysis.attribution.subject import Subject
     from vizkit.models import pixels_of
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch

@@ -1,4 +1,4 @@
-"""A disk or a memory that does not suffice, told from other errors; the sentence is the caller's."""
+"""A disk or a memory that does not suffice, recognised among other errors; the sentence is the caller's."""
 
 import errno
 from collections.abc import Iterator

@@ -62,7 +62,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Attention:
-    """Weights of one layer after softmax: `weights[g, h, i, j]` is what head h pays from token `query_ids[g, i]` to
+    """Weights of one layer after softmax: `weights[g, h, i, j]` is the weight of head h from token `query_ids[g, i]` to
     token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
 
     `heads` is the number of heads the layer has, also when the recording kept only their mean. With a target,
@@ -132,7 +132,7 @@ class Check:
     `output_error`: measured for this very image, in a few query rows of every recorded layer: the largest difference
     of weights · values, in float32, from what the layer's own kernel gave (of a softmax that the layer writes out, of
     the weights from its own), and of the weights from what is stored, relative to the largest number compared.
-    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be asked.
+    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be measured.
 
     `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
     to 1), measured once for a model, an input size and a kind of recording; None when it was not.

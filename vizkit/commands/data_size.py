@@ -84,7 +84,7 @@ def finished(run: RunFolder, recipe: Recipe) -> bool:
 
 
 def train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
-    """Begin or go on. KeyboardInterrupt when somebody asked it to stop, ValueError when it failed."""
+    """Begin or go on. KeyboardInterrupt when it was stopped, ValueError when it failed."""
     if not (run.path / "recipe.json").is_file():
         run.create(recipe)
     bar = None if arguments.quiet else Bar(run)

@@ -77,7 +77,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def alone(job: "JobFolder | None") -> "Iterator[None]":
-    """In the folder of a page: no other evaluation beside this one, and every error told in its status."""
+    """In the folder of a page: no other evaluation beside this one, and every error in its status."""
     if job is None:
         yield
         return
@@ -100,10 +100,10 @@ def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
     models = [load(arguments, name) for name in dict.fromkeys(arguments.model)]
     images, opened = pictures(arguments, models)
     workers = workers_for(models, len(images)) if arguments.workers is None else arguments.workers
-    with interruptible() as asked_to_stop:
+    with interruptible() as stop_requested:
         try:
             outcome = evaluate_all(
-                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=asked_to_stop.is_set,
+                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=stop_requested.is_set,
                 accelerator=accelerator,
             )  # fmt: skip
         except StoppedError:
@@ -141,7 +141,7 @@ class Teller:
     """A progress bar in the terminal, or the status of a page's folder."""
 
     def __init__(self, job: Any, quiet: bool) -> None:  # noqa: ANN401
-        self.job, self.told, self.bar = job, 0.0, None
+        self.job, self.reported_at, self.bar = job, 0.0, None
         if not quiet and int(os.environ.get("RANK", "0")) == 0:
             from tqdm import tqdm
 
@@ -158,8 +158,8 @@ class Teller:
                 self.bar.total, self.bar.n = total, done
                 self.bar.refresh()
             now = time.monotonic()
-            if self.job and (now > self.told + SAY_EVERY_S or done == total):
-                self.told = now
+            if self.job and (now > self.reported_at + SAY_EVERY_S or done == total):
+                self.reported_at = now
                 self.job.say(state="running", model=model, models=models, name=name, done=done, total=total,
                              images_per_s=per_s)  # fmt: skip
 

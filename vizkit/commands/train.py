@@ -108,7 +108,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 class Bar:
-    """A progress bar in the terminal, read from the run's own status: the loop knows nothing of it."""
+    """A progress bar in the terminal, read from the run's own status: it is no part of the loop."""
 
     def __init__(self, run: RunFolder) -> None:
         from tqdm import tqdm
@@ -142,7 +142,7 @@ class Bar:
 
 
 def end_with(parent: int) -> None:
-    """Stop, as if asked to, when the process that started this one has gone: no training is left behind unseen."""
+    """Stop, as after SIGTERM, when the process that started this one has gone: no training is left behind unseen."""
     import signal
     import time
 

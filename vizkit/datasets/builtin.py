@@ -1,4 +1,4 @@
-"""The sets that need no file and no network: insects, drawn as they are asked for, and handwritten digits."""
+"""The sets that need no file and no network: insects, drawn when they are read, and handwritten digits."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +15,9 @@ from vizkit.image import RGB
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is asked for
+INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
 
-ABOUT = {  # name → what the user is told of it
+ABOUT = {  # name → one line for the user
     "insects": "drawn water insects of 12 kinds with known parts, as many as you ask for, at any size",
     "insects:easy": "the same, large and nearly upright, with little around them",
     "insects:hard": "the same, turned, small, half covered, on ground of their own brightness",
@@ -31,7 +31,7 @@ ABOUT = {  # name → what the user is told of it
 
 @dataclass(frozen=True)
 class Drawn(Source):
-    """Insects of one split; each is drawn anew whenever it is asked for, always the same."""
+    """Insects of one split; each is drawn anew whenever it is read, always the same."""
 
     split: str
     seed: int

@@ -37,7 +37,7 @@ def open_folder(
 
     Classes stand in natural order of their names. Where the folder has no splits, each class is divided by `ratio`
     (train, val, test); the division follows from the seed, the class and the file names alone. With a folder for train
-    and test only, val is divided off train; with train and val only, val stands for test. A note tells. `name`: what
+    and test only, val is divided off train; with train and val only, val stands for test. A note says so. `name`: what
     to call the set, if not after its folder. Raises DatasetError.
     """
     if min(ratio) <= 0:
@@ -105,7 +105,7 @@ def _divided(
 
 
 def _refuse_untrained(listing: Listing, targets: Int[np.ndarray, " image"], own: Rows) -> None:
-    """What has no picture in train can never be told right; most often it is a class that is spelt in two ways."""
+    """A class without a picture in train can never be answered right; most often it is spelt in two ways."""
     if "train" not in own:
         return
     unknown = sorted(set(targets.tolist()) - set(targets[own["train"]].tolist()))

@@ -23,7 +23,7 @@ _DEEPEST = 8  # folders below a class that are still looked into
 
 @dataclass(frozen=True)
 class File:
-    """One picture: its path relative to the folder, what it is labelled as, and what tells a changed file."""
+    """One picture: its path relative to the folder, what it is labelled as, and what shows that a file has changed."""
 
     path: str
     size: int  # bytes
@@ -32,7 +32,7 @@ class File:
     label: str = ""
 
 
-# What is told of files and folders that are not simply pictures of a class.
+# Notes on files and folders that are not simply pictures of a class.
 LINKED = "Left out: links that lead out of the folder, or in circles"
 OTHER = "Left out: files that are no pictures by their names"
 LOOSE = "Left out: pictures that lie beside the class folders"

@@ -123,7 +123,7 @@ class AnswerCache:
                 file.write(np.ascontiguousarray(chunk.logits[good], "<f4").tobytes())
 
         self._whole("logits.npy", assemble)
-        timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one pays for starting
+        timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one includes the start
         images = sum(len(self.rows(number)) for number in range(self.chunks)[timed])
         facts = {
             "broken": {str(row): why for row, why in broken.items()},

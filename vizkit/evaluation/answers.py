@@ -30,7 +30,7 @@ Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pict
 
 
 class StoppedError(Exception):
-    """Somebody asked it to end; what is answered is kept."""
+    """It was stopped; what is answered is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,11 @@ def evaluate(
     stopping: Callable[[], bool] = lambda: False,
     accelerator: "Accelerator | None" = None,
 ) -> Answers | None:
-    """Ask `loaded` about every picture whose label it knows, each prepared as the app does it; take what is kept.
+    """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
     `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is asked after each batch. With an `accelerator` every process answers every n-th batch, the
-    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when asked to stop.
+    the device. `stopping` is called after each batch. With an `accelerator` every process answers every n-th batch, the
+    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when `stopping` is true.
     """
     matched = known(loaded.name, loaded.labels, images)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)

@@ -1,4 +1,4 @@
-"""Which class of a model each label of the pictures is. A model is asked only about what it can answer."""
+"""Which class of a model each label of the pictures is. A model is judged only on what it can answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -163,7 +163,7 @@ def calibration_error(judged: Judged) -> float:
     import torch
     from torchmetrics.functional.classification import binary_calibration_error
 
-    # What is asked is binary: a probability that the answer is right, and whether it is.
+    # The question is binary: a probability that the answer is right, and whether it is.
     binary = torch.from_numpy(confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
     return float(binary_calibration_error(*binary, n_bins=BINS, norm="l1", validate_args=False))
 

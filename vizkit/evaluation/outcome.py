@@ -30,7 +30,7 @@ Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name
 
 @dataclass(frozen=True)
 class Row:
-    """One model in the table. `images_per_s`: reading, preparing and asking together, when it was asked."""
+    """One model in the table. `images_per_s`: reading, preparing and running together, when it was run."""
 
     name: str
     source: str
@@ -84,7 +84,7 @@ def evaluate_all(
     stopping: Callable[[], bool] = lambda: False,
     accelerator: "Accelerator | None" = None,
 ) -> Outcome | None:
-    """Ask each model about the pictures whose label it knows, and judge all of them on those that all know.
+    """Run each model on the pictures whose label it knows, and judge all of them on those that all know.
 
     A model that cannot be judged is left out with a sentence. Raises EvaluationError where none is left, StoppedError.
     Only the first of several processes gets the outcome.

@@ -1,4 +1,4 @@
-"""Is model A better than model B? Asked on the same pictures, where only those on which they differ can tell.
+"""Is model A better than model B? Tested on the same pictures, of which only those on which they differ count.
 
 McNemar's test, exact (McNemar 1947; Dietterich 1998): among the pictures that one of the two has right and the other
 wrong, is A the right one more often than a fair coin? Where there are several pairs, Holm's correction (Holm 1979).

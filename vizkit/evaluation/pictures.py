@@ -1,4 +1,4 @@
-"""Which pictures are asked about: all of a plain folder, and the test part of what has one. No torch here."""
+"""Which pictures are evaluated: all of a plain folder, and the test part of what has one. No torch here."""
 
 import os
 from dataclasses import replace
@@ -19,7 +19,7 @@ EVERY = "all pictures"
 def open_pictures(
     data: str | Path, split: str = "", *, images: int | None = None, size_px: int = 224, seed: int = 0
 ) -> ImageSet:
-    """The pictures to be judged on, with a note that says which they are; raises DatasetError.
+    """The pictures to be judged on, with a note on which they are; raises DatasetError.
 
     `split`: "train", "val" or "test" as `open_set` gives them, so that a model trained on a division of a folder is
     judged on the part that it has not seen. Without one: of built-in sets, and of folders that have a test (or a val)
@@ -30,8 +30,8 @@ def open_pictures(
     if split or kind not in ("folder", "archive"):
         part = split or "test"
         opened = open_set(data, part, images=images, size_px=size_px, seed=seed)
-        asked = "was asked for" if split else "no part was named"
-        return noted(opened, f"The {part} part of {opened.name}: {asked}.")
+        why = "as chosen" if split else "no split was chosen"
+        return noted(opened, f"The {part} part of {opened.name}: {why}.")
     path = Path(detail)
     listing = list_folder(unpacked(path) if kind == "archive" else path)
     own = [part for part in ("test", "val") if part in listing.splits]
@@ -46,7 +46,7 @@ def open_pictures(
     opened = whole(listing)
     if images is None or images >= len(opened):
         few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
-        return noted(opened, f"All pictures of {opened.name}: it has no test folder, and no part was named.", *few)
+        return noted(opened, f"All pictures of {opened.name}: it has no test folder, and no split was chosen.", *few)
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
     return noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")

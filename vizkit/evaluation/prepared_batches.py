@@ -1,4 +1,4 @@
-"""Pictures to batches: prepared as the app does it, in processes of their own; a broken file gives a sentence, no error."""
+"""Pictures to batches: prepared as the app does it, in reading processes; a broken file gives a sentence, no error."""
 
 from collections.abc import Sequence
 

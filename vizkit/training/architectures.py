@@ -88,7 +88,7 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
         source = f"local-dir:{name}" if started else known(name)
         pretrained = started or recipe.pretrained
         model = create(source, (side, side) if side else None, name, pretrained=pretrained, **arguments)
-        if side:  # timm keeps the usual size there, whatever it was told
+        if side:  # timm keeps the usual size there, whatever its arguments
             model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (3, side, side)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training

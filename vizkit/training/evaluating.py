@@ -49,7 +49,7 @@ def evaluate(model: nn.Module, images: Dataset, needs: Preprocessing, accelerato
 
 
 def spoken(logits: torch.Tensor, labels: torch.Tensor) -> list[dict[str, Any]]:
-    """What the model says about the first images of the split."""
+    """The model's answers to the first images of the split."""
     probability, predicted = logits.softmax(-1).max(-1)
     rows = zip(labels.tolist(), predicted.tolist(), probability.tolist(), strict=False)
     return [{"index": i, "label": y, "predicted": p, "probability": s} for i, (y, p, s) in enumerate(rows)]

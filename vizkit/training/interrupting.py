@@ -1,4 +1,4 @@
-"""Being asked to stop: at once while nothing has begun, and then after the present step."""
+"""A request to stop is followed: at once while nothing has begun, and then after the present step."""
 
 import signal
 import threading

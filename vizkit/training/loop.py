@@ -27,7 +27,7 @@ SAY_EVERY_S = 0.5
 
 
 class StoppedError(Exception):
-    """Somebody asked the run to end; what is saved can be resumed."""
+    """The run was stopped; what is saved can be resumed."""
 
 
 class NotFiniteError(Exception):
@@ -46,15 +46,15 @@ def train(
     """Follow a recipe in a run folder that `RunFolder.create` or an earlier, interrupted run has left.
 
     Goes on from the last finished epoch if there is one. Raises RecipeError, DatasetError or ModelError before the
-    first step when something cannot be done; what happens later is told in status.json ("done", "stopped" or "failed"
+    first step when something cannot be done; what happens later is in status.json ("done", "stopped" or "failed"
     with a sentence). `device`: "cpu", or empty for a GPU where there is one. `workers`: processes that read pictures.
-    `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and tells
-    every error in the status.
+    `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and writes
+    every error into the status.
     """
     precision = "no" if recipe.precision == "fp32" else recipe.precision
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
     loop = Loop(run, recipe, accelerator, workers, tensorboard, changed_data)
-    with interruptible() as loop.asked_to_stop:
+    with interruptible() as loop.stop_requested:
         try:
             loop.fit()
             loop.finish()
@@ -73,7 +73,7 @@ def train(
 class Loop:
     """One run in one process: model, data and what has happened so far."""
 
-    asked_to_stop: threading.Event
+    stop_requested: threading.Event
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Loop:
     ) -> None:
         self.run, self.recipe, self.accelerator, self.workers = run, recipe, accelerator, workers
         self.main, self.device = accelerator.is_main_process, accelerator.device
-        self.started = self.told = time.monotonic()
+        self.started = self.reported_at = time.monotonic()
         self.epoch = self.step = 0
         self.say("preparing", message="Making the model.")
         self.setup = set_up(recipe, self.device)
@@ -127,9 +127,9 @@ class Loop:
             current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
             parts = islice(shown, len(batches.own))
             sums += self.updates.one_step(parts, current, (self.epoch, step), batches)
-            if self.asked_to_stop.is_set():
+            if self.stop_requested.is_set():
                 raise StoppedError
-            if time.monotonic() - self.told > SAY_EVERY_S:
+            if time.monotonic() - self.reported_at > SAY_EVERY_S:
                 per_s = (step + 1) * batches.batch / (time.monotonic() - begin)
                 left = self.seconds_left(steps, per_s, batches.batch)
                 self.say(
@@ -195,9 +195,9 @@ class Loop:
         total = f"{len(images):,}"
 
         def tell(done: int) -> None:
-            if self.asked_to_stop.is_set():
+            if self.stop_requested.is_set():
                 raise StoppedError
-            if time.monotonic() - self.told > SAY_EVERY_S:
+            if time.monotonic() - self.reported_at > SAY_EVERY_S:
                 self.say("preparing", message=f"Reading {images.split} images: {done:,} of {total}.")
 
         return in_memory(images, self.needs, change, tell)
@@ -210,14 +210,14 @@ class Loop:
         return training + (sum(between) / len(between) if between else 0.0) * (self.recipe.epochs - self.epoch)
 
     def say(self, state: str, **more: Any) -> None:  # noqa: ANN401
-        self.told = time.monotonic()
+        self.reported_at = time.monotonic()
         if self.main:
             self.run.say(
                 state=state,
                 epoch=self.epoch,
                 epochs=self.recipe.epochs,
                 step=self.step,
-                seconds=self.told - self.started,
+                seconds=self.reported_at - self.started,
                 **more,
             )
 

@@ -1,4 +1,4 @@
-"""What a position table knows: fixed sinusoids, and the similarities, principal colours and distances of any table.
+"""What a position table encodes: fixed sinusoids, and the similarities, principal colours and distances of any table.
 
 Sinusoids: Vaswani et al. 2017 (arXiv 1706.03762), § 3.5. Cosine grid of a learned table: Dosovitskiy et al. 2020 (arXiv
 2010.11929), fig. 7 centre.
@@ -71,7 +71,7 @@ def by_distance(
     """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs."""
     axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
     places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
-    # Squared and rounded: whole numbers, so that equal distances are found equal.
+    # Squared and rounded: whole numbers, so that equal distances compare equal.
     squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
     values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
     squares, which, counts = squared.unique(return_inverse=True, return_counts=True)

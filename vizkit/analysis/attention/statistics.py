@@ -1,4 +1,4 @@
-"""What the heads of a model do on the whole: how far they look, how evenly, and what they pay to tokens of no place.
+"""What the heads of a model do on the whole: how far they look, how evenly, and the weight of tokens without a place.
 
 Mean attention distance: Dosovitskiy et al. 2020 (arXiv 2010.11929), fig. 7 right. Works on weights in their groups; no
 dense matrix is formed for windows. One number per head is a summary: it does not say where a head looks.
@@ -33,8 +33,8 @@ def centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tens
 def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     """mean_i Σ_j w_ij ‖p_i − p_j‖₂ in input pixels, over patches; 0 for a head that sees only itself.
 
-    Weights to special tokens and to padding are taken out and the rows renormalised; without that, a head that pays
-    much to the class token would seem to look near. Rows that pay nothing to any patch are left out; NaN when no row is
+    Weights to special tokens and to padding are taken out and the rows renormalised; without that, a head that attends
+    much to the class token would seem to look near. Rows that attend to no patch are left out; NaN when no row is
     left.
     """
     query, key = attention.query, attention.key
@@ -51,7 +51,7 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
 
 
 def over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
-    """Mean over all queries that are tokens; padding asks nothing."""
+    """Mean over all queries that are tokens; padding is no query."""
     is_token = attention.query_ids != PADDING
     return (rows * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
@@ -67,7 +67,7 @@ class Layer:
 
     `distance_px`: mean attention distance in input pixels, NaN where tokens have no place. `entropy`: H / log N, 0 (one
     token) to 1 (evenly). `effective`: exp(H), the number of tokens that a query attends to. `special`, `padding`,
-    `itself`: the share of attention paid to special tokens by name, to padding, and by a token to itself.
+    `itself`: the share of attention to special tokens by name, to padding, and of a token to itself.
     """
 
     name: str
@@ -86,7 +86,7 @@ def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, "
 
 
 def paid_to_itself(attention: Attention) -> Float[Tensor, " head"]:
-    """Share that a token pays to itself; 0 where queries and keys are different sets of tokens."""
+    """Share of attention that a token gives itself; 0 where queries and keys are different sets of tokens."""
     if attention.query != attention.key:
         return torch.zeros(attention.weights.shape[1])
     same = attention.query_ids[:, :, None] == attention.key_ids[:, None]

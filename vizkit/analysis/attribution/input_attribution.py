@@ -211,7 +211,7 @@ def sensitivity(
 
 
 def counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
-    """The subject's score, which tells how many pictures it was asked for."""
+    """The subject's score, which reports how many pictures it has scored."""
     done = 0
 
     def score(pixels: Tensor) -> Tensor:

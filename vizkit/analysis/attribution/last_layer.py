@@ -1,4 +1,4 @@
-"""What one query pays to each place in the last layer.
+"""How much one query attends to each place in the last layer.
 
 Vaswani et al. 2017 (arXiv 1706.03762), eq. 1; as a map in Caron et al. 2021 (arXiv 2104.14294).
 """
@@ -14,10 +14,10 @@ from vizkit.traces import NotApplicable, Tokens, Trace, row_times
 
 
 def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
-    """The mean over heads of what the query pays to each place in the last layer.
+    """The mean over heads of the query's weights on each place in the last layer.
 
-    "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. Another than the
-    asked query is never taken in its place.
+    "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. No other query
+    is ever taken in its place.
     """
     learned = layers(trace)
     if not learned:

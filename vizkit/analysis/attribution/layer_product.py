@@ -1,6 +1,6 @@
 """Rows of a product of layers, one vector–matrix product after another, last layer first.
 
-The frame that rollout and relevance share: which layers form one stream of tokens, where the wanted row starts, and how
+What rollout and relevance share: which layers form one stream of tokens, where the row of the query starts, and how
 mass moves through one layer. A layer is Â = identity · I + share · Ā, kept in the groups in which it was computed, so
 that Swin's windows, shifts and merging cost no dense matrix. The residual connection exists only for queries that are
 keys of the same layer: merging and attention pooling have none.
@@ -17,7 +17,7 @@ from vizkit.geometry import id_of, name_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 Query = str | int | tuple[int, int]
-"""Whose row is wanted.
+"""Whose row is computed.
 
 - "cls": the class token; in a model without one what its head reads instead, the attention pool or the mean of all
   places. "mean": the mean of all places. "dist", "reg1", "pool": another special token; "cls+dist": the mean of two.
@@ -165,7 +165,7 @@ def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass
 
 
 def times(mass: Mass, factor: Factor) -> Mass:
-    """Mass · Â. What lies on tokens that do not ask in this layer stays where it is."""
+    """Mass · Â. What lies on tokens that are no query in this layer stays where it is."""
     if not factor.share and not factor.normalise:  # the identity
         return mass
     layer, rows = factor.layer, mass.rows
@@ -229,7 +229,7 @@ def same_token(source: Tokens, target: Tokens) -> Int[Tensor, " token"]:
 
 
 def joined(layer: Attention, before: Tokens) -> Tokens:
-    """The keys of a layer and, besides, the special tokens and places that did not ask in it."""
+    """The keys of a layer and, besides, the special tokens and places that are no query in it."""
     key, gone = layer.key, {*layer.key.special, *layer.query.special}
     special = (*key.special, *(name for name in before.special if name not in gone))
     home = key if key.grid else before

@@ -1,4 +1,4 @@
-"""LeGrad: at which keys would more attention raise the class, asked of every layer on its own.
+"""LeGrad: at which keys would more attention raise the class, for every layer on its own.
 
 Bousselham et al. 2024 (arXiv 2404.03214), § 3: for every layer l, relu(∂s_l/∂A_l) averaged over heads and queries, s_l
 being the class's score read off the tokens that leave block l; then the mean over layers.

@@ -23,7 +23,7 @@ from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 class Rollout:
     """Where one query's mass comes from: every place of the input, each special token by name, and padding; together 1.
 
-    `tokens` are those of the input. `query` says whose row it is: "cls", "pool", "mean", "row 3, column 5" …
+    `tokens` are those of the input. `query` names the row: "cls", "pool", "mean", "row 3, column 5" …
     """
 
     grid: Float[Tensor, "row column"]

@@ -1,4 +1,4 @@
-"""What the methods that run the model again ask of it: the logits of any pictures, and the class to explain.
+"""What the methods that run the model again need of it: the logits of any pictures, and the class to explain.
 
 `vizkit.models.probes.model_functions.logits_of_batch` makes the callable; nothing here knows a model.
 """
@@ -25,12 +25,12 @@ MOST_CELLS = 400
 
 
 class Stopped(Exception):  # noqa: N818  (the wish of a user, not an error)
-    """The user wants no more of this; a `progress` raises it, and it passes through to whoever asked."""
+    """The user wants no more of this; a `progress` raises it, and it passes through to the caller."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model that can be asked again, the input it was given, and the class whose logit is explained.
+    """A model that can be run again, its input, and the class whose logit is explained.
 
     `logits`: (image, channel, height, width) → (image, label), differentiable with respect to the pixels. `against`:
     explain the difference of the two logits instead. `batch`: images in one forward pass.

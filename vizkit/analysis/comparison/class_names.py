@@ -1,7 +1,7 @@
 """Which class of one model is which class of another one, by name: the same words, never a guess.
 
 ImageNet writes the synonyms of a class with commas ("tabby, tabby cat") and uses some words twice: "crane" is a bird
-and a machine, both under this very name, so nobody can tell which of the two another list means by it.
+and a machine, both under this very name, so it is unknown which of the two another list means by it.
 """
 
 import re

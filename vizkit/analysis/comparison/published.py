@@ -187,6 +187,6 @@ def matching(rows: Sequence[AnyRow], words: str = "", of: Sequence[str] = ()) ->
 
 
 def text_of(row: Row) -> str:
-    """All that a row says, for searching: numbers as `g` writes them."""
+    """All text of a row, for searching: numbers as `g` writes them."""
     values = (getattr(row, field.name) for field in fields(row))
     return " ".join(f"{value:g}" if isinstance(value, float | int) else str(value or "") for value in values).casefold()

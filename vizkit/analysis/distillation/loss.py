@@ -1,4 +1,4 @@
-"""What a student pays for answering otherwise than its teacher and the label, and where the loss pulls its logits.
+"""The loss of a student that answers otherwise than its teacher and the label, and where the loss pulls its logits.
 
     soft: L = (1 − λ) · CE(softmax(z_s), y) + λ · T² · KL(softmax(z_t / T) ‖ softmax(z_s / T))
     hard: L = (1 − λ) · CE(softmax(z_s), y) + λ · CE(softmax(z_s), argmax z_t)
@@ -119,7 +119,7 @@ def gradient_at_high_temperature(teacher: Logits, student: Logits) -> PerLabel:
 @dataclass(frozen=True)
 class GradientSizes:
     """Length of the gradient on the logits, ‖∂L/∂z_s‖₂, mean over images. `plain`: of KL; `scaled`: of T² · KL, by
-    temperature; `limit`: where `scaled` goes; `label`: of the cross-entropy with the label, which knows no T."""
+    temperature; `limit`: where `scaled` goes; `label`: of the cross-entropy with the label, which has no T."""
 
     temperatures: Float64[Tensor, " temperature"]
     plain: Float64[Tensor, " temperature"]

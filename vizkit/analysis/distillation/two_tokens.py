@@ -23,7 +23,7 @@ def cosines(trace: Trace) -> Float[Tensor, " layer"]:
 
 
 def overlaps(trace: Trace) -> Float[Tensor, " layer"]:
-    """The share of attention that both tokens pay to the same keys, by layer: Σ min(a_cls, a_dist), from 0 to 1.
+    """The share of attention that both tokens give the same keys, by layer: Σ min(a_cls, a_dist), from 0 to 1.
 
     One minus the total variation distance of the two rows, heads averaged, special tokens included. NotApplicable
     where no layer has both tokens as queries.

@@ -72,11 +72,13 @@ def back(
     reached: Bool[Tensor, " token_after"], layer: Attention, region: Int[Tensor, "group token"] | None
 ) -> Bool[Tensor, " token_before"]:
     """From the tokens after a layer to those before it that can reach one of them. No regions: all meet (merging)."""
-    asks = reached[layer.query_ids] & (layer.query_ids != PADDING)  # group query
-    meets = asks.any(1, keepdim=True).expand_as(layer.key_ids)
+    is_query = reached[layer.query_ids] & (layer.query_ids != PADDING)  # group query
+    meets = is_query.any(1, keepdim=True).expand_as(layer.key_ids)
     if region is not None:
-        asking = torch.zeros(len(region), int(region.max()) + 1, dtype=torch.int8)  # which regions of a window ask
-        meets = asking.scatter_reduce(1, region, asks.to(asking), "amax").gather(1, region).bool()
+        regions_reached = torch.zeros(
+            len(region), int(region.max()) + 1, dtype=torch.int8
+        )  # regions of a window with such a query
+        meets = regions_reached.scatter_reduce(1, region, is_query.to(regions_reached), "amax").gather(1, region).bool()
     out = torch.zeros(len(layer.key) + 1, dtype=torch.bool)  # the last collects padding
     out[layer.key_ids[meets] % len(out)] = True
     if layer.learned:

@@ -47,7 +47,7 @@ def regions(masked: Bool[Tensor, "window query key"]) -> Int[Tensor, "window tok
 
 
 def lost_to_padding(weights: Weights, ids: Int[Tensor, "window token"]) -> Float[Tensor, "window token"]:
-    """What each token pays to padding, mean over heads, 0 to 1; NaN for padding itself, which asks nothing.
+    """Each token's weight on padding, mean over heads, 0 to 1; NaN for padding itself, which is no query.
 
     NotApplicable where there is no padding: the window divides the grid.
     """

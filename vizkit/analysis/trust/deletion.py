@@ -72,7 +72,7 @@ def random_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Curves:
-    """The mean over random orders: what a map that knows nothing would get. It depends on nothing but the picture."""
+    """The mean over random orders: what a random map would get. It depends on nothing but the picture."""
     generator = torch.Generator().manual_seed(seed)
     drawn = [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(orders)]
     by_order = along(subject, drawn, cells, steps, fill, progress)

@@ -35,7 +35,7 @@ class Road:
 
     @property
     def gap(self) -> float:
-        """Mean of LeRF − MoRF, −1 to 1: larger is better, about 0 for a map that knows nothing."""
+        """Mean of LeRF − MoRF, −1 to 1: larger is better, about 0 for a random map."""
         return float((self.least_relevant_first - self.most_relevant_first).mean())
 
 

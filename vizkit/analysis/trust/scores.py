@@ -1,10 +1,10 @@
 """How far a map can be believed: every score of one map, and their mean over many images.
 
-    found = score(explanation, subject, truth)
+    result = score(explanation, subject, truth)
     for scores in score_many(cases, ["rollout", "grad_cam"]): ...
     rows = table.table(all_scores)
 
-No single score settles it. Deletion, insertion and ROAD ask the model on pictures it never saw; pointing and mass ask
+No single score settles it. Deletion, insertion and ROAD run the model on pictures it never saw; pointing and mass ask
 whether the model looks at the thing, which a model may rightly not do; randomisation finds only maps that ignore what
 was learned. `table.FIGURES` has one sentence for each.
 """
@@ -30,7 +30,7 @@ Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "s
 
 @dataclass(frozen=True)
 class Score:
-    """What was measured of one map; None for what was not asked or has no meaning (`notes` says why).
+    """What was measured of one map; None for what was not measured or has no meaning (`notes` says why).
 
     `chance`: the curves of random orders on the same picture. `undecided`: why nothing is ranked on this picture.
     `figures()` names them as `table.FIGURES` does.
@@ -64,7 +64,7 @@ class Score:
         return {name: value for name, value in values.items() if value is not None}
 
     def by_chance(self) -> dict[str, float]:
-        """What a map that knows nothing would get, for the figures of which that is known: see `table`."""
+        """What a random map would get, for the figures of which that is known: see `table`."""
         values = {
             "pointing": self.placed and self.placed.near_share,
             "pointing_strict": self.placed and self.placed.thing_share,
@@ -114,7 +114,7 @@ def score(
     fill: Fill = "blur",
     progress: Progress | None = None,
 ) -> Score:
-    """Every asked measure of one map.
+    """The chosen measures of one map.
 
     `truth` is needed for "truth", `randomised` (the same method on the model with random weights, see
     `vizkit.models.probes.model_functions.randomised`) for "randomisation", `again` (the map of a changed input) for
@@ -157,7 +157,7 @@ def score(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One image of many: its trace with the target, the model to ask, the truth where known, and for "randomisation"
+    """One image of many: its trace with the target, the model to run, the truth where known, and for "randomisation"
     the trace and subject of the model with random weights; for "sensitivity" `trace_again`, from pixels to a trace.
     """
 

@@ -91,7 +91,7 @@ FIGURES: dict[str, Figure] = {
 class Summary:
     """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it.
 
-    `chance`: the mean, over the same images, of what a map that knows nothing gets; None where that is not known.
+    `chance`: the mean, over the same images, of what a random map gets; None where that is not known.
     """
 
     mean: float
@@ -110,7 +110,7 @@ class Row:
     """One method over many images, its figures by their names in `FIGURES`.
 
     `rank`: the mean of its places among the methods, 1 is best, over the figures that count for it; None for the row of
-    chance, and where nothing is ranked. `nothing`: images on which the method found nothing.
+    chance, and where nothing is ranked. `nothing`: images on which the method gives no map.
     """
 
     method: str

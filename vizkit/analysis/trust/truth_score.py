@@ -1,4 +1,4 @@
-"""A map against a mask: where the thing really is, or the parts that tell its class.
+"""A map against a mask: where the thing really is, or the parts that decide its class.
 
 Pointing game: Zhang et al. 2016 (arXiv 1608.00507), § 4.1. Mass on the mask is the energy-based pointing game of Wang
 et al. 2020 (arXiv 1910.01279), § 4.3. A map may be right about the model and still miss the thing, when the model
@@ -23,7 +23,7 @@ TOLERANCE = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known of a picture, on the pixels of the model's input: the thing, the parts that tell its class."""
+    """What is known of a picture, on the pixels of the model's input: the thing, the parts that decide its class."""
 
     thing: Bool[Tensor, "height width"]
     deciding: Bool[Tensor, "height width"] | None = None
@@ -34,9 +34,9 @@ class Placed:
     """`pointing`: the hottest pixel is on the thing or within the tolerance of it; `pointing_strict`: it is on it.
 
     `on_thing`, `on_deciding`: share of the map's positive mass. `per_pixel`: mass per pixel on the thing over that
-    beside it, 1 for a map that knows nothing; likewise `deciding_per_pixel`.
+    beside it, 1 for a random map; likewise `deciding_per_pixel`.
 
-    What knows nothing would get: `near_share`, of the pixels at which `pointing` is true, for a point put anywhere;
+    By chance: `near_share`, of the pixels at which `pointing` is true, for a point put anywhere;
     `thing_share` for a point that has to be on the thing, and for the mass of an even map; `deciding_share` likewise.
     """
 

@@ -28,7 +28,7 @@ PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
 }
 
 
-# ---- what is asked for -----------------------------------------------------------------------------------------------
+# ---- the counts ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Counted:
     """Multiply–adds of one image: of everything, of the attention layers of each stage, of the products with weights

@@ -15,7 +15,7 @@ from vizkit.models.families import gradual_reduction, swin, vit
 from vizkit.models.families.first_grid import first_grid
 from vizkit.models.families.translate import attention_of
 from vizkit.models.recording.recorder import Call
-from vizkit.models.recording.watching import OTHERWISE, Found, Seen, Watcher, side_by_side
+from vizkit.models.recording.watching import OTHERWISE, LayerDone, Seen, Watcher, side_by_side
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -83,7 +83,7 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
     try:
         with torch.no_grad(), watcher:
             loaded.model(pixels.to(loaded.device))
-    except Found:
+    except LayerDone:
         seen = watcher.seen
         return seen, placed(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, seen)
     if 0 <= layer_index < watcher.count:

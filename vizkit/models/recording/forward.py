@@ -24,7 +24,7 @@ WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
 
 @dataclass(frozen=True)
 class Pass:
-    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
+    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass returns `tokens`;
     `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
     the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
@@ -161,10 +161,10 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
-    """Logits and, when asked, the features of every block and what the head gets: timm's `forward_intermediates`."""
+    """Logits and, with `with_features`, the features of every block and what the head gets: timm's `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], (), None
-    # timm's own function fails when it is asked for prefix tokens that the model does not have.
+    # timm's own function fails when it is called for prefix tokens that the model does not have.
     prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
     options: dict = {"return_prefix_tokens": True} if prefix else {}
     options |= {"output_fmt": "NLC"} if tokens else {}

@@ -1,6 +1,6 @@
 """What a layer itself gives for a few of its queries, against what its recorded weights give: the proof of a recording.
 
-The comparison of logits needs a pass without recording and says nothing where the weights are computed beside the
+The comparison of logits needs a pass without recording and shows nothing where the weights are computed beside the
 kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
 """
 
@@ -80,7 +80,7 @@ def of_kernel(
 ) -> list[Difference]:
     """`weights` of some `queries` times the values, against the kernel's `own` output where it made one.
 
-    Where it did not, or rounded it to half precision, it is asked again for these queries alone.
+    Where it did not, or rounded it to half precision, it is called again for these queries alone.
     """
     query, key, value = inputs
     gqa = options.get("enable_gqa", False)

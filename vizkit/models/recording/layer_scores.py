@@ -1,7 +1,7 @@
 """The target's logit read off after every block, and its gradient at that block's attention.
 
 What LeGrad needs (Bousselham et al. 2024, arXiv 2404.03214, § 3): s_l is the model's own last normalisation and head on
-the tokens that leave block l, and only the attention of block l is asked for ∂s_l/∂A_l.
+the tokens that leave block l, and only for the attention of block l is ∂s_l/∂A_l computed.
 """
 
 import re

@@ -59,7 +59,7 @@ class Keep:
 class Call:
     """One attention layer as it was called, of one image.
 
-    `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost
+    `weights` are (group, head, query, key), None for a layer that is not kept. `module` is the innermost
     module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
     says how the layer computes: "fused", "mha" or "softmax" (written out). `row_sums` were taken before the weights
     were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def row_sum_error(self) -> Tensor | None:
-        """The largest |sum of a row − 1|; taken when it is asked for, after the pass, where all layers cost what one
+        """The largest |sum of a row − 1|; computed when it is read, after the pass, where all layers cost what one
         between two others does."""
         if self.weights is None:
             return None
@@ -126,11 +126,11 @@ class Recorder(TorchFunctionMode):
             return out
         return self._softmax(func, args, kwargs) if func in SOFTMAXES else func(*args, **kwargs)
 
-    def _wanted(self) -> bool:
+    def _keeps_next(self) -> bool:
         return self.keep.layers is None or len(self.calls) in self.keep.layers
 
     def _rows(self, like: Tensor) -> tuple[int, ...] | None:
-        """The asked rows that this layer has, where its queries are one group, so that a position is a token id."""
+        """The rows to keep that this layer has, where its queries are one group, so that a position is a token id."""
         if self.keep.rows is None or self.gradient or like.dim() > 4 or (like.dim() > 2 and like.shape[0] != 1):
             return None
         return tuple(row for row in dict.fromkeys(self.keep.rows) if 0 <= row < like.shape[-2]) or None
@@ -194,7 +194,7 @@ class Recorder(TorchFunctionMode):
         axis = softmax_axis(out, args, kwargs)
         if axis is None:
             return out
-        if not self._wanted():
+        if not self._keeps_next():
             self._add("softmax")
             return out
         exact = precise(args[0]).softmax(axis) if out.element_size() < 4 else out
@@ -212,7 +212,7 @@ class Recorder(TorchFunctionMode):
 
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
-        if not self._wanted():
+        if not self._keeps_next():
             self._add("fused")
             return func(query, key, value, *args, **kwargs)
         # Rows are computed beside the kernel; so are all weights in half precision, where the logits have to stay what
@@ -235,9 +235,9 @@ class Recorder(TorchFunctionMode):
         return out if own is None else following(own, out)
 
     def _multi_head(self, func: Callable, arguments: dict) -> tuple[Tensor, Tensor | None]:
-        """`nn.MultiheadAttention`: its inner calls are not seen, so it is asked for its weights."""
+        """`nn.MultiheadAttention`: its inner calls are not seen, so it is called for its weights."""
         query = arguments["query"]
-        if not self._wanted():
+        if not self._keeps_next():
             self._add("mha")
             return func(**arguments)
         batched = query.dim() == 3
@@ -267,7 +267,7 @@ class Recorder(TorchFunctionMode):
 
 
 def caller(paths: dict[int, str]) -> tuple[str, nn.Module] | None:
-    """The innermost module on the call stack that belongs to the model: which layer asked."""
+    """The innermost module on the call stack that belongs to the model: which layer called."""
     frame = sys._getframe(3)
     while frame is not None:
         module = frame.f_locals.get("self")

@@ -22,7 +22,7 @@ FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."
 
 
-class Found(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
+class LayerDone(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
     """The layer has been seen from its queries to its projection."""
 
 
@@ -47,7 +47,7 @@ class Seen:
 
 
 class Watcher(TorchFunctionMode):
-    """Follows the forward pass to attention call `layer`; raises `Found` when its projection is done."""
+    """Follows the forward pass to attention call `layer`; raises `LayerDone` when its projection is done."""
 
     def __init__(self, model: nn.Module, layer: int) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Watcher(TorchFunctionMode):
         elif func is F.multi_head_attention_forward:
             if self._here():
                 multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
-                raise Found
+                raise LayerDone
         elif func in SOFTMAXES:
             axis = softmax_axis(out, args, kwargs)
             if axis is not None and self._here():
@@ -78,7 +78,7 @@ class Watcher(TorchFunctionMode):
         return out
 
     def _here(self) -> bool:
-        """Count an attention call; whether it is the wanted one."""
+        """Count an attention call; whether it is the one to follow."""
         self.count += 1
         if self.count == self.layer + 1:
             layer = caller(self._paths)
@@ -96,7 +96,7 @@ class Watcher(TorchFunctionMode):
         elif func is F.linear and args[0].numel() == seen.mixed.numel():
             weight, bias = (*args[1:], kwargs.get("bias"))[:2]
             seen.entering, seen.projected, seen.out_weight, seen.out_bias = args[0], out, weight, bias
-            raise Found
+            raise LayerDone
 
 
 def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401

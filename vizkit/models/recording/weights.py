@@ -135,7 +135,7 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
     """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
 
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
-    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels ask. Over an
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels are the queries. Over an
     earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
@@ -149,7 +149,7 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     """(group, head, query, key) of one image, from the shapes in which models write their attention.
 
     Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
-    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells;
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` decides;
     where it has none, `groups` does, see `groups_among`.
     """
     heads, shape = heads_of(module), tuple(weights.shape)
@@ -178,13 +178,13 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
 
 
 def heads_of(module: nn.Module | None) -> int | None:
-    """How many heads a layer says that it has; None where it does not say it under timm's names."""
+    """How many heads a layer has; None where it has no attribute of timm's name for it."""
     counts = (getattr(module, name, None) for name in ("num_heads", "heads"))
     return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
 def groups_among(shape: tuple[int, ...], positions: int | None) -> int | None:
-    """How many groups weights of this shape lie in, None where nothing tells.
+    """How many groups weights of this shape lie in, None where that is unknown.
 
     `positions`: how many tokens the layer before has projected. Each stands in one group, so with the right number all
     keys, or all queries, are that many.

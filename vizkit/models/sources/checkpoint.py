@@ -123,7 +123,7 @@ def from_torch_file(path: Path) -> Checkpoint:
     # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
     # torch's context manager for this is not safe between threads.
     torch.serialization.add_safe_globals([argparse.Namespace])
-    # A pickle of a hundred bytes would ask it for as many zeros as fill the memory.
+    # A pickle of a hundred bytes would make it write as many zeros as fill the memory.
     _weights_only_unpickler._get_allowed_globals().pop("builtins.bytearray", None)
     broken = f"{path.name} is not a whole torch checkpoint of plain weights; save its state dict as safetensors."
     try:

@@ -57,7 +57,7 @@ def weights_file(repo: str, check: Callable[[Path], object] | None = None) -> Pa
 
 
 def cached(repo: str, revision: str | None = None, with_config: bool = False) -> Path | None:
-    """The weights of an earlier download, by vizkit, timm or anything else, found without asking the network."""
+    """The weights of an earlier download, by vizkit, timm or anything else, without asking the network."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -98,7 +98,7 @@ def download(repo: str, revision: str | None = None, check: Callable[[Path], obj
         raise ModelError(f"{repo} has no revision {revision!r} on the hub.") from None
     except RepositoryNotFoundError:
         raise ModelError(f"There is no model {repo} on the hub, or it is private.") from None
-    except Exception as error:  # whatever the network library raises: the user is told the same
+    except Exception as error:  # whatever the network library raises: the sentence for the user is the same
         raise unreachable(repo, error) from error
     raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
 
@@ -136,13 +136,13 @@ def fetch(url: str) -> Path:
     return target
 
 
-def within(seconds: float, ask: Callable[[], Answer]) -> Answer:
+def within(seconds: float, call: Callable[[], Answer]) -> Answer:
     """The answer, or TimeoutError: a silent name server does not care for the time-outs of network libraries."""
     answer: Future[Answer] = Future()
 
     def run() -> None:
         try:
-            answer.set_result(ask())
+            answer.set_result(call())
         except BaseException as error:
             answer.set_exception(error)
 

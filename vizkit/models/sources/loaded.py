@@ -23,7 +23,7 @@ class Loaded:
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, how many attention layers a plain pass has. None: nobody knows;
+    for each input size, how many attention layers a plain pass has. None: unknown;
     `weights_bytes` what `budget` counted.
     """
 

@@ -86,7 +86,7 @@ def is_folder(source: str | Path) -> bool:
 
 
 def placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
-    """The model on its device; `probe`: a forward pass shows whether it takes the size that somebody asked for."""
+    """The model on its device; `probe`: a forward pass shows whether it takes the chosen size."""
     try:
         loaded.model.to(device)
         loaded.device = device

@@ -39,9 +39,9 @@ def ask(
     tell: Callable[[int], None] = lambda _: None,
     working: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Answered:
-    """Ask all models about all pictures, each preprocessed as its own model wants it. `others`: by name.
+    """The first choices of all models on all pictures, each preprocessed as its own model wants it. `others`: by name.
 
-    `tell` hears how many pictures are done; `working` is entered while models run. Raises NotApplicable for a student
+    `tell` gets how many pictures are done; `working` is entered while models run. Raises NotApplicable for a student
     without two tokens and for models of other classes, DatasetError on a damaged picture.
     """
     refuse_one_token(student)

@@ -54,7 +54,7 @@ def fitted(rgb: UInt8[np.ndarray, "_ _ 3"], needs: Preprocessing) -> UInt8[np.nd
 
 @contextmanager
 def drawn_from(seed: int) -> Iterator[None]:
-    """The generators of the process, from which timm's transforms draw, set to a seed and left as they were found."""
+    """The generators of the process, from which timm's transforms draw, set to a seed and then restored."""
     with _GENERATORS, torch.random.fork_rng(devices=[]):
         before = random.getstate(), np.random.get_state()
         random.seed(seed)

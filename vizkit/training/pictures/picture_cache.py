@@ -38,7 +38,7 @@ class InMemory(Dataset):
 
 
 def in_memory(data: Fitted, tell: Callable[[int], None]) -> InMemory:
-    """The set in memory; `tell` hears how many pictures are done."""
+    """The set in memory; `tell` gets how many pictures are done."""
     labels = torch.from_numpy(data.images.targets.astype(np.int64))
     file = kept_file(data)
     if file.is_file():

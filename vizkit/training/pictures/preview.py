@@ -59,7 +59,7 @@ def rand_augmented(
 
 
 def operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
-    """Which operations this seed applies. timm does not tell, so each is watched while it runs once more."""
+    """Which operations this seed applies. timm does not return them, so each is watched while it runs once more."""
     augment = rand_augment(recipe, needs)
     applied: list[str] = []
     for operation in augment.ops:

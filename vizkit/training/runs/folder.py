@@ -1,4 +1,4 @@
-"""A run on disk: what was asked (recipe.json), what happened (metrics.jsonl, status.json), what came of it.
+"""A run on disk: the recipe (recipe.json), what happened (metrics.jsonl, status.json), what came of it.
 
     recipe.json  versions.json   written once
     status.json                  what the run does now, replaced about twice a second
