@@ -55,7 +55,7 @@ def refuse_one_token(loaded: Loaded) -> None:
 
 @torch.no_grad()
 def two_heads(loaded: Loaded, pixels: Float[Tensor, "image 3 height width"]) -> TwoHeads:
-    """The logits of each head for images that are preprocessed for this model. Raises NotApplicable for other models."""
+    """The logits of each head for images preprocessed for this model. Raises NotApplicable for other models."""
     refuse_one_token(loaded)
     model: nn.Module = loaded.model
     features: Tensor = model.forward_features(pixels.to(loaded.device))  # type: ignore[operator]

@@ -161,7 +161,7 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
-    """Logits and, with `with_features`, the features of every block and what the head gets: timm's `forward_intermediates`."""
+    """Logits; `with_features` also those of every block and what the head gets, by timm's `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], (), None
     # timm's own function fails when it is called for prefix tokens that the model does not have.

@@ -135,8 +135,8 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
     """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
 
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
-    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels are the queries. Over an
-    earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): the channels are the queries there. Over
+    an earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
     if axis is None or out.dim() < 3 or out.shape[axis] < 2:
@@ -149,7 +149,7 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     """(group, head, query, key) of one image, from the shapes in which models write their attention.
 
     Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
-    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` decides;
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's `num_heads` decides;
     where it has none, `groups` does, see `groups_among`.
     """
     heads, shape = heads_of(module), tuple(weights.shape)

@@ -75,7 +75,7 @@ def another(run: RunFolder, recipe: Recipe) -> bool:
     return (run.path / "recipe.json").is_file() and run.recipe != recipe
 
 
-# ---- results of the runs ----------------------------------------------------------------------------------------------
+# ---- results of the runs ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Outcome:
     """All seeds of one family on one number of pictures. `tests`: test accuracy by seed, 0 to 1, of `test_images`."""
