@@ -102,7 +102,7 @@ def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
         except (EOFError, OSError, struct.error, ValueError):
             # Killed by a limit, or crashed: whatever this file's decoder answered, its end counts.
             late = decoder.close() in (-getattr(signal, "SIGPROF", 0), -getattr(signal, "SIGKILL", 0))
-            raise (too_slow() if late else damaged()) from None
+            raise (_too_slow() if late else damaged()) from None
         except BaseException:
             decoder.close()
             raise
@@ -110,7 +110,7 @@ def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
         return answer
 
 
-def too_slow() -> ImageError:
+def _too_slow() -> ImageError:
     return ImageError(f"Decoding the picture takes more than {CPU_S} seconds; save a smaller copy as JPEG.")
 
 

@@ -74,10 +74,10 @@ def explain(arguments: argparse.Namespace) -> None:
     target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
     question = Question.of(loaded, image, target, against)
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
-    for line in said(question, loaded):
+    for line in _said(question, loaded):
         print(line)
     methods = chosen(arguments.method or ["rollout"])
-    explanations, reasons = maps(question, methods)
+    explanations, reasons = _maps(question, methods)
     for name, reason in reasons.items():
         print(f"{METHODS[name].title}: no map. {reason}")
     if not explanations:
@@ -89,16 +89,16 @@ def explain(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         try:
             if output.suffix.lower() == ".npz":
-                write_numbers(output, explanations, loaded, image, box)
+                _write_numbers(output, explanations, loaded, image, box)
             else:
-                write_picture(output, explanations, image, box)
+                _write_picture(output, explanations, image, box)
         except OSError as error:
             raise unwritable(output, error) from error
         print(output)
     print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")
 
 
-def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
+def _said(question: "Question", loaded: "Loaded") -> Iterator[str]:
     """The classes in question and what the model gives them."""
     shares, subject = question.trace.logits.softmax(0), question.subject
     for label in (subject.target, subject.against):
@@ -107,7 +107,7 @@ def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
             yield f"{value}  {'against ' if label == subject.against else ''}{loaded.label(label)}"
 
 
-def maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
+def _maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
     """(maps, method → why there is none), with a bar for those that run the model again."""
     from tqdm import tqdm
 
@@ -128,7 +128,7 @@ def maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], 
     return explanations, reasons
 
 
-def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB", box: "Box") -> None:
+def _write_picture(output: Path, explanations: "list[Explanation]", image: "RGB", box: "Box") -> None:
     from PIL import Image
 
     from vizkit.figure.sheet import enlarged, sheet
@@ -136,12 +136,12 @@ def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB",
     large = enlarged(image, LEAST_PX)
     times = len(large) // len(image)
     scaled = (box[0] * times, box[1] * times, box[2] * times, box[3] * times)
-    pictures = [drawn(explanation, large, scaled) for explanation in explanations]
+    pictures = [_drawn(explanation, large, scaled) for explanation in explanations]
     titles = [METHODS[explanation.method].title for explanation in explanations]
     Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save(output)
 
 
-def drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
+def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
     """On its own scale, from its lowest to its highest value; signed maps around zero, from blue to red."""
     from vizkit.figure.overlay import overlay
     from vizkit.figure.palette import SIGNED
@@ -152,7 +152,7 @@ def drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
     return overlay(image, places - places.min(), box)
 
 
-def write_numbers(output: Path, explanations: "list[Explanation]", loaded: "Loaded", image: "RGB", box: "Box") -> None:
+def _write_numbers(output: Path, explanations: "list[Explanation]", loaded: "Loaded", image: "RGB", box: "Box") -> None:
     import numpy as np
 
     meta = {

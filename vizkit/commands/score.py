@@ -65,10 +65,10 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--fill", default="blur", choices=("blur", "mean"), help="what stands in for a patch (blur)")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
     command.add_argument("-o", "--output", type=Path, metavar="TABLE", help="a .md, .csv or .json file to write")
-    command.set_defaults(run=score)
+    command.set_defaults(run=_score)
 
 
-def score(arguments: argparse.Namespace) -> None:
+def _score(arguments: argparse.Namespace) -> None:
     if arguments.output:
         refuse_output(arguments.output, SUFFIXES)
     if arguments.steps < 1:
@@ -84,7 +84,7 @@ def score(arguments: argparse.Namespace) -> None:
     results: list[Scored] = []
     stopped = False
     for name in arguments.model:
-        scored, stopped = score_model(arguments, name, accelerator)
+        scored, stopped = _score_model(arguments, name, accelerator)
         if scored.images and main:
             results.append(scored)
             if arguments.output:
@@ -94,14 +94,14 @@ def score(arguments: argparse.Namespace) -> None:
     if accelerator is not None:
         accelerator.end_training()
     if main and not (arguments.output and results):
-        print("\n\n".join(map(markdown, results)) or "Nothing was scored.")
+        print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
     elif main:
         print(f"{arguments.output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
     if stopped:
         raise KeyboardInterrupt
 
 
-def score_model(
+def _score_model(
     arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None" = None
 ) -> tuple[Scored, bool]:
     """What was scored, and whether the user stopped it. Each of several processes scores one block of the pictures, in
@@ -115,11 +115,11 @@ def score_model(
     from vizkit.scoring import cases, pictures
 
     loaded = load(arguments, name)
-    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, seed_of(arguments))
+    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, _seed_of(arguments))
     measures: list[Measure] = arguments.measure or ["truth", "deletion"]
     selected = chosen(arguments.method or ["all"])
     begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
-    mine = images if accelerator is None else images.take(block(len(images), accelerator))
+    mine = images if accelerator is None else images.take(_block(len(images), accelerator))
     several = cases(loaded, mine, randomised="randomisation" in measures, again="sensitivity" in measures)
     try:
         for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
@@ -141,14 +141,14 @@ def score_model(
     return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons, tally.said()), stopped
 
 
-def block(images: int, accelerator: "Accelerator") -> "np.ndarray":
+def _block(images: int, accelerator: "Accelerator") -> "np.ndarray":
     """The rows of this process: one of as many blocks as there are processes, equal but for one picture."""
     import numpy as np
 
     return np.array_split(np.arange(images), accelerator.num_processes)[accelerator.process_index]
 
 
-def seed_of(arguments: argparse.Namespace) -> int:
+def _seed_of(arguments: argparse.Namespace) -> int:
     from vizkit.scoring import FRESH_SEED
 
     return FRESH_SEED if arguments.seed is None else arguments.seed
@@ -157,7 +157,7 @@ def seed_of(arguments: argparse.Namespace) -> int:
 def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> None:
     output: Path = arguments.output
     kind = output.suffix.lower()
-    text = page(arguments, results, stopped) if kind == ".md" else {".csv": as_csv, ".json": as_json}[kind](results)
+    text = page(arguments, results, stopped) if kind == ".md" else {".csv": _as_csv, ".json": _as_json}[kind](results)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -165,11 +165,11 @@ def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-def as_json(results: list[Scored]) -> str:
+def _as_json(results: list[Scored]) -> str:
     return json.dumps([asdict(result) for result in results], ensure_ascii=False, indent=1)
 
 
-def as_csv(results: list[Scored]) -> str:
+def _as_csv(results: list[Scored]) -> str:
     """One line for each figure of each method of each model."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
@@ -196,7 +196,7 @@ def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) ->
         "# Which map to trust",
         "",
         f"Made by `{command}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
-        f"The pictures are {arguments.data}, {arguments.split}, seed {seed_of(arguments)}"
+        f"The pictures are {arguments.data}, {arguments.split}, seed {_seed_of(arguments)}"
         + (": no model that ships with vizkit has seen them." if arguments.seed is None else "."),
         "" if not stopped else "\nIt was stopped before the end.\n",
         "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
@@ -204,7 +204,7 @@ def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) ->
         "a point put anywhere (the share of the picture at which it would count), an even map. Methods are ordered by",
         "the mean of their places over the figures; the best of each column is bold where it is better than chance.",
         "",
-        *("\n".join((markdown(result), "")) for result in results),
+        *("\n".join((_markdown(result), "")) for result in results),
         "## What the figures say, and what not",
         "",
         *(f"- **{figure.title}**: {figure.caveat}" for name, figure in FIGURES.items() if name in figures),
@@ -217,7 +217,7 @@ def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) ->
     return "\n".join(lines)
 
 
-def markdown(result: Scored) -> str:
+def _markdown(result: Scored) -> str:
     """The table of one model, with the sentence for every method that does not apply."""
     from vizkit.analysis.attribution.methods import METHODS
     from vizkit.analysis.trust.table import FIGURES

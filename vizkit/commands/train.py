@@ -44,11 +44,11 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
     options = command.add_argument_group("fields of the recipe")
     for each in fields(Recipe):
-        add_field(options, each)
-    command.set_defaults(run=train)
+        _add_field(options, each)
+    command.set_defaults(run=_train)
 
 
-def add_field(options: Any, each: Any) -> None:  # noqa: ANN401
+def _add_field(options: Any, each: Any) -> None:  # noqa: ANN401
     option = "--" + each.name.replace("_", "-")
     usual: dict[str, Any] = {"dest": f"field_{each.name}", "default": None}
     usual["help"] = f"{each.metadata['help']} ({getattr(Recipe(), each.name)})".replace("%", "%%")
@@ -80,7 +80,7 @@ def recipe_of(arguments: argparse.Namespace) -> Recipe:
     return recipe.but(changes)
 
 
-def train(arguments: argparse.Namespace) -> None:
+def _train(arguments: argparse.Namespace) -> None:
     if arguments.resume:
         run = RunFolder(arguments.resume)
         recipe = run.recipe

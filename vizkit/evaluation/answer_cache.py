@@ -133,7 +133,7 @@ class AnswerCache:
         self._whole("answers.json", lambda file: file.write(json.dumps(facts, ensure_ascii=False).encode()))
         for number in range(self.chunks):
             (self.folder / f"{number}.npz").unlink(missing_ok=True)
-        forget_oldest(self.folder)
+        _forget_oldest(self.folder)
 
     def _refuse_vanished(self) -> None:
         """Nothing is wrong where another process was quicker, and has cleared away."""
@@ -160,7 +160,7 @@ class AnswerCache:
             ) from error
 
 
-def forget_oldest(kept: Path) -> None:
+def _forget_oldest(kept: Path) -> None:
     """Answers that were longest unused make room. Those of an evaluation at work are young."""
     folders = sorted((each for each in kept.parent.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
     sizes = np.cumsum([sum(file.stat().st_size for file in each.iterdir()) for each in folders])

@@ -90,10 +90,10 @@ def fill(
 ) -> None:
     """Answer what is missing. All processes walk in step: one round is one batch of each."""
     number, processes = (accelerator.process_index, accelerator.num_processes) if accelerator else (0, 1)
-    missing = agreed(kept.missing() if number == 0 else [], accelerator)
+    missing = _agreed(kept.missing() if number == 0 else [], accelerator)
     done = len(pictures) - sum(len(kept.rows(each)) for each in missing)
     tell(done, len(pictures), 0.0)
-    own = chunks(loaded, pictures, kept, missing[number::processes], workers)
+    own = _chunks(loaded, pictures, kept, missing[number::processes], workers)
     started = last = time.perf_counter()
     fresh = 0
     for _ in range(-(-len(missing) // processes)):
@@ -111,18 +111,18 @@ def fill(
             raise StoppedError
 
 
-def chunks(
+def _chunks(
     loaded: Loaded, pictures: ImageSet, kept: AnswerCache, numbers: list[int], workers: int
 ) -> Iterator[tuple[int, Chunk]]:
     """The chunks `numbers` in order."""
     data = PreparedPictures(pictures, loaded.preprocessing)
     batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
     for number, (seen, said) in zip(numbers, batches, strict=True):
-        yield number, answered(loaded, logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
+        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
 
 
 @torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
-def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
+def _logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     try:
         logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing))
     except (RuntimeError, MemoryError) as error:
@@ -138,7 +138,7 @@ def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     return logits.float()
 
 
-def answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
+def _answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
     rows = logits.cpu().numpy()
     good = [row for row in range(len(rows)) if row not in broken]
     if not np.isfinite(rows[good]).all():
@@ -162,7 +162,7 @@ def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> A
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
-def agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
+def _agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
     """The first process's list, for all."""
     if accelerator is None or accelerator.num_processes == 1:
         return mine

@@ -122,7 +122,7 @@ def evaluate_all(
         return None
     if not answers_of:
         raise EvaluationError(refused[0])
-    return joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
+    return _joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
 
 
 def titles(names: Sequence[str]) -> list[str]:
@@ -131,7 +131,7 @@ def titles(names: Sequence[str]) -> list[str]:
     return [name if name not in short[:i] else f"{name} ({short[:i].count(name) + 1})" for i, name in enumerate(short)]
 
 
-def joined(
+def _joined(
     evaluated: "Mapping[str, tuple[Loaded, Answers]]",
     images: ImageSet,
     opened: Mapping[str, Any],
@@ -156,7 +156,7 @@ def joined(
         whole = len(mine) == len(each.logits)
         judged.append(judge(each.logits if whole else each.logits[mine], target, each.classes[shared]))
         table.append(Row(name, loaded.source, loaded.licence, loaded.parameters, loaded.preprocessing.size_hw,
-                         device_of(loaded), each.images_per_s, each.seconds, each.weights,
+                         _device_of(loaded), each.images_per_s, each.seconds, each.weights,
                          measure(judged[-1], labels)))  # fmt: skip
     notes = [*images.notes, *refused, *(each.note for each in answers if each.note)]
     notes += [
@@ -177,7 +177,7 @@ def joined(
     )  # fmt: skip
 
 
-def device_of(loaded: "Loaded") -> str:
+def _device_of(loaded: "Loaded") -> str:
     import torch
 
     if loaded.device.type == "cuda":
@@ -216,12 +216,12 @@ def read(folder: Path) -> Outcome:
         rows, places = arrays["rows"], tuple(arrays["places"].tolist())
     return Outcome(
         facts["opened"], facts["name"], facts["part"], facts["digest"], tuple(facts["labels"]),
-        tuple(map(row_of, facts["models"])), tuple(map(pair_of, facts["pairs"])), tuple(facts["notes"]),
+        tuple(map(_row_of, facts["models"])), tuple(map(_pair_of, facts["pairs"])), tuple(facts["notes"]),
         facts["broken"], facts["versions"], tuple(map(tuple, facts["classes"])), rows, places, judged,
     )  # fmt: skip
 
 
-def row_of(facts: dict[str, Any]) -> Row:
+def _row_of(facts: dict[str, Any]) -> Row:
     said = facts["measures"]
     measures = Measures(**{
         **said,
@@ -232,5 +232,5 @@ def row_of(facts: dict[str, Any]) -> Row:
     return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
 
 
-def pair_of(facts: dict[str, Any]) -> Pair:
+def _pair_of(facts: dict[str, Any]) -> Pair:
     return Pair(**{**facts, "difference": Interval(**facts["difference"])})

@@ -31,28 +31,28 @@ def open_pictures(
         part = split or "test"
         opened = open_set(data, part, images=images, size_px=size_px, seed=seed)
         why = "as chosen" if split else "no split was chosen"
-        return noted(opened, f"The {part} part of {opened.name}: {why}.")
+        return _noted(opened, f"The {part} part of {opened.name}: {why}.")
     path = Path(detail)
     listing = list_folder(unpacked(path) if kind == "archive" else path)
     own = [part for part in ("test", "val") if part in listing.splits]
     if own:
         opened = open_set(data, own[0], images=images, seed=seed)
-        return noted(
+        return _noted(
             opened, f"Only the pictures in the {own[0]} folder of {opened.name}; name another part if need be."
         )
     if kind == "archive":
         # As in open_archive: the times of unpacking say nothing about the pictures.
         listing = replace(listing, name=path.stem, files=tuple(replace(file, changed_ns=0) for file in listing.files))
-    opened = whole(listing)
+    opened = _whole(listing)
     if images is None or images >= len(opened):
         few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
-        return noted(opened, f"All pictures of {opened.name}: it has no test folder, and no split was chosen.", *few)
+        return _noted(opened, f"All pictures of {opened.name}: it has no test folder, and no split was chosen.", *few)
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
-    return noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
+    return _noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
 
 
-def whole(listing: Listing) -> ImageSet:
+def _whole(listing: Listing) -> ImageSet:
     """Every picture of a folder, whatever folder it lies in."""
     number = {label: index for index, label in enumerate(listing.labels)}
     targets = np.array([number[file.label] for file in listing.files], np.int64)
@@ -62,10 +62,10 @@ def whole(listing: Listing) -> ImageSet:
     return ImageSet(listing.name, EVERY, listing.labels, targets, source, digest, listing.notes)
 
 
-def noted(images: ImageSet, *sentences: str) -> ImageSet:
+def _noted(images: ImageSet, *sentences: str) -> ImageSet:
     return replace(images, notes=(*sentences, *images.notes))
 
 
-def name_of(data: str) -> str:
+def _name_of(data: str) -> str:
     """A set as people call it: no folders around it."""
     return os.path.basename(os.path.normpath(data)) if os.sep in data or "/" in data else data

@@ -10,7 +10,7 @@ from typing import Any
 @contextmanager
 def terminable() -> Iterator[None]:
     """Within it SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt."""
-    with handled((signal.SIGTERM,), signal.default_int_handler):
+    with _handled((signal.SIGTERM,), signal.default_int_handler):
         yield
 
 
@@ -18,12 +18,12 @@ def terminable() -> Iterator[None]:
 def interruptible() -> Iterator[threading.Event]:
     """Within it SIGTERM and Ctrl-C only set the event that it gives."""
     stop = threading.Event()
-    with handled((signal.SIGTERM, signal.SIGINT), lambda *_: stop.set()):
+    with _handled((signal.SIGTERM, signal.SIGINT), lambda *_: stop.set()):
         yield stop
 
 
 @contextmanager
-def handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], Any]) -> Iterator[None]:
+def _handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Another thread than the main one hears no signals."""
     usual = {}
     if threading.current_thread() is threading.main_thread():

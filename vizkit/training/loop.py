@@ -135,7 +135,7 @@ class Loop:
                 self.say(
                     "running",
                     steps=steps,
-                    loss=finite(sums) / (step + 1),
+                    loss=_finite(sums) / (step + 1),
                     rate=current,
                     images_per_s=per_s,
                     seconds_left=left,
@@ -144,7 +144,7 @@ class Loop:
             sums = self.accelerator.reduce(sums, reduction="sum")
         return {
             "epoch": self.epoch + 1,
-            "train_loss": finite(sums) / steps / self.accelerator.num_processes,
+            "train_loss": _finite(sums) / steps / self.accelerator.num_processes,
             "train_accuracy": float(sums[1] / sums[2]),
             "rate": current,
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
@@ -222,7 +222,7 @@ class Loop:
             )
 
 
-def finite(sums: Tensor) -> float:
+def _finite(sums: Tensor) -> float:
     """The first sum, the loss; NotFiniteError when it is no number."""
     total = float(sums[0])
     if not math.isfinite(total):

@@ -54,23 +54,23 @@ class RunSetup:
 
 def set_up(recipe: Recipe, device: torch.device) -> RunSetup:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
-    labels = opened(recipe, "train", 224).labels
+    labels = _opened(recipe, "train", 224).labels
     model = architectures.build(recipe, labels)
     choose_trainable(model, recipe.train_blocks)
     needs = Preprocessing.from_config(timm.data.resolve_model_data_config(model))
-    sets = {split: opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
+    sets = {split: _opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
     for split, images in sets.items():
         if images.labels != labels:
             raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
-    return RunSetup(labels, model, needs, sets, teacher_of(recipe, labels, needs, device))
+    return RunSetup(labels, model, needs, sets, _teacher_of(recipe, labels, needs, device))
 
 
-def opened(recipe: Recipe, split: str, side: int) -> ImageSet:
+def _opened(recipe: Recipe, split: str, side: int) -> ImageSet:
     images = (recipe.images or None) if split == "train" else None
     return open_set(recipe.data, split, images=images, size_px=side, seed=recipe.data_seed)
 
 
-def teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, device: torch.device) -> Teacher | None:
+def _teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, device: torch.device) -> Teacher | None:
     if not recipe.teacher:
         return None
     teacher = vizkit.load(recipe.teacher, device=device)

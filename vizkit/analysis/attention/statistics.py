@@ -17,14 +17,14 @@ from vizkit.geometry import steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 
-def is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
+def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
     """Which positions hold a token with a place on the grid."""
     first, (rows, columns) = len(tokens.special), tokens.grid or (0, 0)
     return (ids >= first) & (ids < first + rows * columns)
 
 
-def centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tensor, "group position 2"]:
-    """(y, x) of the middle of each cell in input pixels; meaningless where `is_patch` is false."""
+def _centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tensor, "group position 2"]:
+    """(y, x) of the middle of each cell in input pixels; meaningless where `_is_patch` is false."""
     assert tokens.grid is not None
     cell = ids - len(tokens.special)
     return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * steps_px(tokens)
@@ -40,8 +40,8 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     query, key = attention.query, attention.key
     if query.grid is None or key.grid is None:
         raise NotApplicable("Distances need to know where queries and keys lie in the image; this layer does not say.")
-    from_patch, to_patch = is_patch(attention.query_ids, query), is_patch(attention.key_ids, key)
-    distance = torch.cdist(centres_px(attention.query_ids, query), centres_px(attention.key_ids, key))
+    from_patch, to_patch = _is_patch(attention.query_ids, query), _is_patch(attention.key_ids, key)
+    distance = torch.cdist(_centres_px(attention.query_ids, query), _centres_px(attention.key_ids, key))
     weights = attention.weights.float() * to_patch[:, None, None]
     total = weights.sum(-1)  # group head query
     travelled = torch.einsum("ghqk,gqk->ghq", weights, distance)
@@ -50,7 +50,7 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     return row.sum((0, 2)) / counted.sum((0, 2))
 
 
-def over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
+def _over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
     """Mean over all queries that are tokens; padding is no query."""
     is_token = attention.query_ids != PADDING
     return (rows * is_token[:, None]).sum((0, 2)) / is_token.sum()
@@ -58,7 +58,7 @@ def over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) 
 
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     """H = −mean_i Σ_j w_ij log w_ij in nats, from 0 to log(number of keys that a query compares)."""
-    return over_queries(attention, torch.special.entr(attention.weights.float()).sum(-1))
+    return _over_queries(attention, torch.special.entr(attention.weights.float()).sum(-1))
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class Layer:
 def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, " head"]:
     """Share of all attention that goes to the key tokens `ids` together, 0 to 1; for instance to outliers in norm."""
     chosen = torch.isin(attention.key_ids, ids.to(attention.key_ids.device))
-    return over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
+    return _over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
 
 
-def paid_to_itself(attention: Attention) -> Float[Tensor, " head"]:
+def _weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
     """Share of attention that a token gives itself; 0 where queries and keys are different sets of tokens."""
     if attention.query != attention.key:
         return torch.zeros(attention.weights.shape[1])
     same = attention.query_ids[:, :, None] == attention.key_ids[:, None]
-    return over_queries(attention, torch.einsum("ghqk,gqk->ghq", attention.weights.float(), same.float()))
+    return _over_queries(attention, torch.einsum("ghqk,gqk->ghq", attention.weights.float(), same.float()))
 
 
 def layer(attention: Attention) -> Layer:
@@ -105,7 +105,7 @@ def layer(attention: Attention) -> Layer:
         entropy.exp(),
         {name: paid_to(attention, torch.tensor([i])) for i, name in enumerate(attention.key.special)},
         paid_to(attention, torch.tensor([PADDING])),
-        paid_to_itself(attention),
+        _weight_on_itself(attention),
     )
 
 
@@ -124,11 +124,11 @@ def spread(images: Sequence[tuple[Layer, ...]]) -> tuple[tuple[Layer, ...], tupl
     """
     if not images or len({tuple(layer.name for layer in image) for image in images}) != 1:
         raise NotApplicable("A spread needs at least one image, all of them through the same model.")
-    together = [gathered(one) for one in zip(*images, strict=True)]
+    together = [_gathered(one) for one in zip(*images, strict=True)]
     return tuple(pair[0] for pair in together), tuple(pair[1] for pair in together)
 
 
-def gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
+def _gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
     """Mean and deviation of one layer over the images."""
 
     def reduced(values: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

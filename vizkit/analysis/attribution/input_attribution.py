@@ -48,7 +48,7 @@ def integrated_gradients(
     with torch.no_grad():
         whole = float(subject.score(subject.pixels) - subject.score(start))
     while True:
-        score = counted(subject, steps, progress)
+        score = _counted(subject, steps, progress)
         attributions = IntegratedGradients(score).attribute(
             subject.pixels, start, n_steps=steps, internal_batch_size=subject.batch
         )
@@ -69,11 +69,11 @@ def smooth_grad(
     """
     from captum.attr import NoiseTunnel, Saliency
 
-    method = NoiseTunnel(Saliency(counted(subject, samples, progress)))
+    method = NoiseTunnel(Saliency(_counted(subject, samples, progress)))
     options = {"nt_samples_batch_size": subject.batch, "abs": False}
-    with seeded(seed):
+    with _seeded(seed):
         attributions = method.attribute(
-            graph_leaf(subject), nt_samples=samples, stdevs=noise * spread(subject.pixels), **options
+            _graph_leaf(subject), nt_samples=samples, stdevs=noise * _spread(subject.pixels), **options
         )
     assert isinstance(attributions, Tensor)
     return attributions[0].detach().abs().sum(0).float().cpu()
@@ -89,13 +89,13 @@ def gradient_shap(
     from captum.attr import GradientShap
 
     starts = torch.cat([filled(subject.pixels, "blur"), filled(subject.pixels, "mean")])
-    method = GradientShap(counted(subject, samples, progress))
+    method = GradientShap(_counted(subject, samples, progress))
     total = torch.zeros_like(subject.pixels[0])
-    with seeded(seed):
+    with _seeded(seed):
         for first in range(0, samples, subject.batch):
             count = min(subject.batch, samples - first)
             attributions = method.attribute(
-                graph_leaf(subject), starts, n_samples=count, stdevs=noise * spread(subject.pixels)
+                _graph_leaf(subject), starts, n_samples=count, stdevs=noise * _spread(subject.pixels)
             )
             total += attributions[0].detach() * count / samples
     return total.sum(0).float().cpu()
@@ -115,7 +115,7 @@ def occlusion(
     shape = (min(window * step[0], height), min(window * step[1], width))
     places = [1 + -(-(size - extent) // by) for size, extent, by in zip((height, width), shape, step, strict=True)]
     with torch.no_grad():
-        attributions = Occlusion(counted(subject, places[0] * places[1] + 1, progress)).attribute(
+        attributions = Occlusion(_counted(subject, places[0] * places[1] + 1, progress)).attribute(
             subject.pixels,
             sliding_window_shapes=(subject.pixels.shape[1], *shape),
             strides=(subject.pixels.shape[1], *step),
@@ -133,7 +133,7 @@ def patch_ablation(
 
     index = cell_of_pixel((subject.pixels.shape[-2], subject.pixels.shape[-1]), cells)
     with torch.no_grad():
-        attributions = FeatureAblation(counted(subject, cells[0] * cells[1] + 1, progress)).attribute(
+        attributions = FeatureAblation(_counted(subject, cells[0] * cells[1] + 1, progress)).attribute(
             subject.pixels,
             baselines=filled(subject.pixels, fill),
             feature_mask=index[None, None].to(subject.pixels.device),
@@ -163,7 +163,7 @@ def infidelity(
     start = filled(subject.pixels, fill)
     share = on_cells(heat, cells).to(subject.pixels).flatten()
     share = (share / torch.bincount(index.flatten(), minlength=len(share)))[index][None, None]
-    score = counted(subject, 2 * (samples + 1), progress)
+    score = _counted(subject, 2 * (samples + 1), progress)
 
     def without(pixels: Tensor) -> tuple[Tensor, Tensor]:
         gone = (torch.rand(len(pixels), cells[0] * cells[1]) < 0.5).to(pixels)[:, index][:, None]
@@ -171,7 +171,7 @@ def infidelity(
 
     def of(map: Tensor, normalize: bool) -> float:
         options = {"n_perturb_samples": samples, "max_examples_per_batch": subject.batch, "normalize": normalize}
-        with seeded(seed), torch.no_grad():
+        with _seeded(seed), torch.no_grad():
             return float(measured(score, without, subject.pixels, map.expand_as(subject.pixels), **options))
 
     return of(share, True) / max(of(torch.zeros_like(share), False), 1e-12)
@@ -205,12 +205,12 @@ def sensitivity(
                 progress(min(done, samples + 1), samples + 1)
         return (torch.stack(heats),)
 
-    with seeded(seed):
-        largest = sensitivity_max(maps, pixels, perturb_radius=radius * spread(pixels), n_perturb_samples=samples)  # pyright: ignore[reportArgumentType]
+    with _seeded(seed):
+        largest = sensitivity_max(maps, pixels, perturb_radius=radius * _spread(pixels), n_perturb_samples=samples)  # pyright: ignore[reportArgumentType]
     return float(largest)
 
 
-def counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
+def _counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
     """The subject's score, which reports how many pictures it has scored."""
     done = 0
 
@@ -225,16 +225,16 @@ def counted(subject: Subject, total: int, progress: Progress | None) -> Callable
     return score
 
 
-def graph_leaf(subject: Subject) -> Tensor:
+def _graph_leaf(subject: Subject) -> Tensor:
     return subject.pixels.detach().clone().requires_grad_()
 
 
-def spread(pixels: Tensor) -> float:
+def _spread(pixels: Tensor) -> float:
     return float(pixels.max() - pixels.min())
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def _seeded(seed: int) -> Iterator[None]:
     """Captum draws from the generators of torch and numpy; both are left as they were."""
     state = np.random.get_state()
     with torch.random.fork_rng():

@@ -25,7 +25,7 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     last = learned[-1]
     if last.key.grid is None:
         raise NotApplicable("The last layer's keys have no known places, so no map is drawn.")
-    ids = query_ids_of(last.query, query)
+    ids = _query_ids_of(last.query, query)
     if not set(ids) <= set(last.query_ids.flatten().tolist()):
         raise NotApplicable("The row of this token was not recorded.")
     row = torch.zeros(len(last.query))
@@ -35,7 +35,7 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     return attended[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
 
 
-def query_ids_of(tokens: Tokens, query: Query) -> list[int]:
+def _query_ids_of(tokens: Tokens, query: Query) -> list[int]:
     """The tokens whose mean a query is."""
     if isinstance(query, int):
         return [query]

@@ -23,7 +23,7 @@ def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
     Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
     BEiT and the like). NotApplicable for others, and where no layer's score rises with any attention.
     """
-    return nonzero(torch.stack(legrad_by_layer(trace)[checked(trace, start_layer) :]).mean(0))
+    return _nonzero(torch.stack(legrad_by_layer(trace)[_checked(trace, start_layer) :]).mean(0))
 
 
 def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
@@ -39,7 +39,7 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
     if len(layers) < trace.check.layers_found:
         raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
     maps = []
-    for layer in read_by_the_head(trace, layers):
+    for layer in _read_by_the_head(trace, layers):
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
@@ -53,21 +53,21 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
     ]
 
 
-def read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
+def _read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
     """Those on the tokens of the last layer, or on tokens that were averaged to become those."""
     known = {layers[-1].query.name, layers[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
     return [layer for layer in layers if layer.key.name in known]
 
 
-def checked(trace: Trace, start_layer: int) -> int:
+def _checked(trace: Trace, start_layer: int) -> int:
     layers = [layer for layer in trace.attention if layer.learned]
-    count = len(read_by_the_head(trace, layers)) if layers else 0
+    count = len(_read_by_the_head(trace, layers)) if layers else 0
     if count and not 0 <= start_layer < count:
         raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
     return start_layer
 
 
-def nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+def _nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
     high, low = float(places.max()), float(places.min())
     if not high > low:  # so written, it refuses NaN too
         raise NotApplicable("LeGrad gives nothing for this class here: all places are alike.")

@@ -129,7 +129,7 @@ def occlude(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     return out
 
 
-def shuffle(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def _shuffle(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     """`strength` × `strength` cells in a random order."""
     side = round(strength)
     return rearranged(rgb, side, np.random.default_rng(seed).permutation(side**2))
@@ -184,7 +184,7 @@ PERTURBATIONS: dict[str, Perturbation] = {
         Perturbation(
             "shuffle", "Patch shuffle", "cells on a side", "{0:g} × {0:g}",
             (0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0),
-            "cells in a random order: parts stay, the whole goes", shuffle, True,
+            "cells in a random order: parts stay, the whole goes", _shuffle, True,
         ),
     )
 }  # fmt: skip

@@ -190,11 +190,11 @@ def same_labels(teacher: tuple[str, ...], student: tuple[str, ...], names: tuple
         return torch.arange(len(teacher))
     if sorted(teacher) != sorted(student) or len(set(teacher)) < len(teacher):
         raise NotApplicable(
-            f"{names[0]} knows {listed(teacher)} and {names[1]} {listed(student)}: their answers cannot be compared; "
+            f"{names[0]} knows {_listed(teacher)} and {names[1]} {_listed(student)}: their answers cannot be compared; "
             "choose models that learned the same classes."
         )
     return torch.tensor([student.index(label) for label in teacher])
 
 
-def listed(labels: tuple[str, ...]) -> str:
+def _listed(labels: tuple[str, ...]) -> str:
     return f"{len(labels)} classes ({', '.join(labels[:2])}{', …' if len(labels) > 2 else ''})"

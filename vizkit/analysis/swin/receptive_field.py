@@ -62,13 +62,13 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
         reached = torch.zeros(len(tokens), dtype=torch.bool)
         reached[token_id] = True
         for index in range(end, -1, -1):
-            reached = back(reached, layers[index], apart.get(index))
+            reached = _back(reached, layers[index], apart.get(index))
         cell = (token_id // tokens.grid[1], token_id % tokens.grid[1])
         fields.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
     return fields
 
 
-def back(
+def _back(
     reached: Bool[Tensor, " token_after"], layer: Attention, region: Int[Tensor, "group token"] | None
 ) -> Bool[Tensor, " token_before"]:
     """From the tokens after a layer to those before it that can reach one of them. No regions: all meet (merging)."""

@@ -53,10 +53,10 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     row, column = ids // grid[1], ids % grid[1]
     # A token that came round lies below or right of where it was.
     came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
-    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
+    return Layout(grid, window, shift, pad_first, ids, _regions(size, window, shift), windows, came_round)
 
 
-def regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
+def _regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
     """The region of every place of a rolled and padded grid of `size`: 3 · its strip of rows + its strip of columns.
 
     Strips of an axis: what lies before the last window, what of the last window was there before the roll, and the last

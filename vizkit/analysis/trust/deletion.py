@@ -60,7 +60,7 @@ def curves(
     Costs 2 · steps − 2 forward passes for each map and two for all, in batches of `subject.batch` across curves and
     maps. Fewer steps where there are fewer cells.
     """
-    return along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
+    return _along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
 
 
 def random_curves(
@@ -75,14 +75,14 @@ def random_curves(
     """The mean over random orders: what a random map would get. It depends on nothing but the picture."""
     generator = torch.Generator().manual_seed(seed)
     drawn = [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(orders)]
-    by_order = along(subject, drawn, cells, steps, fill, progress)
+    by_order = _along(subject, drawn, cells, steps, fill, progress)
     mean = {
         name: torch.stack([getattr(curves, name) for curves in by_order]).mean(0) for name in ("deletion", "insertion")
     }
     return Curves(by_order[0].share, **mean)
 
 
-def along(
+def _along(
     subject: Subject,
     orders: Sequence[Int[Tensor, " cell"]],
     cells: tuple[int, int],
@@ -98,7 +98,7 @@ def along(
     gone = rank[:, None] < between[:, None]  # order step cell
     # One stack of masks (of what is there) for both curves; the whole picture and the whole fill stand at its ends.
     there = torch.cat([torch.ones(1, count), torch.zeros(1, count), torch.stack([~gone, gone], 1).flatten(0, 2)])
-    scores = torch.cat(list(shares(subject, there, cells, fill, progress)))
+    scores = torch.cat(list(_shares(subject, there, cells, fill, progress)))
     whole, empty = scores[:1], scores[1:2]
     result = []
     for both in scores[2:].unflatten(0, (len(orders), 2, len(between))):
@@ -107,7 +107,7 @@ def along(
     return result
 
 
-def shares(
+def _shares(
     subject: Subject,
     there: Float[Tensor, "picture cell"],
     cells: tuple[int, int],

@@ -180,8 +180,8 @@ class Tally:
         the figures.
         """
         figures = self._ranked or self._unranked
-        summed = {name: summaries(each) for name, each in figures.items()}
-        places = ranks(summed) if self._ranked else {}
+        summed = {name: _summaries(each) for name, each in figures.items()}
+        places = _ranks(summed) if self._ranked else {}
         rows = [
             Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one, _ in each))
             for name, each in figures.items()
@@ -189,11 +189,11 @@ class Tally:
         rows.sort(key=lambda row: (row.rank is None, row.rank or 0))
         # Chance is a matter of the image: the method that was scored on most of them has most of it.
         fullest = max(figures.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
-        chance = summaries([(by_chance, {}) for _, by_chance in fullest])
+        chance = _summaries([(by_chance, {}) for _, by_chance in fullest])
         return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
 
 
-def summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
+def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
     """Over images, from each image's figures and those of chance."""
     result = {}
     for name in FIGURES:
@@ -207,7 +207,7 @@ def summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
     return result
 
 
-def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
+def _ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
     """The mean place of each method; methods with equal means share a place, one without a figure is left out there.
 
     Means that differ by less than `SAME` are equal: one map, computed in two ways, is not better than itself.

@@ -62,7 +62,7 @@ def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = T
     """All scores of one map; NotApplicable where it has no positive value or the mask is empty or everything."""
     on_thing = mass(heat, truth.thing)
     on_deciding = (None, None, None) if truth.deciding is None else mass(heat, truth.deciding)
-    allowed = near(truth.thing, tolerance)
+    allowed = _near(truth.thing, tolerance)
     hit, strict = (pointing(heat, mask, 0.0) for mask in (allowed, truth.thing))
     return Placed(hit, strict, float(allowed.double().mean()), *on_thing, *on_deciding)
 
@@ -70,15 +70,15 @@ def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = T
 def pointing(
     heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"], tolerance: float = TOLERANCE
 ) -> bool:
-    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `near` it. Of equal pixels the
+    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `_near` it. Of equal pixels the
     first counts.
     """
     size = (mask.shape[0], mask.shape[1])
     large = F.interpolate(heat[None, None].float(), size, mode="bilinear", align_corners=False)[0, 0]
-    return bool(near(mask, tolerance).flatten()[large.argmax()])
+    return bool(_near(mask, tolerance).flatten()[large.argmax()])
 
 
-def near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, "height width"]:
+def _near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, "height width"]:
     """The mask and what is within `tolerance` of the longer side of it, in a square around each pixel."""
     reach = round(tolerance * max(mask.shape))
     return F.max_pool2d(mask[None].float(), 2 * reach + 1, stride=1, padding=reach)[0] > 0

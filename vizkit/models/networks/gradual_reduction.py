@@ -28,7 +28,7 @@ Grid = tuple[int, int]
 Stream = Float[Tensor, "image token channel"]
 
 
-def windows(times: int) -> list[Grid]:
+def _windows(times: int) -> list[Grid]:
     """(rows, columns) of the neighbours that the first `times` reductions average: (1, 2), (2, 1), (1, 2) …"""
     return [(1, 2) if i % 2 == 0 else (2, 1) for i in range(times)]
 
@@ -36,7 +36,7 @@ def windows(times: int) -> list[Grid]:
 def grids(grid: Grid, times: int) -> list[Grid]:
     """The grid before the first reduction and after each; the reductions have to divide it."""
     sizes = [grid]
-    for rows, columns in windows(times):
+    for rows, columns in _windows(times):
         sizes.append((sizes[-1][0] // rows, sizes[-1][1] // columns))
     return sizes
 
@@ -67,7 +67,7 @@ class GradualReduction(VisionTransformer):
             raise ValueError(f"Reductions come after different blocks of 1 to {depth}, in order; not after {after}.")
         if options.get("patch_drop_rate"):
             raise ValueError("Patches that are left out have no neighbours to be averaged with; set patch_drop_rate 0.")
-        rows, columns = (math.prod(each) for each in zip((1, 1), *windows(len(after)), strict=True))
+        rows, columns = (math.prod(each) for each in zip((1, 1), *_windows(len(after)), strict=True))
         step_hw = (patch_size * rows, patch_size * columns)
         refuse_size(sides(img_size), step_hw)
         super().__init__(img_size=sides(img_size), patch_size=patch_size, depth=depth, **options)
@@ -96,7 +96,7 @@ class GradualReduction(VisionTransformer):
         """The tokens after `block`, counted from 0, which saw `grid`: averaged where a reduction follows."""
         if block + 1 not in self.reduce_after:
             return x
-        window = windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
+        window = _windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
         return averaged(x, grid, window, self.num_prefix_tokens)
 
     def through(self, pixels: Tensor) -> Iterator[tuple[Stream, Stream, Grid]]:

@@ -33,11 +33,11 @@ def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> di
         strange = sorted(weights.keys() - model.state_dict().keys())
         if strange:
             raise ValueError(f"a ViT from parts has no {strange[0]}; this timm model is built differently")
-        resample(weights, model)
+        _resample(weights, model)
     return weights
 
 
-def resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
+def _resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
     """Positions learned on another grid, stretched to the model's as timm does: bicubic, antialiased."""
     table, own = state.get("pos_embed"), getattr(model, "pos_embed", None)
     if table is not None and own is not None and table.shape != own.shape:

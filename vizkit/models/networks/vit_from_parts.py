@@ -150,7 +150,7 @@ class ViT(TimmProtocol):
         self.blocks = nn.Sequential(*(EncoderBlock(embed_dim, num_heads, hidden) for _ in range(depth)))
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
         self.head = nn.Linear(embed_dim, num_classes) if num_classes else nn.Identity()
-        self.apply(small_weights)
+        self.apply(_small_weights)
 
     def embedded(self, pixels: Pixels) -> Stream:
         """Patches as tokens, the class token in front, positions added."""
@@ -170,7 +170,7 @@ class ViT(TimmProtocol):
         return self.forward_head(self.forward_features(pixels))
 
 
-def small_weights(module: nn.Module) -> None:
+def _small_weights(module: nn.Module) -> None:
     """Linear layers begin with a deviation of 0.02 and no bias, as in timm's ViT."""
     if isinstance(module, nn.Linear):
         nn.init.trunc_normal_(module.weight, std=0.02)

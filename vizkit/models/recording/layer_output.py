@@ -38,10 +38,10 @@ def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | 
 
 def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
     """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None."""
-    return Difference(alone(mine), alone(theirs), tolerance(dtype or theirs.dtype))
+    return Difference(_alone(mine), _alone(theirs), tolerance(dtype or theirs.dtype))
 
 
-def alone(rows: Tensor) -> Tensor:
+def _alone(rows: Tensor) -> Tensor:
     """Outside the graph of a gradient; a few rows of a large tensor are copied, or they would keep all of it alive."""
     rows = rows.detach()
     return rows.clone() if rows.untyped_storage().nbytes() > 2 * rows.nbytes else rows
@@ -57,13 +57,13 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
     alike: dict[tuple, list[Difference]] = {}
     for one in differences:
         alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
-    errors = torch.stack([largest_error(same) for same in alike.values()])
+    errors = torch.stack([_largest_error(same) for same in alike.values()])
     allowed = [key[0] for key in alike]
     index = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
     return float(errors[index]), allowed[index]
 
 
-def largest_error(alike: Sequence[Difference]) -> Tensor:
+def _largest_error(alike: Sequence[Difference]) -> Tensor:
     """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
     mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
     off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))

@@ -65,12 +65,12 @@ class Watcher(TorchFunctionMode):
                 fused(self.seen, out, *args, **kwargs)
         elif func is F.multi_head_attention_forward:
             if self._here():
-                multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
+                _multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
                 raise LayerDone
         elif func in SOFTMAXES:
             axis = softmax_axis(out, args, kwargs)
             if axis is not None and self._here():
-                written_out(self.seen, out, args[0], axis, self.before)
+                _written_out(self.seen, out, args[0], axis, self.before)
         elif self.count == self.layer and func in PRODUCTS | FACTORS:
             self.before.append((func, args, out))
         elif self.count == self.layer + 1 and self.seen.weights is not None:
@@ -116,7 +116,7 @@ def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *a
     seen.mixed = out
 
 
-def multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
+def _multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
     """`nn.MultiheadAttention` (torchvision's ViT), sequence first; its inner steps are repeated from what it got."""
     unusual = ("bias_k", "attn_mask", "key_padding_mask")
     if arguments.get("add_zero_attn") or any(arguments.get(name) is not None for name in unusual) or out.dim() != 3:
@@ -137,7 +137,7 @@ def multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
     seen.out_weight, seen.out_bias = arguments["out_proj_weight"], arguments["out_proj_bias"]
 
 
-def written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:
+def _written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:
     """A softmax in plain torch: the product that led to it, and whether queries, keys or scores were scaled."""
     products = [(args, out) for func, args, out in before if func in PRODUCTS and out.numel() == weights.numel()]
     if axis != -1 or weights.dim() != 4 or not products:

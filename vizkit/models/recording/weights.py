@@ -42,7 +42,7 @@ def attention_weights(
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
     with full_precision(query):
-        scores = scaled_product(precise(query), precise(key), factor)
+        scores = _scaled_product(precise(query), precise(key), factor)
         if is_causal:
             position = torch.arange(queries, device=query.device)[picked]
             later = torch.arange(keys, device=query.device) > position[:, None]
@@ -69,7 +69,7 @@ def full_precision(like: Tensor) -> AbstractContextManager:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
-def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
+def _scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
     """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
         flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
@@ -135,7 +135,7 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
     """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
 
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
-    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): the channels are the queries there. Over
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): channels are the queries. Over
     an earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
@@ -152,7 +152,7 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's `num_heads` decides;
     where it has none, `groups` does, see `groups_among`.
     """
-    heads, shape = heads_of(module), tuple(weights.shape)
+    heads, shape = _heads_of(module), tuple(weights.shape)
     if weights.dim() not in (3, 4, 5) or (weights.dim() == 5 and shape[0] != 1):
         raise TraceError(f"Attention of shape {shape} in {type(module).__name__} is not understood.")
     groups = groups if heads is None else None
@@ -177,7 +177,7 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     return weights.transpose(0, 1) if swapped else weights
 
 
-def heads_of(module: nn.Module | None) -> int | None:
+def _heads_of(module: nn.Module | None) -> int | None:
     """How many heads a layer has; None where it has no attribute of timm's name for it."""
     counts = (getattr(module, name, None) for name in ("num_heads", "heads"))
     return next((count for count in counts if isinstance(count, int) and count > 0), None)

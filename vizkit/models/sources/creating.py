@@ -64,7 +64,7 @@ def create(
         reason = re.split(r"[.!?:] (?=[A-Z])", reason)[0]  # one sentence
         raise ModelError(f"{title} cannot be made{size}: {reason[:140].rstrip('.') or 'timm refuses'}.") from error
     if size_hw:
-        refuse_cut_patches(model, size_hw, title)
+        _refuse_cut_patches(model, size_hw, title)
     return model
 
 
@@ -98,7 +98,7 @@ def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:  # noqa
         raise
 
 
-def refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:
+def _refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:
     """A patch embedding drops, without a word, the rows and columns that fill no patch."""
     embed = getattr(model, "patch_embed", None)
     projection = getattr(embed, "proj", None)

@@ -53,7 +53,7 @@ def weights_file(repo: str, check: Callable[[Path], object] | None = None) -> Pa
     or it holds no safetensors, or more than a model may take.
     """
     name, _, revision = repo.partition("@")
-    return cached(name, revision or None, check is not None) or download(name, revision or None, check)
+    return cached(name, revision or None, check is not None) or _download(name, revision or None, check)
 
 
 def cached(repo: str, revision: str | None = None, with_config: bool = False) -> Path | None:
@@ -69,13 +69,13 @@ def cached(repo: str, revision: str | None = None, with_config: bool = False) ->
     return None if with_config and not isinstance(paths[-1], str) else weights
 
 
-def download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
+def _download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         # A cheap question first, with a time-out of our own: the download itself would retry for a long while.
-        about = within(
+        about = _within(
             TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
         )
         sizes = {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
@@ -99,7 +99,7 @@ def download(repo: str, revision: str | None = None, check: Callable[[Path], obj
     except RepositoryNotFoundError:
         raise ModelError(f"There is no model {repo} on the hub, or it is private.") from None
     except Exception as error:  # whatever the network library raises: the sentence for the user is the same
-        raise unreachable(repo, error) from error
+        raise _unreachable(repo, error) from error
     raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
 
 
@@ -115,7 +115,7 @@ def fetch(url: str) -> Path:
 
     def download_to(partial: Path) -> None:
         # Unlike torch's own download this one has a time-out, for the first byte and for every further one.
-        with within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer, partial.open("wb") as file:
+        with _within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer, partial.open("wb") as file:
             if (answer.length or 0) > settings().model_bytes:
                 raise over_budget(name, answer.length, settings().model_bytes)
             shutil.copyfileobj(answer, file)
@@ -132,11 +132,11 @@ def fetch(url: str) -> Path:
     except Exception as error:
         if isinstance(error, HTTPError):
             error.close()  # it is an answer too, with an open connection
-        raise unreachable(name, error) from error
+        raise _unreachable(name, error) from error
     return target
 
 
-def within(seconds: float, call: Callable[[], Answer]) -> Answer:
+def _within(seconds: float, call: Callable[[], Answer]) -> Answer:
     """The answer, or TimeoutError: a silent name server does not care for the time-outs of network libraries."""
     answer: Future[Answer] = Future()
 
@@ -150,7 +150,7 @@ def within(seconds: float, call: Callable[[], Answer]) -> Answer:
     return answer.result(seconds)
 
 
-def unreachable(what: str, error: Exception) -> ModelError:
+def _unreachable(what: str, error: Exception) -> ModelError:
     if isinstance(error, OSError) and error.errno in _DISK:
         return ModelError(f"The weights of {what} cannot be stored on this machine: {os.strerror(error.errno)}.")
     return OfflineError(

@@ -47,16 +47,16 @@ def ask(
     refuse_one_token(student)
     compared = dict(others or {}) | ({TEACHER: teacher} if teacher else {})
     for model in compared.values():
-        refuse_other_classes(student, model)
-    labels = places(pictures, student)
+        _refuse_other_classes(student, model)
+    labels = _places(pictures, student)
     predictions: dict[str, list[Tensor]] = {name: [] for name in (CLASS, DIST, BOTH, *compared)}
     for start in range(0, len(pictures), BATCH):
-        batch = [picture_of(pictures, row) for row in range(start, min(start + BATCH, len(pictures)))]
+        batch = [_picture_of(pictures, row) for row in range(start, min(start + BATCH, len(pictures)))]
         with working(), torch.no_grad():
-            heads = two_heads(student, pixels_of(batch, student.preprocessing))
+            heads = two_heads(student, _pixels_of(batch, student.preprocessing))
             outputs = [heads.cls, heads.dist, heads.averaged]
             outputs += [
-                model.model(pixels_of(batch, model.preprocessing).to(model.device)) for model in compared.values()
+                model.model(_pixels_of(batch, model.preprocessing).to(model.device)) for model in compared.values()
             ]
         for rows, logits in zip(predictions.values(), outputs, strict=True):
             rows.append(logits.argmax(-1).cpu())
@@ -65,22 +65,22 @@ def ask(
     return Answered(len(pictures), answers, answers.pop(TEACHER, None), labels)
 
 
-def pixels_of(pictures: Sequence[np.ndarray], needs: Preprocessing) -> Tensor:
+def _pixels_of(pictures: Sequence[np.ndarray], needs: Preprocessing) -> Tensor:
     return torch.from_numpy(np.stack([prepare(rgb, needs)[0] for rgb in pictures]))
 
 
-def picture_of(pictures: Sequence[np.ndarray] | ImageSet, row: int) -> np.ndarray:
+def _picture_of(pictures: Sequence[np.ndarray] | ImageSet, row: int) -> np.ndarray:
     return pictures[row][0] if isinstance(pictures, ImageSet) else pictures[row]
 
 
-def places(pictures: Sequence[np.ndarray] | ImageSet, student: Loaded) -> Answers | None:
+def _places(pictures: Sequence[np.ndarray] | ImageSet, student: Loaded) -> Answers | None:
     """The label of every picture as the student counts its classes; None where it does not know them by name."""
     if not isinstance(pictures, ImageSet) or not set(pictures.labels) <= set(student.labels):
         return None
     return np.array([student.labels.index(label) for label in pictures.labels])[pictures.targets]
 
 
-def refuse_other_classes(student: Loaded, other: Loaded) -> None:
+def _refuse_other_classes(student: Loaded, other: Loaded) -> None:
     if not other.labels or other.labels != student.labels:
         names = (each.name.removeprefix("bundled:") for each in (student, other))
         raise NotApplicable("{} and {} do not know the same classes, so their answers cannot agree.".format(*names))

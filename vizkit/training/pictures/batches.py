@@ -115,12 +115,12 @@ def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> Data
     options = {"batch_sampler": batches, "pin_memory": pin}
     options["generator"] = torch.Generator()  # without one of its own it would draw from the generator of the process
     if hasattr(data, "__getitems__"):  # whole batches from memory, and nothing to do for another process
-        return DataLoader(data, collate_fn=as_it_is, **options)
+        return DataLoader(data, collate_fn=_as_it_is, **options)
     keep = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
     return DataLoader(data, num_workers=workers, **options, **keep)
 
 
-def as_it_is(batch: Any) -> Any:  # noqa: ANN401
+def _as_it_is(batch: Any) -> Any:  # noqa: ANN401
     return batch
 
 
