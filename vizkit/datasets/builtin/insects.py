@@ -14,6 +14,8 @@ from vizkit.image import RGB
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
+INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
+
 ABOUT = {
     "insects": "drawn water insects of 12 kinds with known parts, as many as you ask for, at any size",
     "insects:easy": "the same, large and nearly upright, with little around them",
@@ -24,7 +26,7 @@ INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn u
 
 @dataclass(frozen=True)
 class Drawn(Source):
-    """Insects of one split; each is drawn anew whenever it is asked for, always the same."""
+    """Insects of one split; each is drawn anew whenever it is read, always the same."""
 
     split: str
     seed: int
