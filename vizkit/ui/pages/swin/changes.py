@@ -6,8 +6,10 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
 
@@ -19,7 +21,9 @@ OFF = ("shift", "relative bias")
 SHOWN_CLASSES = 3
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
+    place = choose_place(one, "block")
     off = st.pills(
         "Switched off", OFF, default=OFF[:1], selection_mode="multi", key="swin_off", bind="query-params",
         help="Shift: every block keeps its windows where the first has them, and nothing is masked. Relative bias: "
