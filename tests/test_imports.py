@@ -272,6 +272,7 @@ def heavy_after(statement):
         "vizkit.ui.shell",
         "vizkit.ui.session.model_names",
         "vizkit.analysis.attribution.methods",
+        ", ".join(f"vizkit.ui.pages.{path.stem}" for path in sorted(ROOT.glob("pages/*.py"))),
     ],
 )
 def test_import_is_light(module):

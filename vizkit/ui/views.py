@@ -80,8 +80,10 @@ def open_page(stem: str) -> None:
     view = package.VIEWS[0]
     if len(views) > 1:
         key, opening = f"{stem}_view", getattr(package, "opening", None)
-        if renamed := [each for each in package.VIEWS if each.formerly == st.query_params.get(key) != ""]:
-            st.query_params[key] = renamed[0].title
+        formerly = {each.formerly: each.title for each in package.VIEWS if each.formerly}
+        if st.query_params.get(key) in formerly:
+            st.query_params[key] = formerly[st.query_params[key]]
+            st.rerun()  # a widget takes its value from the address at the beginning of a run
         if opening:
             opening()
         view = views[choose_view(key, tuple(views), preset=opening is not None)]

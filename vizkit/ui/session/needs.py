@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import MAX_MODELS
 from vizkit.ui.session.shown import title
 
@@ -59,7 +59,9 @@ def no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str)
     kinds = kind(loaded)
     if set(kinds) & set(which):
         return ""
-    return f"{name} has no {what}" + ("." if kinds == ("none",) else f", but {' and '.join(kinds)}.")
+    return f"{name} has no {what}" + (
+        "." if kinds == ("none",) else f", but {' and '.join(kinds).replace('learned', 'a learned table')}."
+    )
 
 
 def family(name: str, what: str, *models: str) -> Need:
@@ -119,20 +121,18 @@ def models_for(need: str, sources: list[str]) -> list[str]:
     if need == "model":
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
-    here = [name for name in NEEDS[need].models if not name.startswith("bundled:") or name in model_names.bundled()]
-    shown = f"bundled {title(here[0])}" if here[0].startswith("bundled:") else f"untrained {title(here[0])}"
-    st.info(
-        f"This view needs {NEEDS[need].what}. {left_out} It shows the {plain(shown)} instead.", icon=":material/info:"
+    models = NEEDS[need].models
+    shown = ("bundled " if models[0].startswith("bundled:") else "untrained ") + title(models[0]).removeprefix(
+        "random:"
     )
+    sentences = [f"This view needs {NEEDS[need].what}.", left_out, f"It shows the {plain(shown)} instead."]
+    st.info(" ".join(filter(None, sentences)), icon=":material/info:")
     with st.container(horizontal=True):
-        for index, name in enumerate(here):
-            kind = "primary" if index == 0 else "secondary"
+        for name in models:
             # The callback changes a sidebar widget, so the whole page has to run again.
-            if st.button(
-                words_for(name), key=f"add_{name}", type=kind, icon=":material/add:", on_click=add, args=(name,)
-            ):
+            if st.button(words_for(name), key=f"add_{name}", icon=":material/add:", on_click=add, args=(name,)):
                 st.rerun()
-    return here[:1]
+    return [models[0]]
 
 
 def words_for(name: str) -> str:
