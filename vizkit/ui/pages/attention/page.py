@@ -11,6 +11,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, side_by_side
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -143,7 +144,11 @@ def statistics_one(index: int, one: Shown, pictures: list[Picture]) -> None:
     def dots(name: str, pick, label: str) -> None:  # noqa: ANN001
         values = [pick(layer).numpy() for layer in mean]
         off = [pick(layer).numpy() for layer in deviation] if whiskers else None
-        st.plotly_chart(dots_by_depth(values, label, name, spread=off), key=f"statistics_{index}_{name}")
+        chart(
+            dots_by_depth(values, label, name, spread=off),
+            f"statistics_{index}_{name}",
+            f"{name} of every head by layer",
+        )
 
     dots("Mean attention distance", lambda layer: layer.distance_px, "pixels")
     dots("Entropy", lambda layer: layer.entropy, "H / log N")
@@ -173,7 +178,8 @@ def masked() -> None:
         figure = heat_map(
             values.numpy(), "key", "query", name, x_names=names, y_names=names, digits=3, height=420, limit=1.0
         )
-        column.plotly_chart(figure, key=f"masked_{key}")
+        with column:
+            chart(figure, f"masked_{key}", f"Weights of six words, {name}")
     reading.how(
         "Left, the six words of a sentence look at each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "

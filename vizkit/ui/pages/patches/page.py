@@ -11,6 +11,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import picture as chosen_picture
 from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, side_by_side
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def hybrid(index: int, feature_map: "Tensor") -> None:
     st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
     strength = feature_map.norm(dim=0).numpy()
     figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300)
-    st.plotly_chart(figure, key=f"hybrid_{index}")
+    chart(figure, f"hybrid_{index}", "Length of the CNN's vector at every place")
 
 
 def first_tokens(one: Shown) -> "Tokens":
@@ -183,7 +184,7 @@ def filters(one: Shown) -> None:
     with right:
         names = [str(i + 1) for i in range(min(14, len(found.explained)))]
         figure = bars(names, found.explained[:14].tolist(), "share of the variance", "Explained by component")
-        st.plotly_chart(figure, key="filters_explained")
+        chart(figure, "filters_explained", "Share of the variance that each component explains")
     reading.how(
         "Each tile is one pattern that the patch embedding answers to. A trained model shows smooth colours, edges and "
         "waves, few of which explain most of the variance; an untrained one shows noise.",
@@ -201,7 +202,7 @@ def norms(one: Shown) -> None:
     with left:
         lengths = [layer.norms.numpy() for layer in found]
         figure = dots_by_depth(lengths, "length of the token's vector", "Every token", what="token")
-        st.plotly_chart(figure, key="norms_all")
+        chart(figure, "norms_all", "Length of every token by layer")
     with right:
         block = int(st.slider("After block", 1, max(2, len(found)), key="block", bind="query-params"))
         layer, tokens = found[min(block, len(found)) - 1], one.trace.features[min(block, len(found)) - 1].tokens
@@ -209,7 +210,7 @@ def norms(one: Shown) -> None:
             places = layer.norms[len(tokens.special) :].view(*tokens.grid).numpy()
             names = [[str(n + 1) for n in range(side)] for side in tokens.grid]
             figure = heat_map(places, "column", "row", f"After {layer.name}", x_names=names[1], y_names=names[0])
-            st.plotly_chart(figure, key="norms_map")
+            chart(figure, "norms_map", f"Length of the tokens after {layer.name}, by place")
         st.caption(
             f"median {layer.median:.2f} · outliers above {layer.threshold:.2f}: {int(layer.outliers.sum())} of "
             f"{len(layer.norms)} tokens"

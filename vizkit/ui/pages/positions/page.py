@@ -9,6 +9,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, choose_view, focus_of, keep_valid, one_after_another, side_by_side, title
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 VIEWS = ("Sinusoids", "Learned", "Relative", "Shuffle")
@@ -45,20 +46,30 @@ def sinusoids() -> None:
     table = sinusoidal(int(count), int(dim))
     left, right = st.columns(2)
     with left:
-        figure = heat_map(table.numpy(), "channel", "position", "The table: one row is added to one patch", signed=True)
-        st.plotly_chart(figure, key="sin_table")
+        figure = heat_map(
+            table.numpy(), "channel", "position", "One row is added to one patch", signed=True, square=False
+        )
+        chart(figure, "sin_table", "Table of positions and channels")
         row = {f"position {position}": (np.arange(int(dim)), table[position].numpy())}
-        st.plotly_chart(curves(row, "channel", "value", "One row"), key="sin_row")
+        chart(curves(row, "channel", "value", "One row"), "sin_row", f"Row {position} of the table")
     with right:
         waves = {
             f"channel {c}": (np.arange(int(count)), table[:, c].numpy()) for c in (0, 1, int(dim) // 4, int(dim) // 2)
         }
-        st.plotly_chart(curves(waves, "position", "value", "Some columns: fast waves first"), key="sin_waves")
+        chart(
+            curves(waves, "position", "value", "Some columns: fast waves first"),
+            "sin_waves",
+            "Four columns by position",
+        )
         lines = {
             kind: (np.arange(int(count)), similarity(table, cosine=kind == "cosine")[position].numpy() / scale)
             for kind, scale in (("cosine", 1.0), ("dot product ÷ (channels ÷ 2)", int(dim) / 2))
         }
-        st.plotly_chart(curves(lines, "position", "likeness", f"Like position {position}"), key="sin_like")
+        chart(
+            curves(lines, "position", "likeness", f"Like position {position}"),
+            "sin_like",
+            f"Likeness to position {position}",
+        )
     side = max(2, round(int(count) ** 0.5))
     one, two = (
         by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),
@@ -69,7 +80,7 @@ def sinusoids() -> None:
         "2-D, half row, half column": (two.distance.numpy(), two.mean.numpy()),
     }
     name = f"Likeness by distance on a {side} × {side} grid"
-    st.plotly_chart(curves(lines, "distance in patches", "mean cosine", name), key="sin_2d")
+    chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)
     reading.how(
         "Every position gets its own pattern of slow and fast waves; near positions are alike, far ones are not. With "
         "one index for all patches the end of a row is near the start of the next; two halves for row and column know "
@@ -126,7 +137,8 @@ def learned_one(index: int, one: Shown, picture: Picture) -> None:
     right.image(enlarged(doubled.rgb.numpy()), caption=words, alt=words, width="stretch")
     near = by_distance(table)
     lines = {"mean": (near.distance.numpy(), near.mean.numpy()), "highest": (near.distance.numpy(), near.high.numpy())}
-    st.plotly_chart(curves(lines, "distance in patches", "cosine", "Likeness by distance"), key=f"learned_{index}")
+    figure = curves(lines, "distance in patches", "cosine", "Likeness by distance")
+    chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
 
 
 def in_grid(query: "str | tuple[float, float]") -> tuple[float, float]:
@@ -167,7 +179,7 @@ def relative_one(one: Shown) -> None:
             heads[head - 1].numpy(), "columns right", "rows down", "Likeness of rotations by offset", signed=True,
             x_names=names_of_offsets(right), y_names=names_of_offsets(down), limit=1.0, height=460,
         )  # fmt: skip
-        st.plotly_chart(figure, key="rope")
+        chart(figure, "rope", "Likeness of rotations by offset")
     layers = biased_layers(one.loaded.model)
     if not layers and "rotary" not in kinds:
         raise NotApplicable(f"{title(one.source)} has no relative positions: {' and '.join(kinds)}.")
@@ -186,12 +198,13 @@ def relative_one(one: Shown) -> None:
                     x_names=names_of_offsets(bias.window[1] - 1), y_names=names_of_offsets(bias.window[0] - 1),
                     limit=limit, height=250,
                 )  # fmt: skip
-                column.plotly_chart(figure, key=f"bias_{head}")
+                with column:
+                    chart(figure, f"bias_{head}", f"Bias by offset, head {head}")
         digits = 0 if len(bias.index) <= 16 else None
         figure = heat_map(
             bias.index.numpy().astype(float), "key", "query", "Index table: which entry", digits=digits, height=460
         )
-        st.plotly_chart(figure, key="bias_index")
+        chart(figure, "bias_index", "Which entry of the bias table each pair of places reads")
 
 
 def names_of_offsets(reach: int) -> list[str]:
