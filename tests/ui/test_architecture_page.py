@@ -189,12 +189,6 @@ def bars_of(test: AppTest, key: str) -> dict[str, dict[str, float]]:
     return {trace["name"]: dict(zip(numbers(trace["y"]), numbers(trace["x"]), strict=True)) for trace in data}
 
 
-def numbers(values: list | dict) -> list:
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-    return values
-
-
 def test_alpha_moves_the_prediction_and_the_maps_as_a_whole_pass_would(dual):
     test = opened(models=DUAL, image="digit 3", architecture_view="Dual-scale", dual_alpha="0.9", at="0.1,0.1")
     fine(test)

@@ -13,6 +13,7 @@ from vizkit.ui.pages.architecture.flow import amount
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def by_block(steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
         figure.update_traces(line_shape="hvh")  # nothing lies between two blocks
         figure.update_yaxes(rangemode="tozero")
         figure.update_xaxes(dtick=1 if len(steps) <= 16 else None)
-        figure.update_layout(legend={"orientation": "h", "y": -0.28, "x": 0, "yanchor": "top"})
-        column.plotly_chart(figure, key=f"gradual_{name}")
+        with column:
+            chart(figure, f"gradual_{name}", f"{name}: this model and a plain ViT")
 
 
 def blocks(steps: "tuple[Step, ...]") -> "list[Step]":

@@ -4,6 +4,7 @@ import streamlit as st
 
 from vizkit.ui import reading
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
@@ -23,7 +24,8 @@ def view(page: Page) -> None:
         figure = heat_map(
             values.numpy(), "key", "query", name, x_names=names, y_names=names, digits=3, height=420, limit=1.0
         )
-        column.plotly_chart(figure, key=f"masked_{key}")
+        with column:
+            chart(figure, f"masked_{key}", f"Weights of six words, {name}")
     reading.how(
         "Left, the six words of a sentence look at each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "

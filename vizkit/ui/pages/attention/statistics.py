@@ -10,6 +10,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.statistics import Layer
@@ -54,7 +55,8 @@ def statistics(index: int, one: Shown, pictures: list[Picture]) -> None:
     def dots(name: str, pick, label: str) -> None:  # noqa: ANN001
         values = [pick(layer).numpy() for layer in mean]
         off = [pick(layer).numpy() for layer in deviation] if whiskers else None
-        st.plotly_chart(dots_by_depth(values, label, name, spread=off), key=f"statistics_{index}_{name}")
+        figure = dots_by_depth(values, label, name, spread=off)
+        chart(figure, f"statistics_{index}_{name}", f"{name} of every head by layer")
 
     dots("Mean attention distance", lambda layer: layer.distance_px, "pixels")
     dots("Entropy", lambda layer: layer.entropy, "H / log N")

@@ -10,6 +10,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ def row_by_row(parts: "Parts", steps: "Steps", position: int, head: int) -> None
             grid, "column", "row", name, signed=signed, height=300, x_names=columns, y_names=rows,
             digits=2 if grid.shape[1] <= 8 and len(stages) < 4 else None,
         )  # fmt: skip
-        column.plotly_chart(figure, key=f"walk_{name}")
+        with column:
+            chart(figure, f"walk_{name}", f"{name}, as a grid of numbers")
     special = [
         f"[{name}] {float(steps.weights[head, position, i]):.3f}" for i, name in enumerate(parts.key_tokens.special)
     ]

@@ -26,6 +26,7 @@ from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.run_watch import WORDS, progress
 from vizkit.ui.widgets.time_estimate import in_words
 
@@ -114,10 +115,8 @@ def curve_chart(one: Experiment, what: str, name: str) -> None:
 
     lines = curves(one, what)
     st.markdown(f"**{name}**")
-    numbers = ([getattr(line, part) for line in lines] for part in ("name", "epochs", "mean", "low", "high"))
-    chart = learning_curves(*numbers, percent=what.endswith("accuracy"))
-    st.vega_lite_chart(chart, key=f"taught_{what}", width="stretch",
-                       alt=f"{name} by epoch: {', '.join(line.name for line in lines)}")  # fmt: skip
+    figure = learning_curves(lines, name.lower(), percent=what.endswith("accuracy"))
+    chart(figure, f"taught_{what}", f"{name} by epoch: {', '.join(line.name for line in lines)}")
 
 
 def table(found: list[Outcome]) -> None:

@@ -5,6 +5,7 @@ import streamlit as st
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
@@ -32,10 +33,8 @@ def view(page: Page) -> None:
         st.metric("Multiply–adds of one layer", f"{found.flops / 1e9:.2f} G", border=True)
         st.metric("Weights of one layer", f"{found.weight_bytes / 2**20:,.1f} MiB", border=True)
     lines = cost_curves(dim, heads)
-    st.plotly_chart(
-        curves(lines, "image size in pixels", "multiply–adds of one layer", "Cost against resolution", log=True),
-        key="cost_curve",
-    )
+    figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
+    chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")
     reading.how(
         "Halving the patch gives four times the tokens and sixteen times the pairs. Windows of fixed size grow with "
         "the number of tokens only.",

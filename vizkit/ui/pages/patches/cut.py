@@ -10,6 +10,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def hybrid(index: int, feature_map: "Tensor") -> None:
     st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
     strength = feature_map.norm(dim=0).numpy()
     figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300)
-    st.plotly_chart(figure, key=f"hybrid_{index}")
+    chart(figure, f"hybrid_{index}", "Length of the CNN's vector at every place")
 
 
 def first_tokens(one: Shown) -> "Tokens":

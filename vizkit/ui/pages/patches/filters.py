@@ -5,6 +5,7 @@ import streamlit as st
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
@@ -27,7 +28,7 @@ def view(page: Page) -> None:
     with right:
         names = [str(i + 1) for i in range(min(14, len(found.explained)))]
         figure = bars(names, found.explained[:14].tolist(), "share of the variance", "Explained by component")
-        st.plotly_chart(figure, key="filters_explained")
+        chart(figure, "filters_explained", "Share of the variance that each component explains")
     reading.how(
         "Each tile is one pattern that the patch embedding answers to. A trained model shows smooth colours, edges and "
         "waves, few of which explain most of the variance; an untrained one shows noise.",

@@ -12,6 +12,7 @@ from vizkit.ui import reading
 from vizkit.ui.session.shown import CENTRE, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def view(page: Page) -> None:
     places = [id_at(features.tokens, point) for features in one.trace.features]
     left, right = st.columns([3, 2])
     with left:
-        chart(norms, index, places)
+        by_layer(norms, index, places)
     with right:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
@@ -54,7 +55,7 @@ def view(page: Page) -> None:
     )
 
 
-def chart(norms: "tuple[Norms, ...]", chosen: int, places: list[int | None]) -> None:
+def by_layer(norms: "tuple[Norms, ...]", chosen: int, places: list[int | None]) -> None:
     from vizkit.figure.charts import curves
 
     depth = np.arange(1, len(norms) + 1)
@@ -70,12 +71,13 @@ def chart(norms: "tuple[Norms, ...]", chosen: int, places: list[int | None]) -> 
         [np.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)]
     )
     drawn = {name: (depth, values) for name, values in lines.items()}
-    figure = curves(drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers")
+    figure = curves(
+        drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers", marked={chosen + 1: "dot"}
+    )
     for name in ("lower quartile", "upper quartile"):
         figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": name})
     figure.update_traces(fill="tonexty", fillcolor="rgba(120, 120, 160, 0.25)", selector={"name": "upper quartile"})
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(dtick=1 if len(norms) <= 12 else None)
-    figure.update_layout(legend={"orientation": "h", "y": -0.28, "x": 0, "yanchor": "top", "traceorder": "normal"})
-    figure.add_vline(x=chosen + 1, line_width=1.5, line_dash="dot", line_color="#8a8fa3")
-    st.plotly_chart(figure, key="norms_by_layer")
+    figure.update_layout(legend_traceorder="normal")
+    chart(figure, "norms_by_layer", "Norms of the tokens by layer")

@@ -8,6 +8,7 @@ from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 
@@ -49,7 +50,8 @@ def learned(index: int, one: Shown, picture: Picture) -> None:
     right.image(enlarged(doubled.rgb.numpy()), caption=words, alt=words, width="stretch")
     near = by_distance(table)
     lines = {"mean": (near.distance.numpy(), near.mean.numpy()), "highest": (near.distance.numpy(), near.high.numpy())}
-    st.plotly_chart(curves(lines, "distance in patches", "cosine", "Likeness by distance"), key=f"learned_{index}")
+    figure = curves(lines, "distance in patches", "cosine", "Likeness by distance")
+    chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
 
 
 def in_grid(query: "str | tuple[float, float]") -> tuple[float, float]:

@@ -5,6 +5,7 @@ import streamlit as st
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
@@ -31,7 +32,7 @@ def relative(one: Shown) -> None:
             heads[head - 1].numpy(), "columns right", "rows down", "Likeness of rotations by offset", signed=True,
             x_names=names_of_offsets(right), y_names=names_of_offsets(down), limit=1.0, height=460,
         )  # fmt: skip
-        st.plotly_chart(figure, key="rope")
+        chart(figure, "rope", "Likeness of rotations by offset")
     layers = biased_layers(one.loaded.model)
     if layers:
         keep_valid("bias_layer", range(1, len(layers) + 1))
@@ -48,12 +49,13 @@ def relative(one: Shown) -> None:
                     x_names=names_of_offsets(bias.window[1] - 1), y_names=names_of_offsets(bias.window[0] - 1),
                     limit=limit, height=250,
                 )  # fmt: skip
-                column.plotly_chart(figure, key=f"bias_{head}")
+                with column:
+                    chart(figure, f"bias_{head}", f"Bias by offset, head {head}")
         digits = 0 if len(bias.index) <= 16 else None
         figure = heat_map(
             bias.index.numpy().astype(float), "key", "query", "Index table: which entry", digits=digits, height=460
         )
-        st.plotly_chart(figure, key="bias_index")
+        chart(figure, "bias_index", "Which entry of the bias table each pair of places reads")
 
 
 def names_of_offsets(reach: int) -> list[str]:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from vizkit.ui import reading
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
@@ -23,20 +24,30 @@ def view(page: Page) -> None:
     table = sinusoidal(int(count), int(dim))
     left, right = st.columns(2)
     with left:
-        figure = heat_map(table.numpy(), "channel", "position", "The table: one row is added to one patch", signed=True)
-        st.plotly_chart(figure, key="sin_table")
+        figure = heat_map(
+            table.numpy(), "channel", "position", "One row is added to one patch", signed=True, square=False
+        )
+        chart(figure, "sin_table", "Table of positions and channels")
         row = {f"position {position}": (np.arange(int(dim)), table[position].numpy())}
-        st.plotly_chart(curves(row, "channel", "value", "One row"), key="sin_row")
+        chart(curves(row, "channel", "value", "One row"), "sin_row", f"Row {position} of the table")
     with right:
         waves = {
             f"channel {c}": (np.arange(int(count)), table[:, c].numpy()) for c in (0, 1, int(dim) // 4, int(dim) // 2)
         }
-        st.plotly_chart(curves(waves, "position", "value", "Some columns: fast waves first"), key="sin_waves")
+        chart(
+            curves(waves, "position", "value", "Some columns: fast waves first"),
+            "sin_waves",
+            "Four columns by position",
+        )
         lines = {
             kind: (np.arange(int(count)), similarity(table, cosine=kind == "cosine")[position].numpy() / scale)
             for kind, scale in (("cosine", 1.0), ("dot product ÷ (channels ÷ 2)", int(dim) / 2))
         }
-        st.plotly_chart(curves(lines, "position", "likeness", f"Like position {position}"), key="sin_like")
+        chart(
+            curves(lines, "position", "likeness", f"Like position {position}"),
+            "sin_like",
+            f"Likeness to position {position}",
+        )
     side = max(2, round(int(count) ** 0.5))
     one, two = (
         by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),
@@ -47,7 +58,7 @@ def view(page: Page) -> None:
         "2-D, half row, half column": (two.distance.numpy(), two.mean.numpy()),
     }
     name = f"Likeness by distance on a {side} × {side} grid"
-    st.plotly_chart(curves(lines, "distance in patches", "mean cosine", name), key="sin_2d")
+    chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)
     reading.how(
         "Every position gets its own pattern of slow and fast waves; near positions are alike, far ones are not. With "
         "one index for all patches the end of a row is near the start of the next; two halves for row and column know "

@@ -12,6 +12,7 @@ from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -153,4 +154,4 @@ def how_far(one: Shown, picture: Picture, kind: str, top_px: float, cap: str) ->
     counted = cached.statistics(one.source, picture, one.loaded)
     figure = distances([layer.distance_px.numpy() for layer in counted], caps(one), top_px, cap)
     st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
-    st.plotly_chart(figure, key=f"beside_distance_{kind}")
+    chart(figure, f"beside_distance_{kind}", "Mean attention distance of every head by layer")

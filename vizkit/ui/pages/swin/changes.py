@@ -11,6 +11,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def predictions(one: Shown, after: "Trace", names: tuple[str, str]) -> None:
     classes = list(dict.fromkeys(i for trace in (one.trace, after) for i, _ in top_classes(trace, SHOWN_CLASSES)))
     bars = {name: [share[i] for i in classes] for name, share in zip(names, found, strict=True)}
     figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
-    st.plotly_chart(figure, key="off_predictions")
+    chart(figure, "off_predictions", "Probability of the likeliest classes with and without the change")
 
 
 def attention(index: int, one: Shown, picture: Picture, place: "Place", trace: "Trace", shift: tuple[int, int]) -> None:

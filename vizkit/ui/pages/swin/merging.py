@@ -13,6 +13,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def vectors(one: Shown, picture: Picture, found: "Merged", cell: tuple[int, int]
         )
         names = [f"{n + 1} {CORNERS[at]}" for n, at in enumerate(NEIGHBOURS)]
         figure = bars(names, found.parts[row, column].tolist(), "length", "What each puts in")
-        st.plotly_chart(figure, key="merging_parts")
+        chart(figure, "merging_parts", "What each of four neighbours puts into the merged token")
     with right:
         channels = found.before.shape[-1]
         steps = [

@@ -11,6 +11,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def view(page: Page) -> None:
         [holding(rolled.grid, HELD) for rolled in grown],
         ("can reach it", f"holds {HELD:.0%} of rollout"),
     )
-    st.plotly_chart(figure, key="reach_growth")
+    chart(figure, "reach_growth", "Share of the image that can reach the token, block by block")
     reading.how(
         "Click a place to ask the token of the last stage that lies there: the shades, early blocks dark and late ones "
         "bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the token, "
