@@ -21,6 +21,7 @@ from vizkit.analysis.attention.patches import (
     similarity,
     unpatchify,
 )
+from vizkit.analysis.attention.token_norms import norms_of, token_norms
 from vizkit.models import pixels_of
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
@@ -251,3 +252,35 @@ def test_similarity_through_a_swin_follows_the_point(swin, photo):
         assert one.places[int(0.3 * rows), int(0.9 * columns)] == pytest.approx(1, abs=1e-5)
         assert one.places.min() < 0.999
     assert pixels_of(swin, photo).shape == (1, 3, 64, 96)
+
+
+# ---- token norms ---------------------------------------------------------------------------------------------------
+def test_outliers_by_hand():
+    # Patches 1 2 3 4 100: median 3, deviations 2 1 0 1 97, MAD 1; the class token of length 50 is no patch.
+    values = torch.zeros(6, 3)
+    values[:, 1] = torch.tensor([50.0, 1, 2, 3, 4, 100])
+    found = norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))))
+    assert (found.lower, found.median, found.upper, found.threshold) == (2, 3, 4, 8)
+    assert found.special == {"cls": 50}
+    assert found.patches.tolist() == [1, 2, 3, 4, 100]
+    assert found.norms.tolist() == [50, 1, 2, 3, 4, 100]
+    assert found.outliers.tolist() == [False, False, False, False, False, True]
+    assert (
+        norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))), k=0.5).outliers.tolist()[-2:] == [True] * 2
+    )
+
+
+def test_equal_lengths_have_no_outliers():
+    torch.manual_seed(0)
+    unit = F.normalize(torch.randn(35, 11), dim=1)
+    assert not norms_of(Features("f", unit, Tokens("patches", (), (5, 7)))).outliers.any()
+
+
+def test_norms_of_a_model(vit, photo):
+    trace = vizkit.trace(vit, photo)
+    found = token_norms(trace)
+    assert len(found) == 6
+    for one, features in zip(found, trace.features, strict=True):
+        torch.testing.assert_close(one.norms, (features.values**2).sum(1).sqrt())
+    with pytest.raises(NotApplicable):
+        token_norms(trace_of())

@@ -22,7 +22,17 @@ from vizkit.ui.views import View, function_of
 ROOT = Path(__file__).parents[2]
 STEMS = [stem for pages in shell.PAGES.values() for stem, *_ in pages]
 IMAGE = "digit 3"
-DRAWINGS = ("bidi_component", "plotly_chart", "vega_lite_chart", "imgs", "image", "table", "metric", "button")
+DRAWINGS = (
+    "bidi_component",
+    "plotly_chart",
+    "imgs",
+    "image",
+    "table",
+    "metric",
+    "button",
+    "slider",
+    "selectbox",
+)
 
 
 def views_of(stem: str) -> tuple[View, ...]:

@@ -72,7 +72,7 @@ def by_layer(norms: "tuple[Norms, ...]", chosen: int, places: list[int | None]) 
     )
     drawn = {name: (depth, values) for name, values in lines.items()}
     figure = curves(
-        drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers", marked={chosen + 1: "dot"}
+        drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers", marked={float(chosen + 1): "dot"}
     )
     for name in ("lower quartile", "upper quartile"):
         figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": name})
