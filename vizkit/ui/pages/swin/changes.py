@@ -96,7 +96,7 @@ def attention(index: int, one: Shown, picture: Picture, place: "Place", trace: "
 
 def rollouts(one: Shown, picture: Picture, after: "Trace", names: tuple[str, str]) -> None:
     from vizkit.analysis.attribution.rollout import rollout
-    from vizkit.analysis.swin.moved_mass import moved_mass
+    from vizkit.analysis.swin.total_variation import total_variation
     from vizkit.figure.overlay import overlay
 
     maps = [
@@ -109,4 +109,4 @@ def rollouts(one: Shown, picture: Picture, after: "Trace", names: tuple[str, str
         drawn = overlay(picture.rgb, map_.numpy(), one.box_xyxy, top=top)
         column.image(drawn, alt=f"Rollout, {name}", width="stretch")
         column.caption(name)
-    st.caption(f"One scale for both · {moved_mass(*maps):.1%} of the rollout lies elsewhere than before")
+    st.caption(f"One scale for both · {total_variation(*maps):.1%} of the rollout lies elsewhere than before")
