@@ -12,13 +12,25 @@ from vizkit.models.families import cnn, dual_scale, generic, gradual_reduction, 
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.hub import ModelError, OfflineError
 from vizkit.models.sources.loading import Loaded, bundled_names, load
+from vizkit.models.sources.wrap import wrap
 from vizkit.shortage import memory_short
 from vizkit.traces import Trace, TraceError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["FAMILIES", "Keep", "Loaded", "ModelError", "OfflineError", "bundled_names", "family_of", "load", "trace"]
+__all__ = [
+    "FAMILIES",
+    "Keep",
+    "Loaded",
+    "ModelError",
+    "OfflineError",
+    "bundled_names",
+    "family_of",
+    "load",
+    "trace",
+    "wrap",
+]
 
 FAMILIES: "dict[str, ModuleType]" = {
     "vit": vit,

@@ -178,8 +178,8 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
 
 
 def heads_of(module: nn.Module | None) -> int | None:
-    """How many heads a layer says that it has; None where it does not say it under timm's names."""
-    found = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    """How many heads a layer says that it has; None where it does not say it."""
+    found = (getattr(module, name, None) for name in ("num_heads", "heads", "num_attention_heads", "n_heads"))
     return next((count for count in found if isinstance(count, int) and count > 0), None)
 
 
