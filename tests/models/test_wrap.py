@@ -290,7 +290,7 @@ class Answers(nn.Module):
 
 @pytest.mark.parametrize("answer", [None, {"words": 1}, [torch.zeros(1, 2, 3)], torch.zeros(1, 2, 3)])
 def test_an_answer_without_logits_is_refused_in_a_sentence(answer):
-    with pytest.raises(TraceError, match="logits|class scores"):
+    with pytest.raises(TraceError, match=r"logits|class scores"):
         vizkit.trace(vizkit.wrap(Answers(answer), size_hw=SIZE_HW), PICTURE)
 
 

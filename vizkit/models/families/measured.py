@@ -1,8 +1,9 @@
 """Where the tokens of an unknown model lie, measured: noise is put over a part of the picture, and the tokens that
 change have seen it.
 
-Only what comes before the first attention runs: there every query still stands for the pixels that it was made of. Noise
-left of a line, right of it, above and below, for lines at growing places, gives the first and last pixel of each token.
+Only what comes before the first attention runs: there every query still stands for the pixels that it was made of.
+Noise left of a line, right of it, above and below, for lines at growing places, gives the first and last pixel of each
+token.
 """
 
 from collections.abc import Callable, Iterator

@@ -162,7 +162,8 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Any, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
-    """What the model returns and, when asked, the features of every block and what the head gets: timm's `forward_intermediates`."""
+    """What the model returns and, with features, those of every block and what the head gets: timm's
+    `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], (), None
     # timm's own function fails when it is asked for prefix tokens that the model does not have.
