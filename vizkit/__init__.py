@@ -1,6 +1,6 @@
 """See inside vision transformers: load a model, give it an image, look at what it really computes.
 
-    loaded = vizkit.load("bundled:digits_vit")
+    loaded = vizkit.load("bundled:digits_vit")  # or vizkit.wrap(your_module)
     image = vizkit.open_image("photo.jpg")
     trace = vizkit.trace(loaded, image)
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vizkit.image import open_image
-    from vizkit.models import load, trace
+    from vizkit.models import load, trace, wrap
 
-__all__ = ["load", "open_image", "trace"]
+__all__ = ["load", "open_image", "trace", "wrap"]
 
-_HOME = {"load": "vizkit.models", "trace": "vizkit.models", "open_image": "vizkit.image"}
+_HOME = {"load": "vizkit.models", "trace": "vizkit.models", "wrap": "vizkit.models", "open_image": "vizkit.image"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -10,6 +10,7 @@ from vizkit.models.families import FAMILIES, family, family_of
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.hub import ModelError, OfflineError
 from vizkit.models.sources.loading import Loaded, bundled_names, load
+from vizkit.models.sources.wrap import wrap
 from vizkit.shortage import memory_short
 from vizkit.traces import Trace, TraceError
 
@@ -24,6 +25,7 @@ __all__ = [
     "family_of",
     "load",
     "trace",
+    "wrap",
 ]
 
 

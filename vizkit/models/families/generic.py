@@ -5,15 +5,18 @@ of its own feature maps for global attention, from `places` for windows. Otherwi
 say so instead of guessing.
 """
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
+from vizkit.models.families.measured import Placed, given, measured
 from vizkit.models.families.outlook import OUTLOOK, by_place
 from vizkit.models.families.places import Grid, own_grid, places_of
 from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, names_of
 from vizkit.models.families.vit import has, special_names
 from vizkit.models.recording.forward import Pass, forward
-from vizkit.models.recording.kinds import kind
+from vizkit.models.recording.kinds import home, kind
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens, Trace
@@ -38,6 +41,9 @@ SLOTS = (
 
 POOLED = ("timm.models.nextvit.EfficientAttention",)
 """NextViT pools its keys along the order of the rows, not in squares: they have no cell."""
+
+MEASURED = "Where the patches lie was measured: noise over a part of the picture changes the tokens that have seen it."
+GIVEN = "Where the patches lie was said by whoever loaded the model; it was not measured."
 
 
 def names() -> list[str]:
@@ -72,8 +78,12 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
     """The Trace of a pass through any model."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
     tiers = candidate_grids(loaded.model, result, size_hw)
+    strange = home(loaded.model) == ""
+    placed = placed_by_pixels(loaded, result.calls, size_hw) if strange else None
     attention = [
-        layer(loaded.model, call, (own_grid(loaded.model, call.path, result.maps), *tiers), size_hw, name)
+        by_measured(call, placed, first=call is result.calls[0], name=name)
+        if strange
+        else layer(loaded.model, call, (own_grid(loaded.model, call.path, result.maps), *tiers), size_hw, name)
         for call, name in zip(result.calls, names_of(result.calls), strict=True)
         if call.weights is not None
     ]
@@ -83,11 +93,40 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
         if m.dim() == 3 and (grid := (m.shape[-2], m.shape[-1]))
     ]
     unplaced = sum(a.query.grid is None and a.key.grid is None for a in attention)
-    why = "" if result.maps else ": the model gives no feature maps that end in its own prediction"
+    why = "" if result.maps or strange else ": the model gives no feature maps that end in its own prediction"
     notes = (f"{unplaced} of {len(attention)} layers have no known places in the image{why}.",) if unplaced else ()
+    if placed is not None:
+        notes += (GIVEN if loaded.grid else MEASURED,)
     own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
     cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
     return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)
+
+
+def placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> Placed | None:
+    """Where the first tokens of a model from elsewhere lie: as its owner says, else measured, once for each size."""
+    weights = next((call.weights for call in calls if call.weights is not None), None)
+    if loaded.grid is not None and weights is not None:
+        return given(loaded.grid, weights.shape[-1], size_hw)
+    if size_hw not in loaded.placed:
+        channels = loaded.preprocessing.channels
+        loaded.placed[size_hw] = measured(loaded.model, size_hw, channels, loaded.device)
+    return loaded.placed[size_hw]
+
+
+def by_measured(call: Call, placed: Placed | None, first: bool, name: str) -> Attention:
+    """The first layer's tokens, in later layers too as long as all of them attend to each other and none is missing:
+    which tokens meet in a later window is not known."""
+    assert call.weights is not None
+    groups, _, queries, keys = call.weights.shape
+    queries = queries if call.rows is None else keys
+
+    def side(count: int) -> tuple[Tokens, Tensor]:
+        if placed is not None and placed.ids.shape == (groups, count) and (first or groups == 1):
+            return placed
+        return Tokens("tokens", free=groups * count), all_ids(groups * count).view(groups, count)
+
+    (query, query_ids), (key, key_ids) = side(queries), side(keys)
+    return attention_of(call, query, key, query_ids, key_ids, name)
 
 
 def candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set[Grid], set[Grid]]:

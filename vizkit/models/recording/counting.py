@@ -28,6 +28,9 @@ FORGETTING = frozenset(
 )
 """What comes out of these is no matrix of scores any more."""
 
+WHOLE_LAYER = "_transformer_encoder_layer_fwd"
+"""What `nn.TransformerEncoderLayer` becomes where no gradient is asked for: (tokens, width, heads, …)."""
+
 EXPONENTIALS = frozenset({"exp", "exp2", "_log_softmax"})
 POSITIVE = EXPONENTIALS | {"relu", "clamp", "clamp_min", "sigmoid", "pow", "softplus", "elu", "gelu", "silu", "abs"}
 
@@ -97,7 +100,11 @@ class Counting(TorchDispatchMode):
 
     def _called(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
         """Whether this is a softmax over keys; a whole layer in one operation counts as well."""
-        if "attention" in name:
+        if name == WHOLE_LAYER:
+            tokens = inputs[0]
+            self.called += 1
+            self.bytes += args[2] * prod(tokens.shape[:-1]) * tokens.shape[-2] * max(4, tokens.element_size())
+        elif "attention" in name:
             query, key = inputs[:2]
             heads = args[4] if name == "_native_multi_head_attention" else 1
             self.called += 1
@@ -112,7 +119,7 @@ class Counting(TorchDispatchMode):
         if name in PRODUCTS:
             first = PRODUCTS[name]
             return self._product(args[first], args[first + 1], outputs[0])
-        if name in FORGETTING or name == "_softmax" or "attention" in name:
+        if name in FORGETTING or name in ("_softmax", WHOLE_LAYER) or "attention" in name:
             return ()
         if name == "convolution":
             among_heads = tuple(each for each in self._scores.get(args[0], ()) if each.lie_in(outputs[0]))

@@ -1,6 +1,7 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -160,8 +161,9 @@ def _refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
-) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
-    """Logits; `with_features` also those of every block and what the head gets, by timm's `forward_intermediates`."""
+) -> tuple[Any, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
+    """What the model returns; `with_features` also those of every block and what the head gets, by timm's
+    `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], (), None
     # timm's own function fails when it is called for prefix tokens that the model does not have.
@@ -183,10 +185,23 @@ def _takes_prefix(model: nn.Module) -> bool:
     return "return_prefix_tokens" in inspect.signature(function).parameters
 
 
-def logits_of(out: Tensor | tuple[Tensor, ...] | list[Tensor]) -> Tensor:
-    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean."""
+def logits_of(out: Any) -> Tensor:  # noqa: ANN401
+    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean.
+
+    Other libraries' models return an object or a mapping: their `logits`, or the vector that stands for the image.
+    """
+    for name in ("logits", "pooler_output", "image_embeds"):
+        found = out.get(name) if isinstance(out, Mapping) else getattr(out, name, None)
+        if isinstance(found, Tensor):
+            out = found
+            break
     if isinstance(out, tuple | list):
-        out = torch.stack([one for one in out if one.dim() == 2]).mean(0)
+        vectors = [one for one in out if isinstance(one, Tensor) and one.dim() == 2]
+        if not vectors:
+            raise TraceError("This model returns no vector of logits or features for an image.")
+        out = torch.stack(vectors).mean(0) if len({one.shape for one in vectors}) == 1 else vectors[0]
+    if not isinstance(out, Tensor):
+        raise TraceError(f"This model returns a {type(out).__name__}, in which no logits are found.")
     if out.dim() > 2:
         raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
-    return out[0].float()
+    return (out[0] if out.dim() == 2 else out).float()

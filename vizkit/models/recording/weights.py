@@ -178,8 +178,8 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
 
 
 def _heads_of(module: nn.Module | None) -> int | None:
-    """How many heads a layer has; None where it has no attribute of timm's name for it."""
-    counts = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    """How many heads a layer has; None where it has no attribute of a known name for it."""
+    counts = (getattr(module, name, None) for name in ("num_heads", "heads", "num_attention_heads", "n_heads"))
     return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 

@@ -24,7 +24,8 @@ class Loaded:
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
     for each input size, how many attention layers a plain pass has. None: unknown;
-    `weights_bytes` what `budget` counted.
+    `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see `families.measured`. `grid`: (rows,
+    columns) of the patches, where the owner of the model has given it.
     """
 
     name: str
@@ -35,10 +36,12 @@ class Loaded:
     source: str = ""
     licence: str = "not stated"
     trained: bool = True
+    grid: tuple[int, int] | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
+    placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
 
     @property
     def parameters(self) -> int:
