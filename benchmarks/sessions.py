@@ -21,7 +21,7 @@ import psutil
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import FLAGS, serving
-from tests.test_decoding import scan_bomb
+from tests.images.test_decoding import scan_bomb
 
 SESSIONS, CHANGES = 20, 30  # of every session: 600 in all
 MODELS = ("bundled:insects_vit", "bundled:insects_deit", "bundled:insects_swin")

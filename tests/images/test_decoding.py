@@ -230,7 +230,7 @@ assert read_picture(file.getvalue()).rgb.shape == (30, 40, 3)
 assert isolated_decoding._idle[0].process.pid == first
 """
     command = [sys.executable, "-W", "error", "-c", script]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert (run.returncode, run.stderr) == (0, "")
 
 

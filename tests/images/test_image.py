@@ -295,7 +295,7 @@ print(peak() - before)
     if not Path("/proc/self/status").exists():
         pytest.skip("no VmHWM on this system")
     command = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "uploads")]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     assert run.stderr == ""
     assert int(run.stdout) < 150
 
