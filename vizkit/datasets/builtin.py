@@ -15,6 +15,8 @@ from vizkit.image import RGB
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
+__all__ = ["ABOUT", "INSECTS", "Written", "digits", "insects"]
+
 INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
 
 ABOUT = {  # name → one line for the user

@@ -15,6 +15,8 @@ from vizkit.evaluation.measures import BINS, confusion, hardest
 from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.evaluation.report_pictures import STYLE, confusion_table, frequent, reliability_svg, thumbnail
 
+__all__ = ["html", "models_csv", "pictures_csv", "write"]
+
 HARDEST = 12  # pictures a model
 HEADS = ("Model", "Accuracy", "95 % interval", "Top-5", "Loss (nats)", "ECE", "Images/s", "Parameters")
 EMPTY = "–"

@@ -10,6 +10,8 @@ from jaxtyping import Int
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation.measures import BINS, Bin
 
+__all__ = ["STYLE", "confusion_table", "frequent", "mistakes", "reliability_svg", "thumbnail"]
+
 SIDE_PX = 112  # of a small picture
 MOST_LABELS = 40  # a larger table is not read by anybody; its largest cells are listed
 MOST_PAIRS = 10
