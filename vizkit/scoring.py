@@ -121,7 +121,7 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
     """
     from vizkit.analysis.trust.scores import Case
-    from vizkit.models import FAMILIES, family_of, pixels_of, trace
+    from vizkit.models import family, pixels_of, trace
     from vizkit.models.probes.model_functions import logits_of_batch
     from vizkit.models.probes.model_functions import randomised as shuffled
 
@@ -134,7 +134,7 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
             random_trace, random_subject = trace(other, picture, target=target), subject_of(other, picture, target)
 
         def trace_again(pixels: "Tensor", target: int = target) -> "Trace":
-            return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
+            return family(loaded.model).trace(loaded, pixels, target=target)
 
         yield Case(
             trace(loaded, picture, target=target),

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from vizkit.models.probes import budget
+from vizkit.models.families import family
 from vizkit.models.probes.flow import flow
 from vizkit.models.probes.model_functions import logits_of_batch
-from vizkit.models.probes.swin_stages import hierarchy, is_swin
 from vizkit.models.sources.loaded import Loaded
 
 PASSES, ENOUGH_S = 9, 4.0
@@ -44,11 +43,9 @@ class Measured:
 def tokens_of(loaded: Loaded) -> tuple[int, ...]:
     """How many tokens, or places of a map, the blocks work on, in the order of the pass and each number once; special
     tokens are counted."""
-    known = budget.tokens_of(loaded)
-    if known is not None:
-        return (len(known),)
-    if is_swin(loaded):
-        return tuple(len(stage.tokens) for stage in hierarchy(loaded))
+    known = family(loaded.model).tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    if known:
+        return tuple(len(tokens) for tokens in known)
     return tuple(dict.fromkeys(step.tokens_out for step in flow(loaded) if step.tokens_out))
 
 

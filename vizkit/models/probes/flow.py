@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from vizkit.models.families import swin
+from vizkit.models.families import family
 from vizkit.models.probes.multiply_adds import copy_with, shape_of, work_of
 from vizkit.models.sources.loaded import Loaded
 
@@ -50,7 +50,7 @@ def flow(loaded: Loaded) -> tuple[Step, ...]:
         watch(model, [path for path, _ in blocks(model)], see)
 
     shape = shape_of(loaded)
-    image, last = shape[1:], swin.matches(loaded.model)
+    image, last = shape[1:], getattr(family(loaded.model), "CHANNELS_LAST", False)
     work = work_of(loaded.model, shape, before)
     steps = []
     for path, calls in passed.items():  # in the order of the first call

@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from vizkit.models.families import gradual_reduction, vit
-from vizkit.models.families.first_grid import first_grid
+from vizkit.models.families import family, first_grid
 from vizkit.models.recording.forward import logits_of
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
@@ -46,19 +45,9 @@ def kind(loaded: Loaded) -> tuple[str, ...]:
 
 
 def absolute(model: nn.Module) -> tuple[str, Tensor, int, Size] | None:
-    """(name, table (1, row, channel), number of prefix rows, grid) of a ViT's learned positions."""
-    anything: Any = model
-    if not (vit.matches(model) or gradual_reduction.matches(model)):
-        return None
-    if type(model).__module__.startswith("torchvision"):
-        side = anything.image_size // anything.patch_size
-        return "encoder.pos_embedding", anything.encoder.pos_embedding, 1, (side, side)
-    table = getattr(model, "pos_embed", None)
-    if not isinstance(table, nn.Parameter):
-        return None
-    prefix = 0 if getattr(model, "no_embed_class", False) else int(anything.num_prefix_tokens)
-    rows, columns = anything.patch_embed.grid_size
-    return ("pos_embed", table, prefix, (rows, columns)) if table.shape[1] == prefix + rows * columns else None
+    """(name, table (1, row, channel), number of prefix rows, grid) of a family's learned positions."""
+    table = getattr(family(model), "position_table", None)
+    return None if table is None else table(model)
 
 
 def fixed_tables(model: nn.Module) -> list[str]:

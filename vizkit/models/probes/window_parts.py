@@ -52,7 +52,7 @@ def window_parts(loaded: Loaded, pixels: Tensor, layer_index: int) -> WindowPart
     if not swin.matches(loaded.model):
         raise NotApplicable(f"{loaded.name} has no windows: this view is made for Swin.")
     seen, attention = watched(loaded, pixels, layer_index)
-    grids = [stage.grid for stage in swin.stages(loaded.model, (pixels.shape[-2], pixels.shape[-1])) if stage.grid]
+    grids = [stage.grid for stage in swin.tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1])) if stage.grid]
     block = list(swin.blocks(loaded.model, grids))[layer_index]
 
     weights, values = precise(seen.weights), precise(seen.value)

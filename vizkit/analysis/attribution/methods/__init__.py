@@ -17,6 +17,7 @@ ORDER = (
     "legrad",
     "grad_cam",
     "hires_cam",
+    "input_times_gradient",
     "integrated_gradients",
     "smooth_grad",
     "gradient_shap",

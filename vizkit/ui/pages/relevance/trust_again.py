@@ -54,10 +54,10 @@ class Again:
         return replace(found, undecided=self.undecided)
 
     def traced(self, pixels: "Tensor") -> "Trace":
-        from vizkit.models import FAMILIES, family_of
+        from vizkit.models import family
 
         loaded = self.asked.one.loaded
-        return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=self.asked.target)
+        return family(loaded.model).trace(loaded, pixels, target=self.asked.target)
 
     def chance(self, explanation: "Explanation", progress: "Progress") -> "Curves":
         """The curves of random orders, which depend on the picture only."""

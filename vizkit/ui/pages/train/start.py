@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vizkit.datasets.builtin import INSECTS
+from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.runs.command_line import command
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
