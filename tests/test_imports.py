@@ -48,7 +48,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "": 5, "experiments": 6,
     },
-    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "pages": 5},
+    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
 }  # fmt: skip
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
@@ -273,6 +273,7 @@ def heavy_after(statement):
         "vizkit.ui.shell",
         "vizkit.ui.session.model_names",
         "vizkit.analysis.attribution.methods",
+        ", ".join(f"vizkit.ui.pages.{path.stem}" for path in sorted(ROOT.glob("pages/*.py"))),
     ],
 )
 def test_import_is_light(module):

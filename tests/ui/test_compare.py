@@ -262,7 +262,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
     test = opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Robustness")
     test = until_done(test, "robustness")
     assert not test.exception
-    charts = test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")
+    charts = test.get("plotly_chart")
     assert len(charts) == len(PERTURBATIONS) == len(test.main.get("image"))
     loaded, rgb = vizkit.load(VIT, device="cpu"), inputs.sample("digit 3").rgb
     asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)

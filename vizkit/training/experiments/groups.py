@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vizkit.figure.training.learning_curves import Curve
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 
@@ -106,17 +107,6 @@ def taught_by(recipe: Recipe) -> str:
 def name_of(teacher: str) -> str:
     """Without the folder that a run of one's own lies in."""
     return teacher.replace("\\", "/").rstrip("/").rpartition("/")[2].removeprefix("bundled:")
-
-
-@dataclass(frozen=True)
-class Curve:
-    """All runs of one teaching, epoch by epoch: their mean, and the lowest and highest of them."""
-
-    name: str
-    epochs: tuple[int, ...]
-    mean: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
 
 
 def curves(experiment: Experiment, what: str) -> list[Curve]:
