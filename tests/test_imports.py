@@ -1,4 +1,4 @@
-"""The rules of ARCHITECTURE.md: who may import whom, what stays light, how long a file and how full a folder may be."""
+"""The rules of ARCHITECTURE.md: who may import whom, what stays light, how long files are, what is private."""
 
 import ast
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from fnmatch import fnmatch
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -303,3 +304,61 @@ def test_pages_start_with_the_guard():
         ]
         guard = [ast.unparse(node) for node in statements[:2]]
         assert guard == ["from vizkit.ui.shell import ensure_shell", "ensure_shell()"], path.name
+
+
+# ---- names: all in `__all__` exist, a `_private` one stays in its module ---------------------------------------------
+def missing_names(root):
+    """As "module.name": names in `__all__` that the module neither defines nor imports."""
+    for module, path in files(root).items():
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        offered = [ast.literal_eval(node.value) for node in body
+                   if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]  # fmt: skip
+        defined = {name for node in body for name in bound_names(node)}
+        if "__getattr__" not in defined:  # vizkit/__init__.py imports a name when it is used
+            yield from (f"{module}.{name}" for names in offered for name in names if name not in defined)
+
+
+def bound_names(node):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
+    return [name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)]
+
+
+def private_imports(root):
+    """As "importer → module._name": where one of our modules imports the private name of another one."""
+    for module, path in files(root).items():
+        for imported in imports(module, path):
+            origin, _, name = imported.rpartition(".")
+            if origin.split(".")[0] == "vizkit" and name.startswith("_") and not name.endswith("__"):
+                yield f"{module} → {imported}"
+
+
+def test_offered_names_exist():
+    assert list(missing_names(ROOT)) == []
+    lazy = import_module("vizkit")
+    assert [name for name in lazy.__all__ if not hasattr(lazy, name)] == []
+
+
+def test_private_names_stay_in_their_module():
+    assert list(private_imports(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (missing_names, '__all__ = ["MOST", "gone"]\nMOST = 1\ndef here(): ...'),
+        (private_imports, "from vizkit.image import _secret"),
+        (private_imports, "def f():\n    from .image import _secret"),
+    ],
+)
+def test_the_checker_of_names_can_fail(tmp_path, check, text):
+    path = tmp_path / "vizkit" / "saving.py"
+    path.parent.mkdir()
+    path.write_text(
+        'from vizkit.image import open_image\n__all__ = ["MOST", "here", "open_image"]\nMOST = 1\ndef here(): ...'
+    )
+    assert not list(check(tmp_path))
+    path.write_text(text)
+    assert len(list(check(tmp_path))) == 1

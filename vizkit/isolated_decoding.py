@@ -20,6 +20,8 @@ import numpy as np
 
 from vizkit.decoding import ImageError, damaged, decode
 
+__all__ = ["CPU_S", "PLACES", "WAIT_S", "WALL_S", "BusyError", "Decoder", "decode_isolated", "place", "warm_up"]
+
 CPU_S = 2.5  # of the processor, on which a busy machine has no influence
 WALL_S = 15.0  # where the processor's time cannot be limited, or a decoder sleeps
 WAIT_S = 20.0  # for a place

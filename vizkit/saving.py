@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from vizkit.traces import Trace
 
+__all__ = ["installed", "npz_bytes", "open_npz", "save_npz"]
+
 FORMAT = 1
 
 

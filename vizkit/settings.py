@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+__all__ = ["GIB", "settings"]
+
 GIB = 2**30
 
 

@@ -3,6 +3,8 @@
 import errno
 from collections.abc import Iterator
 
+__all__ = ["disk_full", "memory_short"]
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none left to this user, no larger file allowed
 CPU_REFUSED = ("can't allocate memory", "not enough memory", "Cannot allocate memory")  # torch's, RuntimeErrors
 

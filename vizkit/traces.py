@@ -12,6 +12,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+__all__ = [
+    "LOGIT_TOLERANCE", "OUTPUT_TOLERANCE", "PADDING", "Attention", "Check", "Features", "NotApplicable", "Tokens",
+    "Trace", "TraceError", "dense", "query_row", "row_sum_error", "row_times", "tolerance",
+]  # fmt: skip
+
 PADDING = -1
 """The id of a place that is no token: Swin pads grids that its window does not divide."""
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+__all__ = ["write"]
+
 MORE = 2**16  # bytes that a disk with any room takes
 
 

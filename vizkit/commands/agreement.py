@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.training.experiments.answers import Answered
 
+__all__ = ["add"]
+
 
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""

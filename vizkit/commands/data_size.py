@@ -19,6 +19,8 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.writing import write
 
+__all__ = ["add", "finished"]
+
 
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
 
+__all__ = ["MOST_CLASSES", "add"]
+
 MOST_CLASSES = 40  # lines of the table
 MOST_BROKEN = 20
 

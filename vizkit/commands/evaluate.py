@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from vizkit.evaluation.outcome import Outcome
     from vizkit.models import Loaded
 
+__all__ = ["add", "workers_for"]
+
 SUFFIXES = (".html", ".csv")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.scoring import Question
 
+__all__ = ["add", "add_methods", "chosen"]
+
 LEAST_PX = 224  # of a drawn map; smaller pictures are enlarged, pixel by pixel
 
 

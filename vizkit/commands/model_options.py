@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from vizkit.models import Loaded
 
+__all__ = ["add_model_options", "class_of", "load", "refuse_output", "several_processes", "unwritable"]
+
 MOST_NAMED = 5
 
 

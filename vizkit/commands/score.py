@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.table import Row
     from vizkit.datasets.image_set import ImageSet
 
+__all__ = ["add", "best", "cell"]
+
 SUFFIXES = (".md", ".csv", ".json")
 MEASURES = ("truth", "deletion", "road", "randomisation", "infidelity", "sensitivity")
 

@@ -23,6 +23,8 @@ from vizkit.work_folder import speaks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__all__ = ["Bar", "add", "end_with", "recipe_of"]
+
 
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""

@@ -9,6 +9,8 @@ from jaxtyping import Int
 from vizkit.analysis.comparison.class_names import match
 from vizkit.datasets.image_set import ImageSet
 
+__all__ = ["EvaluationError", "Known", "known"]
+
 MOST_NAMED = 4
 UNKNOWN = -1
 LONGEST = 300  # characters of a sentence: names come from strangers

@@ -12,6 +12,8 @@ from torch.utils.data import Dataset
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import loader, normalised
 
+__all__ = ["Score", "evaluate"]
+
 BATCH = 128
 SAMPLES = 12
 

@@ -23,6 +23,8 @@ from vizkit.training.runs import card, saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.updates import Updates
 
+__all__ = ["Loop", "train"]
+
 SAY_EVERY_S = 0.5
 
 

@@ -12,6 +12,8 @@ from torch import nn
 
 from vizkit.training.recipe import Recipe, RecipeError
 
+__all__ = ["choose_trainable", "epochs_since_best", "head_names", "optimizer_of", "plateaus", "rate", "set_training"]
+
 _ORTHOGONALISE = muon.zeropower_via_newtonschulz
 
 

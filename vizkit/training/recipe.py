@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from typing import Any
 
+__all__ = ["NAMED", "Recipe", "RecipeError", "named"]
+
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 SCHEDULES = ("cosine", "plateau", "constant")
 DISTILLATIONS = ("none", "soft", "hard")

@@ -20,6 +20,8 @@ from vizkit.training.pictures import picture_cache
 from vizkit.training.pictures.batches import Fitted
 from vizkit.training.recipe import Recipe, RecipeError
 
+__all__ = ["RunSetup", "in_memory", "set_up"]
+
 
 @dataclass(frozen=True)
 class Teacher:

@@ -17,6 +17,8 @@ from vizkit.training.pictures.batches import Batches, normalised, seed_of
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_setup import RunSetup
 
+__all__ = ["Updates"]
+
 
 class Updates:
     """The model that learns, what changes it, and its moving average. `live`: wrapped where processes share it."""

@@ -13,6 +13,8 @@ from torch import Tensor
 from vizkit.geometry import id_at
 from vizkit.traces import Attention, NotApplicable, Trace, query_row
 
+__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "layers", "top_classes"]
+
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
 

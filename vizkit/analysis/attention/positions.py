@@ -13,6 +13,8 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
+__all__ = ["by_distance", "cosine_grid", "pca_rgb", "similarity", "sinusoidal", "sinusoidal_2d"]
+
 Size = tuple[int, int]
 
 

@@ -16,6 +16,8 @@ from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
+__all__ = ["Layer", "by_layer", "farthest_px", "layer", "mean_distance_px", "mean_entropy", "paid_to", "spread"]
+
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
     """Which positions hold a token with a place on the grid."""

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+__all__ = ["over_heads", "transformed", "value_weighted"]
+
 
 def transformed(
     value: Float[Tensor, "head key width"], projection: Float[Tensor, "out channel"]

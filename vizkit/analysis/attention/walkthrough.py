@@ -10,6 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+__all__ = [
+    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "causal", "causal_mask", "entropy", "pair", "rescaled", "saturation",
+    "single_head", "softmax", "steps",
+]  # fmt: skip
+
 SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
 SENTENCE_WEIGHTS = (
     (0.268, 0.119, 0.134, 0.148, 0.179, 0.152),

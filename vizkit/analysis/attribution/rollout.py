@@ -18,6 +18,8 @@ from vizkit.analysis.attribution.layer_product import Factor, Query, factors, sa
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
+__all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "shares"]
+
 
 @dataclass(frozen=True)
 class Rollout:

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from vizkit.traces import Trace
 
+__all__ = ["Fill", "Progress", "Stopped", "Subject", "cell_of_pixel", "cells_of", "filled", "on_cells"]
+
 Progress = Callable[[int, int], None]
 """Called often with (passes done, passes in all); raises `Stopped` to end the work."""
 

@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+__all__ = [
+    "DETECTION", "DETECTION_TABLE", "IMAGENET", "IMAGENET_TABLE", "STUDY", "STUDY_TABLE", "TRANSFER", "TRANSFER_TABLE",
+    "Classifier", "Row", "Table", "families", "matching",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Table:

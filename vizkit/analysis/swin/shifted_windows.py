@@ -14,6 +14,8 @@ from torch import Tensor
 from vizkit.geometry import window_ids
 from vizkit.traces import PADDING
 
+__all__ = ["Layout", "allowed", "cut", "evenly", "layout", "members", "pieces", "strangers", "whole", "window_of"]
+
 Size = tuple[int, int]
 
 

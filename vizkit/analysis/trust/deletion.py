@@ -15,6 +15,8 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 
+__all__ = ["Curves", "area", "curves", "order_of", "random_curves"]
+
 
 @dataclass(frozen=True)
 class Curves:

@@ -10,6 +10,8 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
+__all__ = ["CHANCE", "FIGURES", "SAME", "Row", "Summary", "Tally", "signed", "table"]
+
 CHANCE = "chance"
 Figures = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
 """Method → for each image its figures and those of chance."""

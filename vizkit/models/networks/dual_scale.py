@@ -34,6 +34,8 @@ from vizkit.models.networks.merging import Balance, Stream, alignment, block_of
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
 
+__all__ = ["DualScale", "with_alpha"]
+
 
 class DualScale(VisionTransformer):
     """`merge_block`: which block merges, counted from 1. `positions`: "1d", the thesis' table over the aligned rows,

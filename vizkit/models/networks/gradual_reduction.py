@@ -24,6 +24,8 @@ from torch.utils.checkpoint import checkpoint
 
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
 
+__all__ = ["averaged", "grids"]
+
 Grid = tuple[int, int]
 Stream = Float[Tensor, "image token channel"]
 

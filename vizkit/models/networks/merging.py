@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from vizkit.geometry import window_ids
 
+__all__ = ["Balance", "Stream", "alignment", "block_of"]
+
 Stream = Float[Tensor, "image token channel"]
 
 

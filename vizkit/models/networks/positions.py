@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+__all__ = ["sinusoids", "sinusoids_2d"]
+
 
 def sinusoids(count: int, dim: int) -> Float[Tensor, "position {dim}"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d)); all within ±1."""

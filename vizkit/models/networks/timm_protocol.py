@@ -5,6 +5,8 @@ from typing import Any
 from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
+__all__ = ["TimmProtocol"]
+
 
 class TimmProtocol(nn.Module):
     """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""

@@ -5,6 +5,8 @@ from itertools import groupby
 
 from vizkit.models.probes.flow import Shape, Step
 
+__all__ = ["Group", "changed_between", "folded", "unfolded"]
+
 
 @dataclass(frozen=True)
 class Group:

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import TraceError
 
+__all__ = ["batch_within", "logits_of_batch", "randomised"]
+
 MOST_AT_ONCE, BYTES_PER_PIXEL = 32, 2048
 
 

@@ -16,6 +16,8 @@ from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import LOGIT_TOLERANCE, TraceError
 
+__all__ = ["WITHOUT_SOFTMAX", "Pass", "forward", "logits_of", "plain_pass", "run"]
+
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
 

@@ -14,6 +14,10 @@ from torch import Tensor
 from vizkit.models.recording.weights import full_precision, places_of, precise, repeated
 from vizkit.traces import tolerance
 
+__all__ = [
+    "Difference", "difference", "kernel_rows", "multi_head_rows", "of_kernel", "of_multi_head", "sampled", "worst",
+]  # fmt: skip
+
 FEW = 4
 
 

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from vizkit.models.recording.recorder import Call
 from vizkit.traces import LOGIT_TOLERANCE
 
+__all__ = ["take_score_gradients"]
+
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 
 

@@ -32,6 +32,8 @@ from vizkit.models.recording.weights import (
     softmax_axis,
 )
 
+__all__ = ["MULTI_HEAD", "SOFTMAXES", "Call", "Keep", "Recorder", "caller"]
+
 SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
 PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)

@@ -17,6 +17,8 @@ from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES, caller
 from vizkit.models.recording.weights import attention_weights, repeated, softmax_axis
 from vizkit.traces import NotApplicable
 
+__all__ = ["OTHERWISE", "LayerDone", "Seen", "Watcher", "fused", "side_by_side"]
+
 PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm})
 FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."

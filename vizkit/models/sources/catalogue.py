@@ -6,6 +6,8 @@ from typing import Literal
 from vizkit.models import FAMILIES
 from vizkit.models.sources.hub import cached
 
+__all__ = ["catalogue"]
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -15,6 +15,8 @@ from torch import _weights_only_unpickler
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 
+__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "renamed"]
+
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 16 * 2**20
 MAX_ARGUMENT = 2**16  # of a number in a config: no width of a model is larger

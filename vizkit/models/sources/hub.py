@@ -16,6 +16,8 @@ from urllib.request import Request, urlopen
 from vizkit.settings import settings
 from vizkit.writing import write
 
+__all__ = ["LONGEST", "TIMEOUT_S", "ModelError", "OfflineError", "cached", "fetch", "over_budget", "weights_file"]
+
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
 MAX_TEXT_BYTES = 16 * 2**20  # of a config.json or a model card

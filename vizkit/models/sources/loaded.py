@@ -13,6 +13,8 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 
+__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels"]
+
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
 

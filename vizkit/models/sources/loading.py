@@ -12,6 +12,8 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, described
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
 
+__all__ = ["BUNDLED", "TORCHVISION", "bundled_names", "load", "published_weights"]
+
 BUNDLED = Path(__file__).parents[2] / "bundled"
 TORCHVISION = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
 TORCHVISION += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")

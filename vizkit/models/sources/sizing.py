@@ -13,6 +13,11 @@ from torch.nn.modules import module as registration
 from vizkit.models.sources.hub import ModelError, over_budget
 from vizkit.settings import settings
 
+__all__ = [
+    "MOST_MODULES", "SKETCHING_S", "Holding", "bytes_of", "measured", "refuse_missing_numbers", "refuse_over_budget",
+    "refuse_unfit", "sketch",
+]  # fmt: skip
+
 MOST_MODULES = 20_000  # timm's hrnet_w64 has 1,534, efficientnet_l2 1,757
 SKETCHING_S = 5.0  # of the processor; mvitv2_large_cls, slow among timm's, takes 1.1
 WEIGHTS = frozenset(("float16", "bfloat16", "float32", "float64"))

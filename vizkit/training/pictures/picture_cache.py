@@ -15,6 +15,8 @@ from vizkit.datasets.cache import cache_folder
 from vizkit.training.pictures.batches import Fitted, Key, loader
 from vizkit.writing import write
 
+__all__ = ["MEMORY_BYTES", "in_memory"]
+
 MEMORY_BYTES = 2 << 30  # larger sets are read again in every epoch
 KEPT_BYTES = 4 << 30  # on disk, of all sets together
 WORTH_KEEPING = 1000  # pictures; fewer are read again faster than another process starts

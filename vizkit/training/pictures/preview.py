@@ -20,6 +20,10 @@ from vizkit.training.pictures.augmentation import picture_changes, rand_augment
 from vizkit.training.pictures.batches import drawn_from
 from vizkit.training.recipe import Recipe
 
+__all__ = [
+    "ABLATION", "BASELINE", "FAILED", "Changed", "Mixed", "chances", "erased", "mixed", "rand_augmented", "skipped",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Changed:

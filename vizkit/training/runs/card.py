@@ -8,6 +8,8 @@ from vizkit.training.runs.command_line import command
 from vizkit.training.evaluating import Score
 from vizkit.training.runs.folder import RunFolder
 
+__all__ = ["card"]
+
 CARD = """\
 # {name}
 

@@ -7,6 +7,8 @@ from dataclasses import fields
 
 from vizkit.training.recipe import Recipe
 
+__all__ = ["arguments", "changes", "command"]
+
 
 def command(recipe: Recipe, folder: str) -> str:
     """The command line that trains this recipe again."""
