@@ -27,7 +27,7 @@ from vizkit.analysis.distillation.loss import (
     surface,
 )
 from vizkit.analysis.distillation.temperature import temperatures
-from vizkit.figure.distillation.loss_surface import edges, loss_surface
+from vizkit.figure.distillation.loss_surface import loss_surface
 from vizkit.traces import NotApplicable
 from vizkit.training import distillation
 from vizkit.training.recipe import Recipe
@@ -291,17 +291,16 @@ def test_the_picture_of_the_surface_holds_its_numbers(answers):
     teacher, student, labels = answers
     found = surface(teacher, student, labels, shares(5), temperatures(7))
     lines = [(level, line.numpy()) for level, line in level_lines(found)]
-    spec = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), lines, (3.0, 0.5))
-    cells = spec["datasets"]["cells"]
-    assert cells["loss"].tolist() == found.values.flatten().tolist()
-    assert (cells["x"] <= cells["T"] * 1.000001).all()
-    assert (cells["x2"] >= cells["T"] * 0.999999).all()
-    assert not spec["datasets"]["levels"].isna().any().any()
-    gap = [(1.0, np.array([0.1, 0.2, np.nan, np.nan, 0.3, 0.4, 0.5]))]
-    broken = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), gap, (3.0, 0.5))
-    parts = broken["datasets"]["levels"].groupby("line")["share"].apply(list).tolist()
-    assert parts == [[0.1, 0.2], [0.3, 0.4, 0.5]]  # no line across the gap
-    assert edges(np.array([0.0, 1.0, 2.0])).tolist() == [0, 0.5, 1.5, 2]
+    figure = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), lines, (3.0, 0.5))
+    heat, *levels, point = figure.data
+    np.testing.assert_array_equal(heat.z, found.values.numpy())
+    np.testing.assert_array_equal(heat.x, found.temperatures.numpy())
+    np.testing.assert_array_equal(heat.y, found.shares.numpy())
+    assert figure.layout.xaxis.type == "log"
+    for drawn, (_, line) in zip(levels, lines, strict=True):
+        np.testing.assert_array_equal(drawn.y, line)  # NaN and all: no line across the gap
+        assert not drawn.connectgaps
+    assert (point.x, point.y) == ((3.0,), (0.5,))
 
 
 # ---- what can be compared --------------------------------------------------------------------------------------------

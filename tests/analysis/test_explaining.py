@@ -14,7 +14,7 @@ from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
 from vizkit.analysis.attribution.legrad import legrad
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.attribution.subject import Stopped, Subject, cells_of
-from vizkit.models.probes.asking import batch_within, logits_of_batch
+from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.traces import NotApplicable
 
 RIVAL = 1

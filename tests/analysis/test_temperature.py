@@ -1,5 +1,6 @@
 """Softmax at a temperature: golden numbers, limits, dark knowledge; typed logits; the bars and lines that show them."""
 
+import json
 import math
 import re
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.plots import bars
 from vizkit.analysis.distillation.temperature import (
     against_even,
     along,
@@ -20,7 +22,7 @@ from vizkit.analysis.distillation.temperature import (
     temperatures,
 )
 from vizkit.figure import palette
-from vizkit.figure.class_bars import FLOOR, class_bars, distinct, reach, told
+from vizkit.figure.class_bars import FLOOR, class_bars, distinct, in_short, reach
 from vizkit.figure.distillation.class_matrix import class_matrix
 from vizkit.figure.distillation.lines_at import Line, decades, lines_at
 from vizkit.traces import NotApplicable
@@ -174,33 +176,37 @@ def test_the_golden_example_is_the_default():
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
-def still(spec: dict) -> dict:
-    return {name: part for name, part in spec.items() if name != "datasets"}
+def drawn(*given, **more) -> dict[str, list]:
+    return bars(json.loads(class_bars(*given, **more).to_json()))
 
 
-def test_bars_show_their_numbers_and_move_in_place():
+def test_bars_show_their_numbers():
     p, q = probabilities(GOLDEN, 5.0).tolist(), probabilities(GOLDEN, 1.0).tolist()
     names, colours = ["a", "b", "c", "d", "e"], palette.class_colours(range(5), 5)
-    first, second = class_bars(names, p, colours, before=q), class_bars(names, q, colours, before=q)
-    bars = first["datasets"]["bars"]
-    assert bars["value"].tolist() == p
-    assert bars["before"].tolist() == q
-    assert bars["number"].tolist() == ["0.637", "0.021", "0.192", "0.129", "0.021"]
-    # Streamlit moves bars in place when nothing but the data changes.
-    assert still(first) == still(second)
-    log = class_bars(names, q, colours, log=True)
-    assert min(log["datasets"]["bars"]["value"]) == FLOOR
-    assert log["datasets"]["bars"]["number"][4] == "4e-8"  # the number tells what the bar cannot
+    first, second = drawn(names, p, colours, before=q), drawn(names, q, colours, before=q)
+    assert first["value"] == p
+    assert first["before"] == second["value"] == q
+    assert first["number"] == ["0.637", "0.021", "0.192", "0.129", "0.021"]
+    assert (first["name"], first["colour"]) == (names, colours)
+    log = drawn(names, q, colours, log=True)
+    assert min(log["value"]) == FLOOR
+    assert log["number"][4] == "4e-8"  # the number says what the bar cannot
+    still = [class_bars(names, each, colours, before=q).layout.to_plotly_json() for each in (p, q)]
+    assert still[0] == still[1]  # the axis stands still while a slider moves
 
 
 def test_signed_bars_have_zero_in_the_middle():
-    spec = class_bars(["a", "b"], [-0.3, 0.1], ["#111111", "#222222"], signed=True, top=reach([-0.3, 0.1]))
-    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-0.5, 0.5]
-    assert spec["datasets"]["bars"]["number"].tolist() == ["−0.300", "+0.100"]
+    figure = class_bars(["a", "b"], [-0.3, 0.1], ["#111111", "#222222"], signed=True, top=reach([-0.3, 0.1]))
+    assert figure.layout.xaxis.range == (-0.5, 0.5)
+    assert list(figure.data[2].text) == ["−0.300", "+0.100"]
+
+
+def test_names_are_shown_as_they_are_written():
+    assert drawn(["<b>x</b> & y"], [0.1], ["#111111"])["name"] == ["&lt;b&gt;x&lt;/b&gt; &amp; y"]
 
 
 def test_small_words_of_pictures():
-    assert [told(x) for x in (1.0, 0.0, 0.00094, 2.2e-4, 3e-120)] == ["1.000", "0.000", "9e-4", "2e-4", "3e-120"]
+    assert [in_short(x) for x in (1.0, 0.0, 0.00094, 2.2e-4, 3e-120)] == ["1.000", "0.000", "9e-4", "2e-4", "3e-120"]
     assert [reach([0.3, -0.6]), reach([2.0]), reach([0.0]), reach()] == [1, 2, 1, 1]
     assert distinct(["crane", "cat", "crane"]) == ["crane", "cat", "crane (3)"]
     assert decades(np.logspace(math.log10(0.05), 2, 9)) == [0.1, 1, 10, 100]
@@ -212,19 +218,22 @@ def test_dots_lie_on_their_lines():
     at = temperatures()[90].item()
     curves = along(GOLDEN, temperatures()).exp().T.numpy()
     lines = [Line(f"class {i}", curve, "#123456") for i, curve in enumerate(curves)]
-    spec = lines_at(x, lines, at, "T", "p")
-    assert spec["datasets"]["at"]["y"].tolist() == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
-    assert spec["datasets"]["lines"]["y"].tolist() == pytest.approx(curves.ravel().tolist())
-    assert still(spec) == still(lines_at(x, lines, 3.0, "T", "p"))
-    low = lines_at(x, lines, at, "T", "p", log_y=True, y_domain=(1e-6, 1.0))["datasets"]["lines"]["y"]
-    assert float(low.min()) >= 1e-6
-    assert low.isna().any()  # a line ends where it leaves the axis
+    figure = lines_at(x, lines, at, "T", "p")
+    dots, drawn = ([line for line in figure.data if line.mode == mode] for mode in ("markers", "lines"))
+    assert [dot.y[0] for dot in dots] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
+    assert {dot.x[0] for dot in dots} == {at} == {figure.layout.shapes[0].x0}
+    np.testing.assert_allclose([line.y for line in drawn], curves)
+    low = lines_at(x, lines, at, "T", "p", log_y=True, y_domain=(1e-6, 1.0))
+    ys = np.array([line.y for line in low.data if line.mode == "lines"])
+    assert np.nanmin(ys) >= 1e-6
+    assert np.isnan(ys).any()  # a line ends where it leaves the axis
 
 
 def test_a_matrix_of_classes_leaves_nan_empty():
-    spec = class_matrix(["a", "b"], np.array([[np.nan, 1.5], [0.5, np.nan]]), 2.0, "shows", "may be", "share")
-    cells = spec["datasets"]["cells"]
-    assert cells.values.tolist() == [["a", "b", 1.5], ["b", "a", 0.5]]
+    values = np.array([[np.nan, 1.5], [0.5, np.nan]])
+    (heat,) = class_matrix(["a", "b"], values, 2.0, "shows", "may be", "share").data
+    np.testing.assert_array_equal(heat.z, values)
+    assert (list(heat.x), list(heat.y), heat.zmin, heat.zmax) == (["a", "b"], ["a", "b"], 0, 2.0)
 
 
 def test_a_class_keeps_its_colour_and_stands_out_from_both_pages():

@@ -56,7 +56,7 @@ def test_tiles_stand_where_their_place_is():
         for c in range(3):
             grid[r, c, r, c] = 1.0  # every place is like itself only
     drawn = tiles(grid, side_px=3 * (3 * 4 + GAP))
-    high, zero = colours("viridis")[255], colours("viridis")[127]
+    high, zero = colours()[255], colours()[127]
     zoom = 4
     assert drawn.shape == (2 * (2 * zoom + GAP) - GAP, 3 * (3 * zoom + GAP) - GAP, 3)
     for r in range(2):

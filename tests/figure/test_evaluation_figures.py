@@ -5,36 +5,43 @@ import pytest
 
 from vizkit.evaluation.measures import Bin
 from vizkit.evaluation.report_pictures import confusion_table, frequent, mistakes, reliability_svg
-from vizkit.figure.evaluation.confusion import CELL, MOST_NUMBERED, confusion
+from vizkit.figure.evaluation.confusion import MOST_NUMBERED, confusion
 from vizkit.figure.evaluation.reliability import reliability
 
 COUNTS = np.array([[8, 2, 0], [0, 5, 5]])
 
 
 def test_a_matrix_has_a_cell_for_every_answer_that_was_given():
-    spec = confusion(["a", "b"], ["a", "b", "another class"], COUNTS)
-    cells = {(row.label, row.answer): (row.count, row.share) for row in spec["datasets"]["cells"].itertuples()}
-    assert {name: share for name, (_, share) in cells.items()} == {
-        ("a", "a"): 0.8, ("a", "b"): 0.2, ("b", "b"): 0.5, ("b", "another class"): 0.5,
-    }  # fmt: skip
-    assert spec["layer"][0]["params"][0]["name"] == CELL
-    assert spec["layer"][0]["params"][0]["select"]["fields"] == ["label", "answer"]
-    assert len(spec["layer"]) == 2
+    heat, cells = confusion(["a", "b"], ["a", "b", "another class"], COUNTS).data
+    np.testing.assert_array_equal(heat.z, [[0.8, 0.2, np.nan], [np.nan, 0.5, 0.5]])
+    assert [tuple(each) for each in cells.customdata] == [
+        ("a", "a", 8),
+        ("a", "b", 2),
+        ("b", "b", 5),
+        ("b", "another class", 5),
+    ]
+    assert [*zip(cells.y, cells.x, strict=True)] == [
+        tuple(each[:2]) for each in cells.customdata
+    ]  # a point lies on its cell
+    assert list(cells.text) == ["8", "2", "5", "5"]
+    assert "80.0% of this label" in cells.hovertemplate[0]
 
 
 def test_a_large_matrix_has_no_numbers_and_one_name_twice_stays_two():
     names = ["crane"] * 2 + [f"class {i}" for i in range(MOST_NUMBERED)]
-    spec = confusion(names, names, np.eye(len(names), dtype=np.int64))
-    assert len(spec["layer"]) == 1
-    assert spec["encoding"]["y"]["scale"]["domain"][:2] == ["crane", "crane (2)"]
+    heat, cells = confusion(names, names, np.eye(len(names), dtype=np.int64)).data
+    assert cells.mode == "markers"
+    assert heat.y[:2] == ("crane", "crane (2)")
+    assert tuple(cells.customdata[1]) == ("crane", "crane", 1)  # what a click tells: the name itself
 
 
 def test_bars_of_few_pictures_are_pale():
-    spec = reliability([0.0, 0.8], 0.2, [0.15, 0.9], [0.5, 1.0], [1, 100], "#6366f1")
-    bins = spec["datasets"]["bins"]
-    assert bins["high"].tolist() == pytest.approx([0.2, 1.0])
-    assert bins["weight"].tolist() == pytest.approx([0.35 + 0.065, 1.0])
-    assert bins["accuracy"].tolist() == [0.5, 1.0]
+    bins, diagonal = reliability([0.0, 0.8], 0.2, [0.15, 0.9], [0.5, 1.0], [1, 100], "#6366f1").data
+    assert (list(bins.x), bins.width, bins.offset) == ([0.0, 0.8], 0.2, 0)
+    assert list(bins.y) == [0.5, 1.0]
+    assert [float(colour.split()[-1][:-1]) for colour in bins.marker.color] == pytest.approx([0.35 + 0.065, 1.0])
+    assert [tuple(each) for each in bins.customdata] == [(0.15, 1), (0.9, 100)]
+    assert (diagonal.x, diagonal.y) == ((0, 1), (0, 1))
 
 
 def test_the_report_lists_mistakes_by_their_number():

@@ -228,7 +228,7 @@ def test_the_mixed_label_is_of_the_classes_of_both_pictures():
     test = view("Mixup and CutMix", image="digit 3", models=CNN)
     assert not test.exception
     assert test.selectbox(key="mix_partner").value == "digit 5"
-    assert len(test.main.get("vega_lite_chart")) == 2
+    assert len(test.main.get("plotly_chart")) == 2
     assert len(test.main.get("image")) == 6
     assert "6 other classes have 0.010 each" in texts(test)
     test.selectbox(key="mix_partner").set_value("flower").run()

@@ -262,7 +262,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
     test = opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Robustness")
     test = until_done(test, "robustness")
     assert not test.exception
-    charts = test.get("vega_lite_chart") or test.get("arrow_vega_lite_chart")
+    charts = test.get("plotly_chart")
     assert len(charts) == len(PERTURBATIONS) == len(test.main.get("image"))
     loaded, rgb = vizkit.load(VIT, device="cpu"), inputs.sample("digit 3").rgb
     asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
@@ -285,7 +285,7 @@ def test_the_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a model ran")
 
-    monkeypatch.setattr("vizkit.models.probes.asking.logits_of_batch", refuse)
+    monkeypatch.setattr("vizkit.models.probes.model_functions.logits_of_batch", refuse)
     monkeypatch.setattr("vizkit.analysis.comparison.perturbation.perturbed", refuse)
     before = [image.proto.imgs[0].url for image in test.main.get("image")]
     test.slider(key="robust_level").set_value(7).run()

@@ -4,7 +4,6 @@ import json
 import math
 import os
 
-import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -14,7 +13,8 @@ from tests.ui.test_pages import opened, texts
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
-from vizkit.figure.evaluation.data_size import HEIGHT, NAME_APART_PX, Line, comparable, data_size, ends, spread
+from vizkit.figure.evaluation.data_size import Line, data_size, highest
+from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.experiments.data_size import (
     IMAGES,
     MODELS,
@@ -215,40 +215,32 @@ def test_by_heart_is_told_from_unfinished(tmp_path):
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------
-def test_names_at_the_ends_are_moved_apart():
-    assert spread([0.0, 10.0], 5.0) == [0.0, 10.0]
-    assert spread([4.0, 4.0], 2.0) == [3.0, 5.0]
-    assert spread([1.0, 0.0, 0.9], 1.0) == pytest.approx([1.0 + 19 / 30, -11 / 30, 19 / 30])
-    values = np.random.default_rng(3).uniform(0, 1, 9).tolist()
-    moved = spread(values, 0.08)
-    assert np.argsort(moved).tolist() == np.argsort(values).tolist()
-    assert np.diff(np.sort(moved)).min() >= 0.08 - 1e-9
-    assert np.mean(moved) == pytest.approx(np.mean(values))
-
-
 def test_the_chart_holds_means_errors_seeds_and_chance():
     lines = [Line("ViT", (60, 300), (0.2, 0.4), (0.01, 0.02), ((0.2,), (0.38, 0.42))),
              Line("CNN", (60, 300), (0.3, 0.41), (0.01, 0.02)), Line("Swin", (60,), (0.25,), (0.01,))]  # fmt: skip
-    chart = data_size(lines, 1 / 12, (60, 300))
-    rows = chart["datasets"]["lines"]
-    assert rows["low"].tolist() == pytest.approx([0.19, 0.38, 0.29, 0.39, 0.24])
-    assert chart["datasets"]["dots"]["accuracy"].tolist() == [0.38, 0.42]  # one seed alone is its own mean
-    assert chart["datasets"]["chance"]["chance"].tolist() == [1 / 12]
-    names = {row["family"]: (row["images"], row["at"]) for row in ends(lines, (0.0, 1.0))}
-    assert names["Swin"] == (60, 0.25)
-    assert names["CNN"][1] - names["ViT"][1] == pytest.approx(NAME_APART_PX / HEIGHT)
-    assert data_size([], None, (60, 300))["datasets"]["chance"].empty
+    vit, seeds, cnn, swin, chance = data_size(lines, 1 / 12, (60, 300)).data
+    assert [(each.name, each.x, each.y, each.error_y.array) for each in (vit, cnn, swin)] == [
+        ("ViT", (60, 300), (0.2, 0.4), (0.01, 0.02)), ("CNN", (60, 300), (0.3, 0.41), (0.01, 0.02)),
+        ("Swin", (60,), (0.25,), (0.01,))]  # fmt: skip
+    assert (seeds.x, seeds.y) == ((300, 300), (0.38, 0.42))  # one seed alone is its own mean
+    assert (chance.name, chance.y) == ("chance 8.3%", (1 / 12, 1 / 12))
+    assert len({each.line.color for each in (vit, cnn, swin)}) == len({each.marker.symbol for each in (vit, cnn, swin)})
+    assert highest(lines) == 0.43
+    empty = data_size([], None, (60, 300))
+    assert not empty.data
+    assert empty.layout.yaxis.range == (0, 1.02)
 
 
 def test_curves_side_by_side_have_one_scale():
-    from vizkit.figure.training.learning_curves import learning_curves
-
-    made = learning_curves(["a", "b"], [[1], [1]], [[0.5], [0.6]], [[0.4], [0.6]], [[0.6], [0.6]], percent=True)
-    chart = comparable(made)
-    assert [layer["encoding"]["y"]["scale"]["domain"] for layer in chart["layer"]] == [[0, 1]] * 3
-    assert [layer["encoding"]["y"]["field"] for layer in chart["layer"]] == ["low", "value", "value"]
-    assert chart["datasets"] is made["datasets"]
-    assert made["layer"][1]["encoding"]["y"]["scale"] == {"zero": False, "domainMax": 1.0}  # untouched
+    lines = [Curve("a", [1], [0.5], [0.4], [0.6]), Curve("b", [1], [0.6], [0.6], [0.6])]
+    chart = learning_curves(lines, "accuracy", percent=True, whole=True)
+    assert chart.layout.yaxis.range == (0, 1.02)
+    assert learning_curves(lines, "accuracy", percent=True).layout.yaxis.range is None
+    band, a, b = chart.data  # where all runs agree there is no band
+    assert (band.x, band.y, band.fill) == ((1, 1), (0.6, 0.4), "toself")
+    assert [(each.name, each.x, each.y) for each in (a, b)] == [("a", (1,), (0.5,)), ("b", (1,), (0.6,))]
+    assert a.line.color != b.line.color
+    assert a.marker.symbol != b.marker.symbol
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------
@@ -287,7 +279,7 @@ def test_without_runs_they_are_offered_and_trained(acting, runs_home, monkeypatc
     test.run()
     assert not test.exception
     assert test.selectbox(key="size_runs").value == "insects · 60 to 60 images · yours"
-    assert len(test.main.get("vega_lite_chart")) == 3
+    assert len(test.main.get("plotly_chart")) == 3
     assert test.dataframe[0].value["Family"].tolist() == ["CNN", "DeiT"]
     assert "All runs of this seed are done" in texts(test)
     assert "0.1 M" not in texts(test)

@@ -1,14 +1,12 @@
 """The Distillation page without a browser: Temperature, and Teacher and student."""
 
-import io
-
 import numpy as np
-import pyarrow as pa
 import pytest
 import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from tests.plots import bars, figures
 from tests.ui.test_pages import ROOT, png, texts
 from vizkit.ui.pages.distillation import pair, typed_logits
 
@@ -38,17 +36,6 @@ def short(model: str) -> str:
     return model.removeprefix("bundled:")
 
 
-def charts(test: AppTest) -> list:
-    return test.main.get("arrow_vega_lite_chart") or test.main.get("vega_lite_chart")
-
-
-def table(test: AppTest, chart: int, name: str) -> dict[str, list]:
-    """A data set of a chart as it is sent to the browser."""
-    proto = charts(test)[chart].proto
-    found = {each.name: each.data.data for each in proto.datasets}[name]
-    return pa.ipc.open_stream(io.BytesIO(found)).read_all().to_pydict()
-
-
 # ---- temperature -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", [VIT, SWIN, CNN, DEIT])
 def test_temperature_of_every_kind_of_model(model: str):
@@ -56,38 +43,38 @@ def test_temperature_of_every_kind_of_model(model: str):
     assert not test.exception
     assert not test.warning
     assert not test.error
-    assert len(charts(test)) == 6  # four temperatures, dark knowledge, the axis
+    assert len(figures(test)) == 6  # four temperatures, dark knowledge, the axis
     for column in range(4):
-        bars = table(test, column, "bars")
-        assert sum(bars["value"]) == pytest.approx(1)
-        assert bars["value"] == sorted(bars["value"], reverse=True)
-        assert bars["name"] == table(test, 0, "bars")["name"]  # the order never changes
-        assert bars["colour"] == table(test, 0, "bars")["colour"]
+        shown = bars(figures(test)[column])
+        assert sum(shown["value"]) == pytest.approx(1)
+        assert shown["value"] == sorted(shown["value"], reverse=True)
+        assert shown["name"] == bars(figures(test)[0])["name"]  # the order never changes
+        assert shown["colour"] == bars(figures(test)[0])["colour"]
     assert "T = 10" in texts(test)
 
 
 def test_typed_logits_are_the_golden_example():
     test = opened(logits_of="typed logits", models=VIT)
     assert test.text_input(key="logits").value == typed_logits.GOLDEN
-    assert table(test, 0, "bars")["value"] == pytest.approx([0.997, 0.002, 0, 0, 0], abs=1e-3)
-    assert table(test, 2, "bars")["value"] == pytest.approx([0.637, 0.192, 0.129, 0.021, 0.021], abs=1e-3)
-    assert sum(table(test, 4, "bars")["value"]) == pytest.approx(1)
+    assert bars(figures(test)[0])["value"] == pytest.approx([0.997, 0.002, 0, 0, 0], abs=1e-3)
+    assert bars(figures(test)[2])["value"] == pytest.approx([0.637, 0.192, 0.129, 0.021, 0.021], abs=1e-3)
+    assert sum(bars(figures(test)[4])["value"]) == pytest.approx(1)
     assert "log 5 = 1.61" in texts(test)
 
 
 def test_typed_logits_survive_what_cannot_be_read():
     test = opened(logits_of="typed logits", logits="cow = 4, dog = 2", models=VIT)
-    assert table(test, 0, "bars")["name"] == ["cow", "dog"]
+    assert bars(figures(test)[0])["name"] == ["cow", "dog"]
     for text in ("cow = 4, dog = much", "", "1e9, 2", "nan, 1", "*_*"):
         test.text_input(key="logits").set_value(text).run()
         assert not test.exception
         assert len(test.warning) == 1
-        assert table(test, 0, "bars")["name"] == ["cow", "dog"]  # the last that could be read
+        assert bars(figures(test)[0])["name"] == ["cow", "dog"]  # the last that could be read
     test.text_input(key="logits").set_value("-10000; 10000; 9999,5").run()
     assert not test.warning
     test.select_slider(key="temperature").set_value(0.05).run()
     assert not test.exception
-    assert table(test, 3, "bars")["value"][0] == pytest.approx(1 - 4.54e-5, abs=1e-6)
+    assert bars(figures(test)[3])["value"][0] == pytest.approx(1 - 4.54e-5, abs=1e-6)
 
 
 def test_a_link_reopens_temperature():
@@ -104,27 +91,28 @@ def test_without_a_model_there_are_typed_logits():
     test = opened(models=VIT)
     test.multiselect(key="models").set_value([]).run()
     assert not test.exception
-    assert len(charts(test)) == 6
+    assert len(figures(test)) == 6
 
 
 def test_a_thousand_classes_show_the_first_and_the_rest():
     test = opened(models="random:test_vit", image="flower")
-    bars = table(test, 3, "bars")
-    assert bars["name"][-1] == "990 others"
-    assert sum(bars["value"]) == pytest.approx(1)
-    assert len(bars["name"]) == 11
+    shown = bars(figures(test)[3])
+    assert shown["name"][-1] == "990 others"
+    assert sum(shown["value"]) == pytest.approx(1)
+    assert len(shown["name"]) == 11
 
 
-def test_moving_a_slider_runs_no_model_and_changes_only_data(monkeypatch: pytest.MonkeyPatch):
+def test_moving_a_slider_runs_no_model_and_changes_only_its_own_bars(monkeypatch: pytest.MonkeyPatch):
     test = opened(models=VIT, image="digit 3")
-    before = [chart.proto.spec for chart in charts(test)]
-    first = table(test, 3, "bars")["value"]
+    before = figures(test)
     forbid_models(monkeypatch)
     test.select_slider(key="temperature").set_value(20.0).run()
     assert not test.exception
     assert not test.warning
-    assert [chart.proto.spec for chart in charts(test)] == before  # so the bars move in place
-    assert table(test, 3, "bars")["value"] != first
+    after = figures(test)
+    assert after[:3] == before[:3]
+    assert bars(after[3])["value"] != bars(before[3])["value"]
+    assert after[3]["layout"] == before[3]["layout"]
 
 
 def forbid_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +147,8 @@ def test_the_default_is_the_bundled_teacher_and_two_students():
         assert scaled == pytest.approx(9 * kl, abs=0.006)
         assert soft == pytest.approx((label + scaled) / 2, abs=0.002)
         assert hard == pytest.approx((label + choice) / 2, abs=0.002)
-    assert len(charts(test)) == 7  # three answers, who adds what, the gradient, why T², the surface
-    parts = table(test, 3, "bars")["value"]
+    assert len(figures(test)) == 7  # three answers, who adds what, the gradient, why T², the surface
+    parts = bars(figures(test)[3])["value"]
     assert sum(parts) == pytest.approx(losses(test)["insects_deit"][0], abs=6e-4)
 
 
@@ -172,8 +160,8 @@ def test_every_kind_teaches_every_kind(teacher: str, student: str):
     assert not test.exception
     assert not test.warning
     assert not test.info, test.info[0].value
-    assert len(charts(test)) == 6
-    assert table(test, 0, "bars")["colour"] == table(test, 1, "bars")["colour"]
+    assert len(figures(test)) == 6
+    assert bars(figures(test)[0])["colour"] == bars(figures(test)[1])["colour"]
 
 
 def test_other_label_sets_are_refused_in_a_sentence():
@@ -187,12 +175,12 @@ def test_other_label_sets_are_refused_in_a_sentence():
     alone = opened(distillation_view=PAIR, models=VIT, teacher=short(CNN), students=short(DEIT), image="digit 3")
     assert not alone.exception
     assert len(alone.info) == 1
-    assert not charts(alone)
+    assert not figures(alone)
 
 
 def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.MonkeyPatch):
     test = opened(**DIGITS, image="digit 3")
-    specs = [chart.proto.spec for chart in charts(test)[:2]]
+    layouts = [figure["layout"] for figure in figures(test)[:2]]
     forbid_models(monkeypatch)
     test.select_slider(key="loss_temperature").set_value(8.0).run()
     test.slider(key="share").set_value(1.0).run()
@@ -202,8 +190,9 @@ def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.Monk
     assert scaled == pytest.approx(64 * kl, abs=0.04)
     assert soft == pytest.approx(scaled, abs=1e-3)
     assert hard == pytest.approx(choice, abs=1e-3)
-    assert table(test, 5, "point") == {"T": [8.0], "share": [1.0]}
-    assert [chart.proto.spec for chart in charts(test)[:2]] == specs
+    point = figures(test)[5]["data"][-1]
+    assert (point["x"], point["y"]) == ([8.0], [1.0])
+    assert [figure["layout"] for figure in figures(test)[:2]] == layouts
 
 
 def test_a_label_belongs_to_its_image():

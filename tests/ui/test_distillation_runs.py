@@ -241,7 +241,7 @@ def test_without_runs_the_experiment_is_offered_and_trained(acting, runs_home):
     test.run()
     assert not test.exception
     assert test.selectbox(key="experiment").value.startswith("yours: digits_vit on digits")
-    assert len(test.main.get("vega_lite_chart")) == 2
+    assert len(test.main.get("plotly_chart")) == 2
     rows = test.dataframe[0].value
     assert rows["Taught"].tolist() == [taught_by(recipe) for recipe in plan().values()]
     assert rows["Test"].tolist() == pytest.approx([70, 80, 90])

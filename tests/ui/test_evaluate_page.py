@@ -82,14 +82,14 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     test = sound(opened(THREE))
     assert "60 pictures" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
-    assert not test.get("vega_lite_chart")
+    assert not test.get("plotly_chart")
     test = sound(test.button(key="eval_start").click().run())
     table = test.dataframe[0].value
     assert table["Model"].tolist() == ["digits_vit", "digits_swin", "digits_cnn"]
     assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
     assert (table["Accuracy"] > 0.9).all()
     assert "cannot be told apart" in texts(test)
-    assert len(test.get("vega_lite_chart")) == 4  # three reliability diagrams and a matrix
+    assert len(test.get("plotly_chart")) == 4  # three reliability diagrams and a matrix
     assert "ViT-B/16" in test.dataframe[1].value["Model"].tolist()  # published, apart
     assert "not to be compared" in texts(test).lower()
     test.selectbox(key="eval_label").set_value("3")

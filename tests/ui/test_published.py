@@ -11,20 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.test_pages import opened, texts
 from tests.ui.test_train_page import finished
 from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
-from vizkit.figure.evaluation.accuracy_cost import (
-    HEIGHT,
-    LETTER_PX,
-    NARROW_PX,
-    Point,
-    accuracy_cost,
-    beside,
-    box_of,
-    colour_of,
-    ordered,
-    outside,
-    shared,
-    ticks,
-)
+from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost, colour_of, ordered, sides, ticks
 from vizkit.models.probes.multiply_adds import PUBLISHED_G
 from vizkit.training.experiments import groups
 from vizkit.training.recipe import NAMED
@@ -97,29 +84,13 @@ def test_every_column_is_a_field_of_every_row(table):
 
 
 # ---- the plot --------------------------------------------------------------------------------------------------------
-def test_boxes_by_hand():
-    one, other = np.array([0.0, 0.0, 4.0, 2.0]), np.array([3.0, 1.0, 9.0, 9.0])
-    assert shared(one, other) == 1.0
-    assert shared(one, other + 10) == 0.0
-    assert outside(np.array([-3.0, 5.0, 7.0, 10.0])) == 15.0
-    assert box_of(np.array([50.0, 40.0]), 20.0, "left").tolist() == [21.0, 33.5, 41.0, 46.5]
-
-
-def test_a_name_moves_where_it_covers_nothing():
-    at = np.array([[100.0, 100.0], [125.0, 100.0]])
-    assert beside(at, [60.0, 60.0]) == ["left", "right"]  # to the right of the first lies the second
-    assert beside(np.array([[NARROW_PX - 3.0, 50.0]]), [60.0]) == ["left"]  # it would leave the frame
-
-
-@pytest.mark.parametrize("cost", ["multiply_adds", "parameters", "images_per_s"])
-def test_no_name_of_the_published_models_covers_another(cost):
-    x = np.log10([getattr(row, cost) for row in IMAGENET])
-    y = np.array([row.top1 for row in IMAGENET])
-    at = np.stack([(0.1 + 0.8 * (x - x.min()) / np.ptp(x)) * NARROW_PX, (0.07 + 0.86 * (y.max() - y) / np.ptp(y)) * HEIGHT], 1)  # fmt: skip # noqa: E501
-    widths = [LETTER_PX * len(f"{row.name} {row.side_px}") for row in IMAGENET]
-    boxes = [box_of(*each) for each in zip(at, widths, beside(at, widths), strict=True)]
-    for i, box in enumerate(boxes):
-        assert sum(shared(box, other) for other in boxes[i + 1 :]) < 0.2 * (box[2] - box[0]) * 13
+def test_a_name_stands_away_from_the_nearest_point():
+    assert sides(np.array([0.0, 0.1, 1.0]), np.array([5.0, 4.0, 0.0])) == [
+        "top center",
+        "bottom center",
+        "bottom center",
+    ]
+    assert sides(np.array([1.0]), np.array([5.0])) == ["top center"]
 
 
 @pytest.mark.parametrize(
@@ -131,18 +102,21 @@ def test_an_axis_has_a_few_round_numbers(ends, marks):
 
 
 def test_the_chart_holds_the_points_and_their_errors():
-    points = [Point("a", "ViT", 10.0, 80.0, 2.0, "bundled", note="x"), Point("b", "mine", 100.0, 90.0, source="yours"),
-              Point("gone", "CNN", 0.0, 1.0)]  # fmt: skip
-    chart = accuracy_cost(points, "cost", "accuracy")
-    rows = chart["datasets"]["points"]
-    assert rows["name"].tolist() == ["a", "b"]  # nothing stands at a cost of 0 on a logarithmic axis
-    assert (rows["low"].tolist(), rows["high"].tolist()) == ([78.0, 90.0], [82.0, 90.0])
-    x = chart["encoding"]["x"]["scale"]
-    assert x["type"] == "log"
-    assert x["domain"][0] < 10 < 100 < x["domain"][1]
+    points = [Point("b", "mine", 100.0, 90.0, source="yours", line="x"), Point("a", "ViT", 10.0, 80.0, 2.0, "bundled"),
+              Point("gone", "CNN", 0.0, 1.0), Point("c", "mine", 50.0, 85.0, source="yours", line="x")]  # fmt: skip
+    figure = accuracy_cost(points, "cost", "accuracy")
+    line, vit, mine = figure.data  # nothing stands at a cost of 0 on a logarithmic axis
+    assert (vit.name, vit.x, vit.y, vit.text) == ("ViT, bundled", (10.0,), (80.0,), ("a",))
+    assert vit.error_y.array == (2.0,)
+    assert (mine.x, mine.y, mine.text) == ((50.0, 100.0), (85.0, 90.0), ("c", "b"))
+    assert (line.x, line.y, line.mode) == ((50.0, 100.0), (85.0, 90.0), "lines")  # joined in the order of cost
+    assert (vit.marker.symbol, mine.marker.symbol) == ("diamond", "square")
+    x = figure.layout.xaxis
+    assert x.type == "log"
+    assert x.range[0] < 1 < 2 < x.range[1]
     assert ordered(["mine", "Swin", "CNN"]) == ["CNN", "Swin", "mine"]
     assert colour_of("mine", ["mine"]) not in {colour_of(family) for family in ("CNN", "ViT", "DeiT", "Swin")}
-    assert accuracy_cost([], "cost", "accuracy")["datasets"]["points"].empty
+    assert not accuracy_cost([], "cost", "accuracy").data
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------
@@ -151,7 +125,7 @@ def view(**query) -> AppTest:
 
 
 def charts(test):
-    return [chart.proto for chart in test.main.get("vega_lite_chart")]
+    return [chart.proto for chart in test.main.get("plotly_chart")]
 
 
 def test_the_table_is_shown_with_units_and_filtered():

@@ -205,7 +205,7 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
     assert "done" in texts(test)
     assert "The story" in texts(test)
     assert [m.value for m in test.metric] == ["6 s", "50", "80.0%", "75.0%"]
-    assert len(test.main.get("vega_lite_chart")) == 3
+    assert len(test.main.get("plotly_chart")) == 3
     captions = [image.proto.imgs[0].caption for image in test.main.get("image")]
     assert captions == ["✓ 0 93%", "✗ 7 40%, is 1"]
     test.button(key="run_look").click().run()
@@ -261,7 +261,7 @@ def test_runs_are_compared(runs_home):
     assert table[table["Run"] == "second"]["Changed"].item() == "images 96, lr 0.003, flip 0.0"
     assert table[table["Run"] == "first"]["Best val"].item() == 0.8
     assert {"first", "second"} <= set(test.multiselect(key="runs").value)
-    assert len(test.main.get("vega_lite_chart")) == 2
+    assert len(test.main.get("plotly_chart")) == 2
 
 
 @pytest.mark.parametrize("view", ["Watch", "Compare"])

@@ -78,6 +78,6 @@ def _open_files(kind: str, detail: str, split: str, seed: int) -> ImageSet:
 
 def _some(images: int, whole: ImageSet, seed: int) -> ImageSet:
     """`images` of the pictures, in proportion to the classes; the same ones for the same seed, fewer in more."""
-    from vizkit.datasets.shares import fair_choice
+    from vizkit.datasets.split_shares import fair_choice
 
     return whole.take(fair_choice(whole.targets, [whole.place(i) for i in range(len(whole))], images, seed))

@@ -27,10 +27,10 @@ COLUMNS = (
 # ---- CSV -------------------------------------------------------------------------------------------------------------
 def models_csv(outcome: Outcome) -> str:
     """One row a model; shares from 0 to 1."""
-    return lines([COLUMNS, *map(model_line, outcome.models)])
+    return _lines([COLUMNS, *map(_model_line, outcome.models)])
 
 
-def model_line(row: Row) -> tuple[object, ...]:
+def _model_line(row: Row) -> tuple[object, ...]:
     m = row.measures
     shares = [f"{value:.6f}" for value in (m.accuracy.value, m.accuracy.low, m.accuracy.high)]
     top5 = "" if m.top5 is None else f"{m.top5:.6f}"
@@ -52,10 +52,10 @@ def pictures_csv(outcome: Outcome) -> str:
                           int(judged.right[image]), f"{judged.loss[image]:.6f}"]  # fmt: skip
             yield cells
 
-    return lines(rows())
+    return _lines(rows())
 
 
-def lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
+def _lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
     """A spreadsheet takes a cell that begins with =, +, - or @ for a formula; names come from strangers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -69,22 +69,22 @@ def html(outcome: Outcome, images: ImageSet | None = None, command: str = "") ->
     """A page with tables, tests, diagrams and the hardest pictures, these only where the pictures are given."""
     title = f"{', '.join(row.name for row in outcome.models)} on {outcome.name}"
     parts = [
-        f"<h1>{name(title)}</h1>",
+        f"<h1>{_name(title)}</h1>",
         f"<p>{outcome.models[0].measures.images:,} pictures · {len(outcome.labels)} labels</p>",
         "".join(f"<p class=note dir=auto>{escape(note)}</p>" for note in outcome.notes),
-        table(HEADS, [cells(row) for row in outcome.models]),
+        _table(HEADS, [_cells(row) for row in outcome.models]),
         "<p class=note>The interval: bootstrap over the pictures, or exact binomial where all answers are "
         "right or all are wrong. It says how far another sample of such pictures might move the number.</p>",
-        tests(outcome),
+        _tests(outcome),
         "<h2>Published, on other data</h2>",
-        table(("Model", "Setting", "Best validation", "Test"), [
+        _table(("Model", "Setting", "Best validation", "Test"), [
             (escape(each.name), escape(each.setting), f"{each.validation:.2f}%", f"{each.test:.2f}%")
             for each in STUDY
         ]),
         f"<p class=note>{escape(STUDY_TABLE.citation)}. {escape(STUDY_TABLE.measured)} These numbers cannot be "
         "compared with the ones above.</p>",
-        *(of_model(outcome, model, images) for model in range(len(outcome.models))),
-        made(outcome, command),
+        *(_of_model(outcome, model, images) for model in range(len(outcome.models))),
+        _made(outcome, command),
     ]  # fmt: skip
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -92,28 +92,28 @@ def html(outcome: Outcome, images: ImageSet | None = None, command: str = "") ->
     )
 
 
-def name(text: str) -> str:
+def _name(text: str) -> str:
     """A name from anywhere: written from left or right as its letters are, without turning its neighbours."""
     return f"<bdi>{escape(text)}</bdi>"
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Cells are HTML; the first of each row is a name."""
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
     body = "".join(f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows)
     return f"<div class=wide><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[str, ...]:
     m = row.measures
     return (
-        name(row.name), f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
+        _name(row.name), f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
         EMPTY if m.top5 is None else f"{m.top5:.1%}", f"{m.loss:.3f}", f"{m.ece:.3f}", f"{row.images_per_s:,.0f}",
         f"{row.parameters:,}",
     )  # fmt: skip
 
 
-def tests(outcome: Outcome) -> str:
+def _tests(outcome: Outcome) -> str:
     if not outcome.pairs:
         return ""
     said = "".join(f"<li dir=auto>{escape(pair.sentence)}</li>" for pair in outcome.pairs)
@@ -124,47 +124,47 @@ def tests(outcome: Outcome) -> str:
     )
 
 
-def of_model(outcome: Outcome, model: int, images: ImageSet | None) -> str:
+def _of_model(outcome: Outcome, model: int, images: ImageSet | None) -> str:
     row, judged = outcome.models[model], outcome.judged[model]
     counts = confusion(judged, len(outcome.labels))
     heads = ("Label", "Pictures", "Precision", "Recall", "F1")
     classes = [
-        (name(each.label), f"{each.images:,}", *(share(value) for value in (each.precision, each.recall, each.f1)))
+        (_name(each.label), f"{each.images:,}", *(_share(value) for value in (each.precision, each.recall, each.f1)))
         for each in row.measures.classes
     ]
-    pictures = "" if images is None else figures(outcome, model, images)
+    pictures = "" if images is None else _figures(outcome, model, images)
     return (
-        f"<h2>{name(row.name)}</h2><p class=note>{escape(row.source)} · licence {escape(row.licence)} · sees "
+        f"<h2>{_name(row.name)}</h2><p class=note>{escape(row.source)} · licence {escape(row.licence)} · sees "
         f"{row.size_hw[0]} × {row.size_hw[1]} pixels · {escape(row.device)} · weights {row.weights:.16}</p>"
         f"<h3>Calibration</h3>{reliability_svg(row.measures.bins)}"
         f"<p class=note>Share of right answers against the probability that the model gave them, in {BINS} bins; on "
         f"the diagonal a model is as often right as it says. Expected calibration error {row.measures.ece:.3f}.</p>"
         f"<h3>Confusion</h3>{confusion_table(counts, outcome.labels)}{frequent(counts, outcome.labels)}"
-        f"<h3>By class</h3>{table(heads, classes)}{pictures}"
+        f"<h3>By class</h3>{_table(heads, classes)}{pictures}"
     )
 
 
-def share(value: float) -> str:
+def _share(value: float) -> str:
     return EMPTY if math.isnan(value) else f"{value:.1%}"
 
 
-def figures(outcome: Outcome, model: int, images: ImageSet) -> str:
+def _figures(outcome: Outcome, model: int, images: ImageSet) -> str:
     """The pictures with the highest loss."""
-    judged, found = outcome.judged[model], []
+    judged, parts = outcome.judged[model], []
     for image in hardest(judged, HARDEST).tolist():
         if judged.right[image] and judged.loss[image] < 0.1:
             break
         shown = thumbnail(images, int(outcome.rows[image]))
-        label, said = outcome.labels[int(outcome.target[image])], outcome.answer_of(model, image)
-        verdict = "right" if judged.right[image] else f"answered {name(said)}"
-        found.append(
-            f"<figure>{shown}<figcaption>{name(label)}<br>{verdict}, {judged.probability[image]:.0%}<br>"
-            f"<small>{name(outcome.places[image])}</small></figcaption></figure>"
+        label, answer = outcome.labels[int(outcome.target[image])], outcome.answer_of(model, image)
+        verdict = "right" if judged.right[image] else f"answered {_name(answer)}"
+        parts.append(
+            f"<figure>{shown}<figcaption>{_name(label)}<br>{verdict}, {judged.probability[image]:.0%}<br>"
+            f"<small>{_name(outcome.places[image])}</small></figcaption></figure>"
         )
-    return f"<h3>Hardest pictures</h3><div class=row>{''.join(found)}</div>" if found else ""
+    return f"<h3>Hardest pictures</h3><div class=row>{''.join(parts)}</div>" if parts else ""
 
 
-def made(outcome: Outcome, command: str) -> str:
+def _made(outcome: Outcome, command: str) -> str:
     how = f"<pre>{escape(command)}</pre>" if command else ""
     versions = ", ".join(f"{package} {number}" for package, number in outcome.versions.items())
     return (

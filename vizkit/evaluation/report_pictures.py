@@ -38,10 +38,10 @@ def reliability_svg(bins: tuple[Bin, ...]) -> str:
     drawn = []
     for each in bins:
         x, width, height = left + each.low * side, side / BINS, each.accuracy * side
-        told = f"probability {each.confidence:.3f}, right {each.accuracy:.3f}, {each.images:,} pictures"
+        tooltip = f"probability {each.confidence:.3f}, right {each.accuracy:.3f}, {each.images:,} pictures"
         drawn.append(
             f'<rect x="{x + 1:.1f}" y="{low + side - height:.1f}" width="{width - 2:.1f}" '
-            f'height="{max(height, 1):.1f}" fill="var(--accent)"><title>{told}</title></rect>'
+            f'height="{max(height, 1):.1f}" fill="var(--accent)"><title>{tooltip}</title></rect>'
         )
     ticks = "".join(
         f'<text x="{left + t * side}" y="{low + side + 18}" text-anchor="middle">{t:g}</text>'

@@ -1,23 +1,37 @@
 """Plots with axes, as plotly figures: heat maps, curves, dots by depth, bars."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from vizkit.figure.palette import OTHERS, SCALE, SIGNED, ramp
+from vizkit.figure.template import TITLED_PX, literal, template
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 HEIGHT = 340
-MARGIN = {"l": 56, "r": 16, "t": 36, "b": 48}
+MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 
 
-def laid_out(traces: Sequence[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":  # noqa: ANN401
+def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":  # noqa: ANN401
+    """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(list(traces))
-    figure.update_layout(title=title, xaxis_title=x, yaxis_title=y, height=height, margin=MARGIN, **more)
+    figure = go.Figure(list(traces), layout={"template": template(), "height": height, **more})
+    if title:
+        figure.update_layout(title={"text": title}, margin_t=TITLED_PX)
+    for update, words in ((figure.update_xaxes, x), (figure.update_yaxes, y)):
+        if words:
+            update(title={"text": words})
     return figure
+
+
+def squared(figure: "go.Figure") -> "go.Figure":
+    """Cells as high as they are wide."""
+    figure.update_xaxes(constrain="domain", showgrid=False, zeroline=False)
+    return figure.update_yaxes(scaleanchor="x", constrain="domain", showgrid=False, zeroline=False)
 
 
 def heat_map(
@@ -32,40 +46,57 @@ def heat_map(
     digits: int | None = None,
     height: int = HEIGHT,
     limit: float | None = None,
+    square: bool = True,
 ) -> "go.Figure":
-    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers."""
+    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers.
+    `square`: no, where rows and columns count different things."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
     top = limit or float(np.abs(finite).max(initial=0)) or 1.0
-    scale = {"colorscale": "RdBu_r", "zmin": -top, "zmax": top} if signed else {"colorscale": "Viridis"}
+    scale: dict[str, Any] = {"colorscale": ramp(SIGNED), "zmin": -top, "zmax": top} if signed else {}
     if not signed and limit:
-        scale |= {"zmin": 0, "zmax": limit}
+        scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, hoverongaps=False, **scale, **text)
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, **scale, **text)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
-    return figure
+    return squared(figure) if square else figure
+
+
+def lying(title: str, tickformat: str = "") -> dict[str, object]:
+    """A colour bar above the cells, where it takes no width from them."""
+    return {"orientation": "h", "y": 1.0, "yanchor": "bottom", "title": {"text": title, "side": "top"},
+            "tickformat": tickformat}  # fmt: skip
 
 
 def curves(
-    lines: dict[str, tuple[np.ndarray, np.ndarray]],
+    lines: Mapping[str, tuple[np.ndarray, np.ndarray]],
     x: str,
     y: str,
     title: str = "",
     *,
     log: bool = False,
     mode: str = "lines",
+    marked: Mapping[float, str] | None = None,
 ) -> "go.Figure":
-    """One line for each name: (x values, y values). `log`: both axes logarithmic. `mode`: "lines+markers" for dots."""
+    """One line for each name: (x values, y values). `log`: both axes logarithmic. `mode`: "lines+markers" for dots.
+    `marked`: rules at these x, "solid" or "dot"."""
     import plotly.graph_objects as go
 
-    drawn = [go.Scatter(x=xs, y=ys, mode=mode, name=name) for name, (xs, ys) in lines.items()]
+    drawn = [go.Scatter(x=xs, y=ys, mode=mode, name=literal(name)) for name, (xs, ys) in lines.items()]
     figure = laid_out(drawn, x, y, title)
+    for at, dash in (marked or {}).items():
+        rule(figure, at, dash)
     if log:
         figure.update_xaxes(type="log")
         figure.update_yaxes(type="log")
     return figure
+
+
+def rule(figure: "go.Figure", x: float, dash: str = "solid") -> None:
+    """A vertical line that marks a place."""
+    figure.add_vline(x=x, line={"color": OTHERS, "width": 1.5, "dash": dash})
 
 
 def dots_by_depth(
@@ -87,14 +118,15 @@ def dots_by_depth(
         x=depth + jitter,
         y=np.concatenate(values),
         mode="markers",
-        marker={"color": head, "colorscale": "Viridis", "size": 8, "line": {"width": 0.5, "color": "#888"}},
+        # Without the ends of the scale, which one of the two pages would swallow.
+        marker={"color": head, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8},
         error_y=error,
         customdata=np.stack([depth, head], -1),
         hovertemplate=f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>",
     )
     figure = laid_out([dots], "layer", y, title)
     figure.update_yaxes(rangemode="tozero")
-    figure.update_xaxes(dtick=1 if len(values) <= 12 else None)
+    figure.update_xaxes(dtick=1 if len(values) <= MOST_MARKED else None)
     return figure
 
 
@@ -102,8 +134,9 @@ def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "")
     """Horizontal bars, the first on top."""
     import plotly.graph_objects as go
 
-    figure = laid_out([go.Bar(x=list(values), y=list(names), orientation="h")], x, "", title, 60 + 28 * len(names))
-    figure.update_yaxes(autorange="reversed")
+    drawn = go.Bar(x=list(values), y=[literal(name) for name in names], orientation="h")
+    figure = laid_out([drawn], x, "", title, 110 + 26 * len(names))
+    figure.update_yaxes(autorange="reversed", type="category")  # digits are names
     return figure
 
 
@@ -111,8 +144,8 @@ def paired_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], x: 
     """Horizontal bars of several kinds beside each other for every name, the first on top."""
     import plotly.graph_objects as go
 
-    drawn = [go.Bar(x=list(each), y=list(names), orientation="h", name=kind) for kind, each in values.items()]
-    figure = laid_out(drawn, x, "", title, 110 + 26 * len(names) * len(values), barmode="group")
-    figure.update_yaxes(autorange="reversed", ticksuffix="  ")
-    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"})
+    shown = [literal(name) for name in names]
+    drawn = [go.Bar(x=list(each), y=shown, orientation="h", name=literal(kind)) for kind, each in values.items()]
+    figure = laid_out(drawn, x, "", title, 130 + 26 * len(names) * len(values), barmode="group")
+    figure.update_yaxes(autorange="reversed", type="category")
     return figure

@@ -1,23 +1,23 @@
-"""A bar for each class, as a Vega-Lite chart: one bar now, and a tick where it stood before.
-
-Vega-Lite and not plotly, because Streamlit then changes the bars in place while a slider moves: everything that moves
-is in `datasets`, the rest of the chart stays the same.
-"""
+"""A bar for each class: one bar now, and a tick where it stood before."""
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.figure.charts import laid_out
+from vizkit.figure.palette import OTHERS
+from vizkit.figure.template import INK, literal
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 FLOOR = 1e-6  # where a logarithmic axis begins; a shorter bar is drawn as nothing
 ROW_PX = 38  # name and number above, bar below: a bar is as wide as its column, in which a name may be long
-LIFT_PX, NUMBER_PX = 8, 52
-TEXT = "currentColor"  # of the page, light or dark: the drawing is SVG and inherits it
-INK = "#8a8fa3"  # of ticks: stands out from a white and from a nearly black page
-POWERS = "datum.value == 1 ? '1' : datum.value > 0.005 ? '10⁻²' : datum.value > 5e-5 ? '10⁻⁴' : '10⁻⁶'"
-
-Spec = dict[str, Any]
+SIDE_PX = 12  # room for half a number at the ends of the axis
+LOWER = 0.24  # of a row: from its middle to that of its bar
+POWERS = {1e-6: "10⁻⁶", 1e-4: "10⁻⁴", 1e-2: "10⁻²", 1.0: "1"}
 
 
 def class_bars(
@@ -29,57 +29,45 @@ def class_bars(
     log: bool = False,
     signed: bool = False,
     top: float = 1.0,
-    title: str | None = None,
-) -> Spec:
+    title: str = "",
+) -> "go.Figure":
     """Horizontal bars, the first on top, each with its name and number. `before`: where a tick stands in each row.
     `log`: the axis from 10⁻⁶ on. `signed`: zero in the middle. `top`: what the longest bar may be, which should not
     change while a slider moves, or all bars seem to.
     """
-    import pandas as pd
+    import plotly.graph_objects as go
 
     low = FLOOR if log else -top if signed else 0.0
-    rows = {
-        "name": distinct(names),
-        "value": np.asarray(values, float).clip(low, None),
-        "number": [told(value, signed) for value in values],
-        "colour": list(colours),
-    }
-    if before is not None:
-        rows["before"] = np.asarray(before, float).clip(low, None)
-    scale = {"domain": [low, top], "nice": False, "type": "log" if log else "linear"}
-    axis = {"title": title, "domain": False, "ticks": False, "gridOpacity": 0.6, "tickCount": 3, "format": ".2~g"}
-    if log:
-        axis |= {"values": [1e-6, 1e-4, 1e-2, 1], "labelExpr": POWERS, "tickCount": None}
-    across = {"type": "quantitative", "scale": scale, "axis": axis}
-    bar = {"type": "bar", "height": 14, "yOffset": LIFT_PX, "y2Offset": LIFT_PX, "cornerRadiusEnd": 3}
-    layers: list[Spec] = [
-        {"mark": bar, "encoding": {"x": across | {"field": "value"}, "x2": {"datum": FLOOR if log else 0.0},
-                                   "color": {"field": "colour", "type": "nominal", "scale": None}}},
-        words("name", "left", 0, 600), words("number", "right", "width", 400),
+    row = np.arange(len(names))
+    shown = [literal(name) for name in distinct(names)]
+    numbers = [in_short(value, signed) for value in values]
+    hover = {"customdata": [*zip(shown, numbers, strict=True)],
+             "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra></extra>"}  # fmt: skip
+    drawn: list[Any] = [
+        go.Bar(x=np.clip(values, low, None).tolist(), y=row + LOWER, width=0.38, orientation="h",
+               marker={"color": list(colours), "cornerradius": 3}, **hover),
+        go.Scatter(x=[low] * len(row), y=row, text=shown, textposition="top right", **_WORDS),
+        go.Scatter(x=[top] * len(row), y=row, text=numbers, textposition="top left", **_WORDS),
     ]  # fmt: skip
     if before is not None:
-        tick = {"type": "tick", "thickness": 3, "size": 20, "yOffset": LIFT_PX, "color": INK}
-        layers.append({"mark": tick, "encoding": {"x": across | {"field": "before"}}})
-    return {
-        "datasets": {"bars": pd.DataFrame(rows)},
-        "data": {"name": "bars"},
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"top": 2, "bottom": 0, "left": 2, "right": 4},
-        "height": {"step": ROW_PX},
-        "encoding": {"y": {"field": "name", "type": "nominal", "sort": None, "axis": None},
-                     "tooltip": [{"field": "name", "title": "class"}, {"field": "number", "title": title or "share"}]},
-        "layer": layers,
-    }  # fmt: skip
+        tick = {"symbol": "line-ns", "size": 20, "line": {"width": 3, "color": OTHERS}}
+        drawn.append(go.Scatter(x=np.clip(before, low, None).tolist(), y=row + LOWER, mode="markers", marker=tick,
+                                cliponaxis=False, hoverinfo="skip"))  # fmt: skip
+    figure = laid_out(drawn, title, "", height=ROW_PX * len(row) + (64 if title else 36), showlegend=False)
+    figure.update_layout(margin={"l": SIDE_PX, "r": SIDE_PX, "t": 0})
+    figure.update_xaxes(range=[low, top], showgrid=True, nticks=4)
+    if log:
+        figure.update_xaxes(type="log", range=np.log10([low, top]).tolist(), tickvals=[*POWERS],
+                            ticktext=[*POWERS.values()])  # fmt: skip
+    figure.update_yaxes(visible=False, range=[len(row) - 0.45, -0.55])
+    return figure
 
 
-def words(field: str, align: str, x: int | str, weight: int) -> Spec:
-    """Names at the left, numbers at the right, both above their bar."""
-    mark = {"type": "text", "align": align, "baseline": "middle", "dy": -LIFT_PX, "fontSize": 14, "fontWeight": weight,
-            "color": TEXT, "limit": {"expr": f"width - {NUMBER_PX if align == 'left' else 0}"}}  # fmt: skip
-    return {"mark": mark, "encoding": {"x": {"value": x}, "text": {"field": field, "type": "nominal"}}}
+_WORDS: dict[str, Any] = {"mode": "text", "textfont": {"size": 14, "color": INK}, "cliponaxis": False,
+                          "hoverinfo": "skip"}  # fmt: skip
 
 
-def told(value: float, signed: bool = False) -> str:
+def in_short(value: float, signed: bool = False) -> str:
     """A number as short as it can be read from afar: 0.936, 2e-4, −0.075."""
     small = 0 < abs(value) < 9.5e-4
     number = re.sub("e-0*", "e-", f"{abs(value):.0e}") if small else f"{abs(value):.3f}"

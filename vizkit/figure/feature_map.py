@@ -22,7 +22,7 @@ def feature_map(
     zoom = max(1, side_px // max(values.shape[:2]))
     if values.ndim == 2:
         level = np.clip(values / (values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
-        cells = colours("viridis")[level]
+        cells = colours()[level]
     else:
         cells = np.clip(values * 255, 0, 255).round().astype(np.uint8)
     out = np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))

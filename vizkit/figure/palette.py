@@ -1,4 +1,5 @@
-"""Colour scales: perceptually uniform and safe for colour-blind eyes; one colour for each class of a page."""
+"""The palettes of all pictures, safe for colour-blind eyes: SCALE from little to much and SIGNED around zero, both
+perceptually uniform, and CLASSES for things that have no order."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -7,14 +8,19 @@ import numpy as np
 from jaxtyping import UInt8
 
 SCALE = "inferno"
-REGIONS = ("#9aa0b5", "#56b4e9", "#e69f00", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#8a5a2b")
-"""One for each of the nine regions of a shifted grid; the eight of Okabe & Ito (2008) with grey and brown for black."""
-SCALES = ("inferno", "magma", "viridis", "cividis")
-CLASSES = (  # neighbours differ in hue; all stand out from a white and from a nearly black page by 3 : 1 or more
-    "#6366f1", "#d97706", "#0d9488", "#db2777", "#0284c7", "#65a30d",
-    "#a855f7", "#dc2626", "#64748b", "#059669", "#a16207", "#e0569b",
+"""From nothing to much."""
+DARK, LIGHT = "#0b0d19", "#ffffff"
+"""Words and outlines on cells of any colour."""
+CLASSES = (
+    "#6366f1", "#c3873c", "#0f7800", "#b42d87", "#3c96ff", "#e1000f",
+    "#9678c3", "#1e9678", "#f04b96", "#694bc3", "#964b5a", "#c3695a",
 )  # fmt: skip
+"""Neighbours differ in hue, all stand out from a white and from a nearly black page by 3 : 1 or more, and to eyes that
+lack one kind of cones any two are about as far apart as those of Okabe & Ito (2008)."""
 OTHERS = "#8a8fa3"
+"""Of what has no class: a rest, chance, a rule at the chosen place."""
+REGIONS = (OTHERS, *CLASSES[:8])
+"""One for each of the nine regions of a shifted grid."""
 SIGNED = "blue to red"
 """From low over zero to high; ColorBrewer's RdBu (Harrower & Brewer 2003), which colour-blind eyes tell apart."""
 _BLUE_TO_RED = ((5, 48, 97), (33, 102, 172), (67, 147, 195), (146, 197, 222), (209, 229, 240), (247, 247, 247),
@@ -36,6 +42,18 @@ def colours(scale: str = SCALE) -> UInt8[np.ndarray, "256 3"]:
     table = np.ascontiguousarray(table)
     table.setflags(write=False)
     return table
+
+
+def ramp(scale: str = SCALE, low: float = 0.0, high: float = 1.0, steps: int = 17) -> list[str]:
+    """The part of a scale from `low` to `high` in even steps, as CSS colours."""
+    at = np.linspace(255 * low, 255 * high, steps).round().astype(int)
+    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(scale)[at].tolist()]
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour `#rrggbb` that lets through what lies below it."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
 def class_colours(labels: Sequence[int], count: int) -> list[str]:

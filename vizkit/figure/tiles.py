@@ -18,7 +18,7 @@ def tiles(
     out = np.full((rows * (h * zoom + GAP) - GAP, columns * (w * zoom + GAP) - GAP, 3), 255, np.uint8)
     for r in range(rows):
         for c in range(columns):
-            tile = colours("viridis")[level[r, c]].repeat(zoom, 0).repeat(zoom, 1)
+            tile = colours()[level[r, c]].repeat(zoom, 0).repeat(zoom, 1)
             y, x = r * (h * zoom + GAP), c * (w * zoom + GAP)
             out[y : y + h * zoom, x : x + w * zoom] = tile
     return out

@@ -19,12 +19,12 @@ ABOUT = {
     "insects:easy": "the same, large and nearly upright, with little around them",
     "insects:hard": "the same, turned, small, half covered, on ground of their own brightness",
 }
-INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is asked for
+INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
 
 
 @dataclass(frozen=True)
 class Drawn(Source):
-    """Insects of one split; each is drawn anew whenever it is asked for, always the same."""
+    """Insects of one split; each is drawn anew whenever it is read, always the same."""
 
     split: str
     seed: int

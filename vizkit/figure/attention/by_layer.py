@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import MOST_MARKED, laid_out
 from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def by_layer(
         )
     last = first + max(len(values) for values in lines.values()) - 1
     figure = laid_out(drawn, "layer", y)
-    figure.update_xaxes(dtick=1 if last <= 14 else None, range=[first - 0.4, last + 0.4])
+    figure.update_xaxes(dtick=1 if last <= MOST_MARKED else None, range=[first - 0.4, last + 0.4])
     figure.update_yaxes(range=[reach[0] - 0.04 * (reach[1] - reach[0]), reach[1] + 0.04 * (reach[1] - reach[0])])
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
     return figure

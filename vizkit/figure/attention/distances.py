@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vizkit.figure.charts import dots_by_depth
+from vizkit.figure.palette import OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-CAP = "#db2777"
 
 
 def distances(values: Sequence[np.ndarray], caps: Sequence[float], top_px: float, cap: str) -> "go.Figure":
@@ -23,10 +22,8 @@ def distances(values: Sequence[np.ndarray], caps: Sequence[float], top_px: float
     for index, most in enumerate(caps):
         x += [index + 0.55, index + 1.45, None]
         y += [most, most, None]
-    line = {"color": CAP, "width": 2}
+    line = {"color": OTHERS, "width": 2}
     figure.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, name=cap, showlegend=True))
     figure.data[0].update(name="a head", showlegend=True)
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    figure.update_layout(legend=legend, margin={"t": 40})
     figure.update_yaxes(range=[0, 1.05 * top_px])
     return figure

@@ -1,64 +1,53 @@
-"""Which label was answered by which class, how often, as a Vega-Lite chart whose cells can be clicked."""
+"""Which label was answered by which class, how often; cells can be clicked."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
 
+from vizkit.figure.charts import heat_map, lying
 from vizkit.figure.class_bars import distinct
+from vizkit.figure.palette import DARK, LIGHT
+from vizkit.figure.template import literal
 
-Spec = dict[str, Any]
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 CELL_PX = 28
 MOST_NUMBERED = 16  # with more labels the cells are too narrow for numbers
-EDGE = "#8a8fa3"  # a dark cell should be seen on a dark page
-CELL = "cell"  # the name of the selection: {"label": …, "answer": …}
 
 
-def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> Spec:
-    """Rows are labels, row 0 on top; columns are answers. Colour is the share of the row; empty cells stay empty."""
-    import pandas as pd
+def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> "go.Figure":
+    """Rows are labels, row 0 on top; columns are answers. Colour is the share of the row; empty cells stay empty.
 
-    rows, columns = distinct(labels), distinct(answers)
+    A heat map cannot be clicked, so a point lies on every cell, which carries (label, answer).
+    """
+    import plotly.graph_objects as go
+
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    cells = pd.DataFrame({
-        "label": np.repeat(rows, len(columns)), "answer": np.tile(columns, len(rows)), "count": counts.ravel(),
-        "share": shares.ravel(), "right": [row == column for row in rows for column in columns],
-    })  # fmt: skip
-    cells = cells[cells["count"] > 0]
-    axis = {"ticks": False, "domain": False, "labelLimit": 130, "labelFontSize": 12, "labelOverlap": False}
-    y = {"field": "label", "type": "nominal", "sort": None, "scale": {"domain": rows}, "axis": axis | {"title": None}}
-    x = {"field": "answer", "type": "nominal", "sort": None, "scale": {"domain": columns},
-         "axis": axis | {"labelAngle": -90, "title": None}}  # fmt: skip
-    picked = {"condition": {"param": CELL, "value": 1.0, "empty": True}, "value": 0.45}
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rect", "cornerRadius": 2, "cursor": "pointer", "stroke": EDGE, "strokeWidth": 0.6},
-            "params": [{"name": CELL, "select": {"type": "point", "fields": ["label", "answer"], "toggle": False}}],
-            "encoding": {
-                "color": {"field": "share", "type": "quantitative",
-                          "scale": {"scheme": "viridis", "domain": [0, 1]},
-                          "legend": {"title": "share of the label", "orient": "bottom", "gradientThickness": 10,
-                                     "format": ".0%"}},
-                "opacity": picked,
-                "tooltip": [{"field": "label", "title": "label"}, {"field": "answer", "title": "answer"},
-                            {"field": "count", "title": "pictures", "type": "quantitative", "format": ","},
-                            {"field": "share", "title": "of this label", "type": "quantitative", "format": ".1%"}],
-            },
-        }
-    ]  # fmt: skip
-    if len(rows) <= MOST_NUMBERED:
-        ink = {"condition": {"test": "datum.share > 0.6", "value": "#16182b"}, "value": "#ffffff"}
-        layers.append({
-            "mark": {"type": "text", "fontSize": 12, "fontWeight": 600, "interactive": False},
-            "encoding": {"text": {"field": "count", "type": "quantitative", "format": ","}, "color": ink},
-        })  # fmt: skip
-    return {
-        "datasets": {"cells": cells},
-        "data": {"name": "cells"},
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"top": 2, "bottom": 0, "left": 2, "right": 4},
-        "height": {"step": CELL_PX},
-        "encoding": {"x": x, "y": y},
-        "layer": layers,
-    }
+    rows, columns = ([literal(name) for name in distinct(names)] for names in (labels, answers))
+    figure = heat_map(np.where(counts > 0, shares, np.nan), "answer", "label", x_names=columns, y_names=rows, limit=1.0,
+                      height=170 + CELL_PX * len(rows))  # fmt: skip
+    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("share of the label", ".0%"))
+    at = np.argwhere(counts > 0).tolist()
+    numbered = len(rows) <= MOST_NUMBERED
+    figure.add_trace(
+        go.Scatter(
+            x=[columns[column] for _, column in at],
+            y=[rows[row] for row, _ in at],
+            mode="markers+text" if numbered else "markers",
+            text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
+            textfont={"color": [DARK if shares[row, column] > 0.6 else LIGHT for row, column in at]},
+            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            customdata=[(labels[row], answers[column], int(counts[row, column])) for row, column in at],
+            hovertemplate=[f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} pictures, "
+                           f"{shares[row, column]:.1%} of this label<extra></extra>" for row, column in at],
+            showlegend=False,
+        )
+    )  # fmt: skip
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(type="category", dtick=1)
+    return figure.update_xaxes(tickangle=-90)

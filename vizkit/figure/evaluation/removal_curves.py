@@ -28,8 +28,7 @@ def removal_curves(
     if chance is not None:
         drawn.append(go.Scatter(x=share, y=chance, mode="lines", name="random order",
                                 line={"color": OTHERS, "width": 3, "dash": "dash"}))  # fmt: skip
-    figure = laid_out(drawn, x, "probability of the class", title, height=360, hovermode="x unified")
+    figure = laid_out(drawn, x, "probability of the class", title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    figure.update_layout(legend={"orientation": "h", "y": -0.25, "font": {"size": 11}}, margin_b=120)
     return figure

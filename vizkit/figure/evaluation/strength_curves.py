@@ -1,19 +1,21 @@
-"""Probability against the strength of a change, one line for each model, as a small Vega-Lite chart with a rule."""
+"""Probability against the strength of a change: one line for each model, with a rule at the chosen strength."""
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vizkit.figure.charts import laid_out, rule
 from vizkit.figure.palette import CLASSES
+from vizkit.figure.template import literal
 
-INK = "#8a8fa3"
-DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
-SHAPES = ("circle", "square", "triangle-up", "diamond")
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 LINES, GLYPHS = ("━", "╍", "┅", "╌"), "●■▲◆"
-HEIGHT = 150
-Spec = dict[str, Any]
 
 
 def strength_curves(
@@ -24,50 +26,23 @@ def strength_curves(
     unit: str,
     *,
     percent: bool = False,
-) -> Spec:
+) -> "go.Figure":
     """`shares`: of each name its values, 0 to 1, at all `strengths`, None where they are not known yet. `at`: index of
     the strength that is marked. Told apart by colour, dash and shape; see `legend`."""
-    import pandas as pd
+    import plotly.graph_objects as go
 
-    rows = [
-        {"strength": x, "share": float(y), "name": name, "now": index == at}
-        for name, values in zip(names, shares, strict=True)
+    drawn = [
+        go.Scatter(x=list(strengths), y=values, mode="lines+markers", name=literal(name),
+                   line={"color": colour, "width": 2.2, "dash": dash},
+                   marker={"symbol": symbol, "size": [9 if index == at else 0 for index in range(len(strengths))]},
+                   hovertemplate=f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>")
+        for name, values, colour, dash, symbol in zip(names, shares, CLASSES, DASHES, SYMBOLS, strict=False)
         if values is not None
-        for index, (x, y) in enumerate(zip(strengths, values, strict=True))
-    ]
-    x = {"field": "strength", "type": "quantitative", "title": unit,
-         "scale": {"domain": [0, strengths[-1]], "nice": False},
-         "axis": {"tickCount": 4, "grid": False} | ({"format": ".0%"} if percent else {})}  # fmt: skip
-    y = {"field": "share", "type": "quantitative", "title": None, "scale": {"domain": [0, 1]},
-         "axis": {"format": ".0%", "values": [0, 0.5, 1], "gridOpacity": 0.6}}  # fmt: skip
-    count = len(names)
-
-    def by_name(values: Sequence[Any]) -> Spec:
-        return {"field": "name", "type": "nominal", "legend": None,
-                "scale": {"domain": list(names), "range": list(values[:count])}}  # fmt: skip
-
-    colour = by_name(CLASSES)
-    tips = [{"field": "name", "title": " "}, {"field": "strength", "title": unit, "format": ".3~g"},
-            {"field": "share", "title": "probability", "format": ".1%"}]  # fmt: skip
-    opacity = {"condition": {"test": "datum.now", "value": 1}, "value": 0}
-    return {
-        "datasets": {
-            "curves": pd.DataFrame(rows, columns=["strength", "share", "name", "now"]),
-            "rule": pd.DataFrame({"strength": [float(strengths[at])]}),
-        },
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"top": 4, "bottom": 0, "left": 2, "right": 8},
-        "height": HEIGHT,
-        "layer": [
-            {"data": {"name": "rule"}, "mark": {"type": "rule", "strokeWidth": 1.5, "color": INK},
-             "encoding": {"x": x}},
-            {"data": {"name": "curves"}, "mark": {"type": "line", "strokeWidth": 2.2},
-             "encoding": {"x": x, "y": y, "color": colour, "strokeDash": by_name([list(each) for each in DASHES])}},
-            {"data": {"name": "curves"}, "mark": {"type": "point", "filled": True, "size": 75},
-             "encoding": {"x": x, "y": y, "color": colour, "shape": by_name(SHAPES), "opacity": opacity,
-                          "tooltip": tips}},
-        ],
-    }  # fmt: skip
+    ]  # fmt: skip
+    figure = laid_out(drawn, unit, "", height=210, showlegend=False)
+    rule(figure, strengths[at])
+    figure.update_xaxes(range=[0, strengths[-1]], nticks=4, tickformat=".0%" if percent else None)
+    return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", tickvals=[0, 0.5, 1])
 
 
 def legend(names: Sequence[str]) -> str:

@@ -21,13 +21,12 @@ def power_laws(
 ) -> "go.Figure":
     """One line for each name: (x values, y values, exponent in the number of tokens, None where it is not known).
 
-    The legend lies under the lines, so that a phone keeps its width for them. `dots`: mark the values.
+    `dots`: mark the values.
     """
     named = {
         name if power is None else f"{name}: ∝ tokens<sup>{power:.2f}</sup>": (xs, ys)
         for name, (xs, ys, power) in lines.items()
     }
     figure = curves(named, x, y, title, log=True, mode="lines+markers" if dots else "lines")
-    legend = {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0}
-    figure.update_layout(legend=legend, height=400, margin={"b": 96})
+    figure.update_layout(height=400)
     return figure.update_yaxes(dtick=1, exponentformat="power")

@@ -7,19 +7,20 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from vizkit.figure.charts import laid_out
-from vizkit.figure.palette import colours
+from vizkit.figure.palette import CLASSES, SCALE, colours, ramp
 from vizkit.geometry import Box
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SHADE = 0.5
+ENDS = (0.2, 0.95)  # of the scale: its first colours are too dark to tell blocks apart
 MARK = (255, 255, 255)
 
 
 def block_colours(count: int) -> UInt8[np.ndarray, "block 3"]:
     """One colour for each block, dark for the first."""
-    return colours("viridis")[np.linspace(20, 255, count).round().astype(int)]
+    return colours()[np.linspace(*(255 * end for end in ENDS), count).round().astype(int)]
 
 
 def reach(
@@ -67,16 +68,11 @@ def growth(
     """Share of the image (0 to 1) after every block: a bar in the block's colour, and a dot for a second share."""
     import plotly.graph_objects as go
 
-    fill = ["rgb({}, {}, {})".format(*(int(c) for c in colour)) for colour in block_colours(len(names))]
-    line = {"color": "#888", "width": 1}
-    bars = go.Bar(x=list(names), y=[100 * s for s in shares], marker={"color": fill, "line": line}, name=words[0])
-    marker = {"color": "#e0569b", "size": 9, "line": line}
-    dots = go.Scatter(
-        x=list(names), y=[100 * s for s in holding], mode="markers+lines", marker=marker,
-        line={"color": "#e0569b", "width": 1.5}, name=words[1],
-    )  # fmt: skip
-    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-    figure = laid_out([bars, dots], "stage.block", "% of the image", legend=legend)
+    fill = {"color": ramp(SCALE, *ENDS, len(names))}
+    bars = go.Bar(x=list(names), y=[100 * s for s in shares], marker=fill, name=words[0])
+    dots = go.Scatter(x=list(names), y=[100 * s for s in holding], mode="markers+lines",
+                      marker={"color": CLASSES[0], "size": 9}, name=words[1])  # fmt: skip
+    figure = laid_out([bars, dots], "stage.block", "% of the image")
     figure.update_yaxes(range=[0, 105])
     figure.update_xaxes(type="category")
     return figure

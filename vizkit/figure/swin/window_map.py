@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, squared
+from vizkit.figure.palette import CLASSES, OTHERS, SIGNED, faint, ramp
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-HATCH, CROSS = "rgba(120, 120, 140, .9)", "rgba(120, 120, 140, .45)"
-FRAME = "#db2777"
+HATCH, CROSS = OTHERS, faint(OTHERS, 0.5)
+FRAME = CLASSES[0]
 
 
 def window_map(
@@ -41,11 +42,11 @@ def window_map(
     rows, columns = values.shape
     shown = np.where(padded, np.nan, values)
     top = limit or float(np.abs(shown[np.isfinite(shown)]).max(initial=0)) or 1.0
-    scale: dict[str, Any] = {"colorscale": "RdBu_r", "zmin": -top} if signed else {"colorscale": "Viridis", "zmin": 0}
+    scale: dict[str, Any] = {"colorscale": ramp(SIGNED), "zmin": -top} if signed else {"zmin": 0}
     text = {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
-    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "tickfont": {"size": 10}, "nticks": 4}}
+    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "nticks": 4}}
     hover = "row %{y}, column %{x} of the picture: %{z:.3g}<extra></extra>"
-    heat = go.Heatmap(z=shown, zmax=top, hoverongaps=False, hovertemplate=hover, xgap=1, ygap=1, **bar, **scale, **text)
+    heat = go.Heatmap(z=shown, zmax=top, hovertemplate=hover, xgap=1, ygap=1, **bar, **scale, **text)
     drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
     if query is not None:
         row, column = query
@@ -60,11 +61,10 @@ def window_map(
         (figure.update_yaxes, row_names, rows),
     ):
         every = -(-count // 14)
-        update(tickvals=list(range(0, count, every)), ticktext=list(names[::every]), showgrid=False, zeroline=False)
-    figure.update_xaxes(range=[-0.5, columns - 0.5], constrain="domain")
-    figure.update_yaxes(range=[rows - 0.5, -0.5], scaleanchor="x", constrain="domain")
-    figure.update_layout(margin={"l": 26, "r": 4, "t": 40, "b": 26})
-    return figure
+        update(tickvals=list(range(0, count, every)), ticktext=list(names[::every]))
+    figure.update_xaxes(range=[-0.5, columns - 0.5])
+    figure.update_yaxes(range=[rows - 0.5, -0.5])
+    return squared(figure)
 
 
 def marks(count: int, side: int) -> range:

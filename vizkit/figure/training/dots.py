@@ -30,6 +30,5 @@ def dots(
     figure = laid_out(drawn, x, "", height=140 + 30 * len(rows))
     for level, colour in zip(baseline, CLASSES, strict=False):
         figure.add_vline(x=level, line={"color": colour, "width": 1.5, "dash": "dot"})
-    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix=" ")
-    figure.update_layout(legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0})
+    figure.update_yaxes(autorange="reversed")
     return figure

@@ -1,74 +1,60 @@
-"""Learning curves of several teachings, as a Vega-Lite chart: the mean of their runs in a band from lowest to highest.
-
-Vega-Lite, because Streamlit then changes the chart in place while a run goes on.
-"""
+"""Learning curves: a line for each run or teaching, the mean of several runs in a band from lowest to highest."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.charts import laid_out
+from vizkit.figure.palette import CLASSES, faint
+from vizkit.figure.template import literal
 
-HEIGHT, LEGEND_ROW = 340, 26  # pixels; with three lines
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Numbers = Sequence[int | float]
+LEGEND_ROW = 22  # pixels; the legend takes its rows from the plot
+SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line, epoch by epoch; of several runs the mean, and the lowest and highest of them."""
+
+    name: str
+    epochs: Numbers
+    mean: Numbers
+    low: Numbers = ()
+    high: Numbers = ()
 
 
 def learning_curves(
-    names: Sequence[str],
-    epochs: Sequence[Sequence[int]],
-    mean: Sequence[Sequence[float]],
-    low: Sequence[Sequence[float]],
-    high: Sequence[Sequence[float]],
-    *,
-    percent: bool = False,
-) -> dict[str, Any]:
-    """One line with points for each name, told apart by colour and shape; the numbers of each by epoch."""
-    import pandas as pd
+    lines: Sequence[Curve], y: str, *, percent: bool = False, whole: bool = False, height: int = 340
+) -> "go.Figure":
+    """Told apart by colour and shape. `whole`: the axis goes from 0 to 1, so that figures can be compared."""
+    drawn = [part for index, line in enumerate(lines) for part in parts(line, index, ".1%" if percent else ".4g")]
+    rows = LEGEND_ROW * max(0, len(lines) - 3)
+    figure = laid_out(drawn, "epoch", y, height=height + rows, showlegend=len(lines) > 1)
+    last = max((line.epochs[-1] for line in lines if len(line.epochs)), default=1)
+    figure.update_xaxes(rangemode="tozero", dtick=1 if last <= 8 else None)
+    return figure.update_yaxes(tickformat=".0%" if percent else None, range=[0, 1.02] if whole else None)
 
-    rows = [
-        {"epoch": epoch, "value": m, "low": lo, "high": hi, "of": name}
-        for name, at, means, lows, highs in zip(names, epochs, mean, low, high, strict=True)
-        for epoch, m, lo, hi in zip(at, means, lows, highs, strict=True)
-    ]
-    legend = {"orient": "bottom", "title": None, "columns": 1, "labelLimit": 320, "symbolOpacity": 1}
-    count = len(names)
-    colours = [CLASSES[i % len(CLASSES)] for i in range(count)]
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(count)]
-    style = "%" if percent else ".3~g"
-    x = {"field": "epoch", "type": "quantitative", "axis": {"tickMinStep": 1, "format": "d", "grid": False}}
-    scale = {"zero": False, **({"domainMax": 1.0} if percent else {})}
-    y = {"field": "value", "type": "quantitative", "title": None, "scale": scale, "axis": {"format": style}}
-    colour = {
-        "field": "of",
-        "type": "nominal",
-        "legend": legend,
-        "scale": {"domain": list(names), "range": colours},
-    }
-    shape = {"field": "of", "type": "nominal", "legend": legend, "scale": {"domain": list(names), "range": shapes}}
-    told = ".1%" if percent else ".4~g"
-    tips = [
-        {"field": "of", "title": " "},
-        {"field": "epoch", "type": "quantitative"},
-        *({"field": each, "title": title, "type": "quantitative", "format": told}
-          for each, title in (("value", "mean"), ("low", "lowest"), ("high", "highest"))),
-    ]  # fmt: skip
-    return {
-        "datasets": {"curves": pd.DataFrame(rows, columns=["epoch", "value", "low", "high", "of"])},
-        "data": {"name": "curves"},
-        "height": HEIGHT + LEGEND_ROW * max(0, count - 3),  # the legend takes its rows from the plot
-        "layer": [
-            {
-                "mark": {"type": "area", "opacity": 0.18},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "low"},
-                    "y2": {"field": "high"},
-                    "color": colour,
-                },
-            },
-            {"mark": {"type": "line", "strokeWidth": 2.5}, "encoding": {"x": x, "y": y, "color": colour}},
-            {
-                "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
-                "encoding": {"x": x, "y": y, "color": colour, "shape": shape, "tooltip": tips},
-            },
-        ],
-    }
+
+def parts(line: Curve, index: int, style: str) -> list[Any]:
+    """Its line with points, and below it the band where its runs differ."""
+    import plotly.graph_objects as go
+
+    colour, name = CLASSES[index % len(CLASSES)], literal(line.name)
+    told = f"epoch %{{x:.3~g}}: %{{y:{style}}}"
+    band = []
+    if list(line.low) != list(line.high):
+        told += f"<br>%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}}"
+        band = [go.Scatter(x=[*line.epochs, *reversed(line.epochs)], y=[*line.high, *reversed(line.low)],
+                           fill="toself", fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines",
+                           hoverinfo="skip", showlegend=False, legendgroup=name)]  # fmt: skip
+    points = go.Scatter(
+        x=list(line.epochs), y=list(line.mean), mode="lines+markers", name=name, legendgroup=name,
+        line={"color": colour, "width": 2.5}, marker={"size": 6, "symbol": SYMBOLS[index % len(SYMBOLS)]},
+        customdata=[*zip(line.low, line.high, strict=True)] or None,
+        hovertemplate=f"{told}<extra>{name}</extra>",
+    )  # fmt: skip
+    return [*band, points]

@@ -58,6 +58,5 @@ def skipped_blocks(
         },
         yaxis2={"domain": [1 - top, 1], "title": "chance", "tickformat": ".0%", "rangemode": "tozero", "nticks": 4},
         xaxis={"dtick": 1 if len(blocks) <= 14 else None, "range": [0.4, len(blocks) + 0.6], "showgrid": False},
-        legend={"orientation": "h", "y": -60 / (height - 100), "yanchor": "top", "x": 0},
     )
     return figure

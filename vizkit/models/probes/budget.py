@@ -21,10 +21,10 @@ def weights_bytes(loaded: Loaded) -> int:
         shape = (1, needs.channels, *needs.size_hw)
         dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
         try:
-            found = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
+            size = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
         except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
-            found = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
-        loaded.weights_bytes[needs.size_hw] = found
+            size = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
+        loaded.weights_bytes[needs.size_hw] = size
     return loaded.weights_bytes[needs.size_hw]
 
 
@@ -43,6 +43,6 @@ def keep_within(loaded: Loaded, query: str | tuple[float, float], limit_bytes: i
     if not own.SAME_ROWS:
         return Keep(heads="mean")
     (tokens,) = own.tokens_of(loaded.model, loaded.preprocessing.size_hw)
-    asked = None if isinstance(query, str) else id_at(tokens, query)
-    rows = range(len(tokens.special)) if asked is None else (*range(len(tokens.special)), asked)
+    token_id = None if isinstance(query, str) else id_at(tokens, query)
+    rows = range(len(tokens.special)) if token_id is None else (*range(len(tokens.special)), token_id)
     return Keep(rows=tuple(rows) or (0,))

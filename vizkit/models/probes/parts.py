@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vizkit.models.families import family, first_grid
 from vizkit.models.recording.recorder import Call
-from vizkit.models.recording.watching import OTHERWISE, Found, Seen, Watcher, side_by_side
+from vizkit.models.recording.watching import OTHERWISE, LayerDone, Seen, Watcher, side_by_side
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -81,7 +81,7 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
     try:
         with torch.no_grad(), watcher:
             loaded.model(pixels.to(loaded.device))
-    except Found:
+    except LayerDone:
         seen = watcher.seen
         call = Call(seen.path, None, "fused", seen.weights)
         return seen, layer_at(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, call)

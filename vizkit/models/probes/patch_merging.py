@@ -71,9 +71,9 @@ def merged(loaded: Loaded, features: Features, stage: int) -> Merged:
 def leaving(loaded: Loaded, pixels: Tensor, trace: Trace, stage: int) -> Features:
     """The vectors that leave a stage (from 0): those of the trace, or for torchvision's Swins, which hand out none, of
     the model's first stages run again. `pixels` are (1, channel, height, width)."""
-    found = [features for features in trace.features if features.tokens.name == f"stage {stage + 1}"]
-    if found:
-        return found[-1]
+    recorded = [features for features in trace.features if features.tokens.name == f"stage {stage + 1}"]
+    if recorded:
+        return recorded[-1]
     if not is_torchvision(loaded.model):
         raise NotApplicable(f"{loaded.name} does not hand out the vectors between its stages.")
     model: Any = loaded.model
@@ -83,8 +83,8 @@ def leaving(loaded: Loaded, pixels: Tensor, trace: Trace, stage: int) -> Feature
     return Features(tokens.name, values[0].flatten(0, 1), tokens)
 
 
-def off(found: Tensor, own: Tensor) -> float:
-    return float((found - own).abs().max() / own.abs().max().clamp(min=torch.finfo(own.dtype).tiny))
+def off(computed: Tensor, own: Tensor) -> float:
+    return float((computed - own).abs().max() / own.abs().max().clamp(min=torch.finfo(own.dtype).tiny))
 
 
 def merging_layer(loaded: Loaded, stage: int) -> Any:  # noqa: ANN401

@@ -8,6 +8,7 @@ import streamlit as st
 
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,8 +59,7 @@ def predictions(one: Shown, held: Held, alpha: float) -> None:
     }
     figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
-    figure.update_yaxes(type="category")  # digits are names
-    st.plotly_chart(figure, key="dual_predictions")
+    chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
     if not one.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
 
@@ -79,9 +79,8 @@ def curve(one: Shown, held: Held, alpha: float) -> None:
     with st.spinner("Running the blocks after the merging at 21 values of α …"):
         shares = np.array([logits_of(one, held, each).softmax(-1)[classes].tolist() for each in CURVE])
     lines = {one.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
-    figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers")
+    marked = {held.streams.alpha: "dot", alpha: "solid"}
+    figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers", marked=marked)
     figure.update_yaxes(range=[0, 1.03])
-    figure.add_vline(x=alpha, line_width=2, line_color="#8a8fa3")
-    figure.add_vline(x=held.streams.alpha, line_width=1.5, line_dash="dot", line_color="#8a8fa3")
-    st.plotly_chart(figure, key="dual_curve_chart")
+    chart(figure, "dual_curve_chart", "Probability of the likeliest classes at every α")
     st.caption("Solid line: the chosen α. Dotted: the model's own.")

@@ -1,5 +1,7 @@
 """What two scales, or fewer and fewer tokens, are worth: the shipped runs of five equal models, and one's own."""
 
+from statistics import fmean
+
 import streamlit as st
 
 from vizkit.training.experiments.architectures import SIZES, Size, Worth, worths
@@ -9,11 +11,12 @@ from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui.plain import plain
 from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.widgets.chart import chart
 
 SHIPPED = BUNDLED / "experiments" / "architectures"
 
 
-def view() -> None:
+def section() -> None:
     """Accuracy of the five variants on one data set, seed by seed, with their learning curves."""
     st.subheader("Is it worth it?")
     found = {size.title: (size, rows) for size in SIZES.values() if (rows := worths(size, shipped()))}
@@ -40,19 +43,16 @@ def shipped() -> list[RunFolder]:
 
 
 def curves(rows: list[Worth]) -> None:
-    from vizkit.figure.training.learning_curves import learning_curves
+    from vizkit.figure.training.learning_curves import Curve, learning_curves
 
-    names, epochs, means, lows, highs = [], [], [], [], []
+    lines = []
     for row in rows:
         by_epoch = row.validation()
-        names.append(row.words)
-        epochs.append(list(by_epoch))
-        means.append([sum(each) / len(each) for each in by_epoch.values()])
-        lows.append([min(each) for each in by_epoch.values()])
-        highs.append([max(each) for each in by_epoch.values()])
+        means, lows, highs = ([end(each) for each in by_epoch.values()] for end in (fmean, min, max))
+        lines.append(Curve(row.words, [*by_epoch], means, lows, highs))
     st.markdown("**Validation accuracy by epoch**")
-    st.vega_lite_chart(learning_curves(names, epochs, means, lows, highs, percent=True), key="worth_curves",
-                       width="stretch", alt=f"Validation accuracy by epoch: {', '.join(names)}")  # fmt: skip
+    figure = learning_curves(lines, "validation accuracy", percent=True)
+    chart(figure, "worth_curves", f"Validation accuracy by epoch: {', '.join(row.words for row in rows)}")
 
 
 def table(rows: list[Worth]) -> None:

@@ -15,6 +15,8 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import title
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.analysis.comparison.perturbation import Perturbation
@@ -23,8 +25,8 @@ TASK = "robustness"
 BEGIN_AT = 3
 
 
-def view(picture: Picture, sources: list[str]) -> None:
-    reading.guarded(strip_of, picture, sources)
+def view(page: Page) -> None:
+    reading.guarded(strip_of, page.picture, page.sources)
     reading.how(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
         "image is changed more and more? Move the strength: the pictures are what was then shown, the rule marks the "
@@ -110,8 +112,8 @@ def panel(asked: Asked, kind: "Perturbation", level: int) -> None:
         same += logits is not None and int(logits[level].argmax()) == int(logits[0].argmax())
     known = sum(each is not None for each in shares)
     st.caption(f"{same} of {known} keep their answer")
-    chart = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
-    st.vega_lite_chart(chart, key=f"robust_{kind.name}", alt=f"{kind.title}: probability of each model's first answer")
+    figure = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
+    chart(figure, f"robust_{kind.name}", f"{kind.title}: probability of each model's first answer")
 
 
 def means(asked: Asked) -> None:

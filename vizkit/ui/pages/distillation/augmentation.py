@@ -11,6 +11,8 @@ from vizkit.ui.pages.distillation.augmentation_depth import drop_path
 from vizkit.ui.pages.distillation.augmentation_fields import TILE_PX, enlarged, needs_of, seeds, seen
 from vizkit.ui.pages.distillation.augmentation_mixing import mixing
 from vizkit.ui.session.shown import choose_view
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.data_choice import row
 
 if TYPE_CHECKING:
@@ -20,16 +22,15 @@ PARTS = ("RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it mat
 DRAWS = 5
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     chosen = choose_view("augmentation_part", PARTS)
     if chosen == "Drop path":
-        drop_path(sources)
+        drop_path(page.sources)
     elif chosen == "Does it matter?":
         ablation()
     else:
         part = {"RandAugment": rand_augment, "Mixup and CutMix": mixing, "Erasing": erasing}[chosen]
-        part(picture, needs_of(sources))
+        part(page.picture, needs_of(page.sources))
 
 
 # ---- single pictures -------------------------------------------------------------------------------------------------
@@ -107,9 +108,7 @@ def ablation() -> None:
         (BASELINE.at_224, BASELINE.at_384),
         "top-1 on ImageNet, percent",
     )
-    st.plotly_chart(
-        figure, key="ablation", alt="DeiT's ablation: without Mixup and CutMix 75.8 percent instead of 81.8"
-    )
+    chart(figure, "ablation", "DeiT's ablation: without Mixup and CutMix 75.8 percent instead of 81.8")
     failed = " and ".join(f"{each.change} ({each.at_224:.1f} %)" for each in FAILED)
     st.caption(f"Dotted: {BASELINE.change}, {BASELINE.at_224} and {BASELINE.at_384} %. Two runs did not train at all: "
                f"{failed}; the paper says that other hyper-parameters might have made them.")  # fmt: skip

@@ -8,6 +8,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_fields import models_of, seeds
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid, marked, title
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -52,8 +53,8 @@ def blocks(loaded: "Loaded", rate: float, seed: int) -> None:
     by_block = chances(rate, len(counts))
     by_branch = [chance for chance, count in zip(by_block, counts, strict=True) for _ in range(count)]
     drawn = skipped(by_branch, IMAGES, seed)
-    st.plotly_chart(skipped_blocks(drawn, counts, by_block), key="drop_blocks",
-                    alt=f"{int(drawn.sum())} of {drawn.size} branches skipped")  # fmt: skip
+    figure = skipped_blocks(drawn, counts, by_block)
+    chart(figure, "drop_blocks", f"{int(drawn.sum())} of {drawn.size} branches skipped")
     st.caption(
         f"{plain(title(loaded.name))}: {len(counts)} blocks, {sum(counts)} branches. On average "
         f"**{sum(1 - chance for chance in by_branch):.1f} of {sum(counts)}** work in a training step; in this draw "

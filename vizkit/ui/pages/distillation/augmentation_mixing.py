@@ -10,6 +10,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_fields import enlarged, seeds, seen
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.training.pictures.preview import Mixed
@@ -70,8 +71,8 @@ def mixed_card(
             st.image(enlarged(rgb), caption=words, width=width_px, alt=f"{kind}: {words}", output_format="PNG")
     order = np.argsort(-found.label, kind="stable").tolist()
     shown = order[:4]
-    chart = class_bars([labels[i] for i in shown], found.label[shown].tolist(), class_colours(shown, len(labels)))
-    st.vega_lite_chart(chart, key=f"mixed_{kind}", alt=f"Mixed label: {labels[shown[0]]} {found.label[shown[0]]:.2f}")
+    figure = class_bars([labels[i] for i in shown], found.label[shown].tolist(), class_colours(shown, len(labels)))
+    chart(figure, f"mixed_{kind}", f"Mixed label: {labels[shown[0]]} {found.label[shown[0]]:.2f}")
     rest = len(labels) - len(shown)
     each = f", {rest} other classes have {found.label[order[-1]]:.3f} each" if rest > 0 else ""
     st.caption(f"The mixed label{each}. As a field of a recipe: `--{kind.lower()}`.")

@@ -9,13 +9,13 @@ from vizkit.ui.pages.distillation.fields import LOWEST_OF_LOSSES, MOST_CLASSES, 
 from vizkit.ui.plain import plain
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid, marked, title
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.distillation.loss import GradientSizes, Surface
 
-SCALED, PLAIN, LABEL, LIMIT = "#6366f1", "#d97706", "#0d9488", "#8a8fa3"
 MOST_ROWS = 40  # of the matrix of classes
 
 
@@ -83,10 +83,10 @@ def answers(found: Answers, labels: "Tensor", t: float) -> None:
         first = int(logits[0].argmax())
         with column:
             st.markdown(f"#### {plain(heading)}")
-            chart = class_bars(
+            figure = class_bars(
                 rows + others, soft.of(shown), [*colours, OTHERS][: len(rows + others)], before=hard.of(shown)
             )
-            st.vega_lite_chart(chart, key=f"says_{key}", alt=f"{heading}: probability of every class")
+            chart(figure, f"says_{key}", f"{heading}: probability of every class")
             mark = ":green[:material/check:]" if first == int(labels[0]) else ":red[:material/close:]"
             st.markdown(f"{mark} says **{plain(short(found.names[first]))}**, {hard.top_share:.3f} at T = 1")
     st.caption(f"Bars: soft labels of the teacher and soft predictions of the students at T = {t:g}. Ticks: at T = 1.")
@@ -108,8 +108,8 @@ def whispers(found: Answers, labels: "Tensor", t: float) -> None:
     for column, (heading, _, key), each in zip(st.columns(len(every)), every, values, strict=True):
         with column:
             st.markdown(f"#### {plain(heading)}")
-            chart = class_matrix(found.names, each, top, "shows", "but may be", "times the even share")
-            st.vega_lite_chart(chart, key=f"whispers_{key}", alt=f"{heading}: what images of each class resemble")
+            figure = class_matrix(found.names, each, top, "shows", "but may be", "times the even share")
+            chart(figure, f"whispers_{key}", f"{heading}: what images of each class resemble")
     st.caption(
         f"Rows: what {len(labels):,} pictures show. Columns: what else they may be at T = {t:g}, their own class "
         "aside; 1 is as likely as any other."
@@ -145,8 +145,8 @@ def by_class(found: Answers, student: str, t: float) -> None:
     shown, rows, colours = rows_of(found)
     parts = kl_by_label(found.teacher, found.students[student], t).mean(0)
     st.markdown("#### What each class adds to KL")
-    chart = class_bars(rows, parts[shown].tolist(), colours, signed=True, top=reach(parts.tolist()), title="nats")
-    st.vega_lite_chart(chart, key="by_class", alt="What every class adds to the divergence")
+    figure = class_bars(rows, parts[shown].tolist(), colours, signed=True, top=reach(parts.tolist()), title="nats")
+    chart(figure, "by_class", "What every class adds to the divergence")
     st.caption(
         f"Together **{float(parts.sum()):.4f}** nats. Below zero: the student gives this class more than the teacher."
     )
@@ -160,27 +160,28 @@ def pull(found: Answers, student: str, t: float) -> None:
     plain_one = kl_gradient(found.teacher, found.students[student], t).mean(0)
     scaled = soft_gradient(found.teacher, found.students[student], t).mean(0)
     st.markdown("#### Gradient on the logits")
-    chart = class_bars(rows, scaled[shown].tolist(), colours, before=plain_one[shown].tolist(), signed=True,
-                       top=reach(scaled.tolist(), plain_one.tolist()), title="∂L / ∂z")  # fmt: skip
-    st.vega_lite_chart(chart, key="pull", alt="Gradient of the soft loss on every logit")
+    figure = class_bars(rows, scaled[shown].tolist(), colours, before=plain_one[shown].tolist(), signed=True,
+                        top=reach(scaled.tolist(), plain_one.tolist()), title="∂L / ∂z")  # fmt: skip
+    chart(figure, "pull", "Gradient of the soft loss on every logit")
     st.caption("Bars: of T² · KL. Ticks: of KL alone. Training goes against it: left raises a logit.")
 
 
 # ---- the whole axes --------------------------------------------------------------------------------------------------
 def why_squared(found: Answers, student: str, labels: "Tensor", t: float) -> None:
     from vizkit.figure.distillation.lines_at import Line, lines_at
+    from vizkit.figure.palette import CLASSES, OTHERS
 
     sizes = over_axes(found, student, labels)[0]
     count = len(sizes.temperatures)
     lines = [
-        Line("T² · KL", sizes.scaled.numpy(), SCALED),
-        Line("KL", sizes.plain.numpy(), PLAIN),
-        Line("cross-entropy, label", [sizes.label] * count, LABEL, dash=(6, 4)),
-        Line("T² · KL as T → ∞", [sizes.limit] * count, LIMIT, dash=(2, 3)),
+        Line("T² · KL", sizes.scaled.numpy(), CLASSES[0]),
+        Line("KL", sizes.plain.numpy(), CLASSES[1]),
+        Line("cross-entropy, label", [sizes.label] * count, CLASSES[2], "dash"),
+        Line("T² · KL as T → ∞", [sizes.limit] * count, OTHERS, "dot"),
     ]
     st.markdown("#### Why T²: the size of the gradient")
-    chart = lines_at(sizes.temperatures.numpy(), lines, t, "temperature T", "‖∂L / ∂z‖", log_y=True)
-    st.vega_lite_chart(chart, key="why_squared", alt="Length of the gradient over temperature, with and without T²")
+    figure = lines_at(sizes.temperatures.numpy(), lines, t, "temperature T", "‖∂L / ∂z‖", log_y=True)
+    chart(figure, "why_squared", "Length of the gradient over temperature, with and without T²")
     st.caption("Without T² the teacher falls silent beside the label as T grows.")
 
 
@@ -191,8 +192,8 @@ def whole_loss(found: Answers, student: str, labels: "Tensor", t: float, share: 
     loss = over_axes(found, student, labels)[1]
     levels = [(level, line.numpy()) for level, line in level_lines(loss)]
     st.markdown("#### Soft distillation over T and λ")
-    chart = loss_surface(loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (t, share))
-    st.vega_lite_chart(chart, key="surface", alt="Loss by temperature and teacher's share")
+    figure = loss_surface(loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (t, share))
+    chart(figure, "surface", "Loss by temperature and teacher's share")
     st.caption("White lines: equal loss. The point is where the sliders stand.")
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vizkit.image import Picture
 from vizkit.training.experiments.groups import (
     DIGITS,
     PUBLISHED,
@@ -26,6 +25,8 @@ from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.run_watch import WORDS, progress
 from vizkit.ui.widgets.time_estimate import in_words
 
@@ -46,7 +47,8 @@ class Group:
     experiment: Experiment
 
 
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
+    del page  # it shows runs, not the chosen models
     live()
     published()
     how()
@@ -113,10 +115,8 @@ def curve_chart(one: Experiment, what: str, name: str) -> None:
 
     lines = curves(one, what)
     st.markdown(f"**{name}**")
-    numbers = ([getattr(line, part) for line in lines] for part in ("name", "epochs", "mean", "low", "high"))
-    chart = learning_curves(*numbers, percent=what.endswith("accuracy"))
-    st.vega_lite_chart(chart, key=f"taught_{what}", width="stretch",
-                       alt=f"{name} by epoch: {', '.join(line.name for line in lines)}")  # fmt: skip
+    figure = learning_curves(lines, name.lower(), percent=what.endswith("accuracy"))
+    chart(figure, f"taught_{what}", f"{name} by epoch: {', '.join(line.name for line in lines)}")
 
 
 def table(found: list[Outcome]) -> None:

@@ -10,20 +10,19 @@ from vizkit.ui.pages.distillation import typed_logits
 from vizkit.ui.pages.distillation.fields import MOST_CLASSES, class_names, short, temperature
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import CENTRE, attempt, explain_refusal, keep_valid, marked, title
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 TYPED = "typed logits"
 FIXED = (1.0, 2.0, 5.0)
-# The same at every T: Streamlit draws a chart anew when its description changes, and moves its bars when it does not.
-ALT = "Probability of every class, column {}"
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = [*sources, TYPED]
+        options = [*page.sources, TYPED]
         keep_valid("logits_of", options)
         chosen = st.segmented_control(
             "Logits of", options, default=options[0], required=True, key="logits_of", bind="query-params",
@@ -35,7 +34,7 @@ def view(picture: Picture, sources: list[str]) -> None:
         )
         log = st.toggle("Log scale", key="log_scale", bind="query-params",
                         help="Shows what is too small for a bar: equal steps are equal factors.")  # fmt: skip
-    found = typed() if chosen == TYPED else of_model(chosen or options[0], picture)
+    found = typed() if chosen == TYPED else of_model(chosen or options[0], page.picture)
     if found:
         reading.guarded(draw, *found, free, log)
     reading.how(
@@ -109,8 +108,8 @@ def bars_side_by_side(
         values = found.of(shown)
         with column:
             st.markdown(f"#### T = {t:g}" + (" · :primary[yours]" if index == len(FIXED) else ""))
-            chart = class_bars(rows, values, colours[: len(rows)], log=log)
-            st.vega_lite_chart(chart, key=f"soft_{index}", alt=ALT.format(index + 1))
+            figure = class_bars(rows, values, colours[: len(rows)], log=log)
+            chart(figure, f"soft_{index}", f"Probability of every class at T = {t:g}")
             st.caption(
                 f"first choice **{found.top_share:.3f}** · entropy **{found.entropy_nats:.2f}** nats, "
                 f"{found.entropy_share:.0%} of log {len(logits)} = {found.most_nats:.2f}"
@@ -126,7 +125,7 @@ def beside_the_first(
     dark, own = dark_knowledge(logits, free), dark_knowledge(logits, 1.0)
     count = len(shown) - 1
     st.markdown(f"#### Dark knowledge: without *{plain(rows[0])}*")
-    chart = class_bars(
+    figure = class_bars(
         rows[1:],
         dark.shares[:count].tolist(),
         colours[1 : count + 1],
@@ -134,7 +133,7 @@ def beside_the_first(
         log=log,
         top=1.0 if free < 1 or log else float(own.shares[0]),
     )
-    st.vega_lite_chart(chart, key="dark", alt="How all other classes share what the first choice leaves")
+    chart(figure, "dark", "How all other classes share what the first choice leaves")
     st.caption(
         f"All others have **{own.left:.3g}** at T = 1 and **{dark.left:.3g}** at T = {free:g}. Bars: how they share "
         f"it at T = {free:g}, ticks: at T = 1. The ranking is the same."
@@ -144,7 +143,8 @@ def beside_the_first(
 def axis(logits: "Tensor", shown: list[int], rows: list[str], colours: list[str], free: float, log: bool) -> None:
     from vizkit.analysis.distillation.temperature import along, entropy_share, temperatures
     from vizkit.figure.class_bars import FLOOR, distinct
-    from vizkit.figure.distillation.lines_at import INK, Line, lines_at
+    from vizkit.figure.distillation.lines_at import Line, lines_at
+    from vizkit.figure.palette import OTHERS
 
     at = temperatures()
     log_p = along(logits, at)
@@ -152,8 +152,8 @@ def axis(logits: "Tensor", shown: list[int], rows: list[str], colours: list[str]
         Line(name, curve, colour)
         for name, curve, colour in zip(distinct(rows), log_p.exp()[:, shown].T.numpy(), colours, strict=False)
     ]
-    lines.append(Line("entropy ÷ log n", entropy_share(log_p).numpy(), INK, dash=(6, 4)))
+    lines.append(Line("entropy ÷ log n", entropy_share(log_p).numpy(), OTHERS, "dash"))
     st.markdown("#### Every temperature")
-    chart = lines_at(at.numpy(), lines, free, "temperature T", "probability", log_y=log,
-                     y_domain=(FLOOR, 1.0) if log else (0.0, 1.0))  # fmt: skip
-    st.vega_lite_chart(chart, key="axis", alt="Probability of every class from T = 0.05 to 100, and the entropy")
+    figure = lines_at(at.numpy(), lines, free, "temperature T", "probability", log_y=log,
+                      y_domain=(FLOOR, 1.0) if log else (0.0, 1.0))  # fmt: skip
+    chart(figure, "axis", "Probability of every class from T = 0.05 to 100, and the entropy")

@@ -9,7 +9,9 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation import agreement
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import CENTRE, Shown, attempt, explain_refusal, focus_of, keep_valid, title
+from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.data_choice import row
 
 if TYPE_CHECKING:
@@ -24,42 +26,12 @@ TILE_PX = 104
 ROWS = 6  # of bars: the likeliest classes
 
 
-def view(picture: Picture, sources: list[str]) -> None:
-    found = with_two_tokens(picture, sources)
-    if found:
-        one = focus_of(found)
-        predictions(one, picture)
-        agreement.section(one.source, one.loaded, [each for each in sources if each != one.source])
-        insides(one, picture)
+def view(page: Page) -> None:
+    one = page.one
+    predictions(one, page.picture)
+    agreement.section(one.source, one.loaded, [each for each in page.chosen if each != one.source])
+    insides(one, page.picture)
     how()
-
-
-def with_two_tokens(picture: Picture, sources: list[str]) -> list[Shown]:
-    """Those of the chosen models that have both tokens; the others say why not, and without any the bundled DeiT."""
-    from vizkit.models.probes.two_heads import refuse_one_token
-    from vizkit.traces import NotApplicable
-
-    shown, reasons = [], []
-    for source in sources:
-        with st.spinner(f"Running {plain(title(source))} …"):
-            result = attempt(source, picture, "cls", CENTRE)
-        if isinstance(result, tuple):
-            explain_refusal(source, *result)
-            continue
-        try:
-            refuse_one_token(result.loaded)
-        except NotApplicable as sentence:
-            reasons.append(str(sentence))
-        else:
-            shown.append(result)
-    if not shown:
-        with st.spinner(f"Running {plain(title(DEFAULT))} …"):
-            result = attempt(DEFAULT, picture, "cls", CENTRE)
-        shown = [result] if isinstance(result, Shown) else []
-        reasons.append(f"Shown is {title(DEFAULT)}, which learned from insects_cnn.")
-    if reasons:
-        st.info("  \n".join(map(plain, reasons)), icon=":material/block:")
-    return shown
 
 
 # ---- what they say ---------------------------------------------------------------------------------------------------
@@ -96,8 +68,7 @@ def predictions(one: Shown, picture: Picture) -> None:
         values = logits[0].softmax(0)[shown].tolist()
         with column:
             st.markdown(f"**{name.capitalize()}**")
-            chart = class_bars(names, values, colours)
-            st.vega_lite_chart(chart, key=f"head_{name}", alt=f"{name}: {names[0]} {values[0]:.3f}")
+            chart(class_bars(names, values, colours), f"head_{name}", f"{name}: {names[0]} {values[0]:.3f}")
             rest = 1 - sum(values)
             others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
             st.caption(f"{words} · first choice **{plain(one.loaded.label(int(logits[0].argmax())))}**{others}")
@@ -179,9 +150,7 @@ def likeness(one: Shown) -> None:
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (last, PUBLISHED[1], "last layer of DeiT-B")]
     low = min(0.0, float(found.min()))
     figure = by_layer({"cosine of the two tokens": found}, "cosine", published=published, first=0, reach=(low, 1.0))
-    st.plotly_chart(
-        figure, key="token_cosine", alt=f"Cosine of the two tokens: {found[0]:.2f} at first, {found[-1]:.2f} at last"
-    )
+    chart(figure, "token_cosine", f"Cosine of the two tokens: {found[0]:.2f} at first, {found[-1]:.2f} at last")
     st.caption(
         f"Layer 0 are the tokens as they were learned, before any image: **{found[0]:.2f}** here, "
         f"{PUBLISHED[0]:.2f} in the paper; after the last layer **{found[-1]:.2f}**, in the paper {PUBLISHED[1]:.2f} "

@@ -13,6 +13,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
 from vizkit.ui.session.evaluations import Wanted, evaluations, wanted
 from vizkit.ui.session.runner import ACTIVE, JobError
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, folders
 
 if TYPE_CHECKING:
@@ -26,17 +27,16 @@ PREVIEW_PX = 112
 LOOK_EVERY_S = 1.0
 
 
-def view(sources: list[str]) -> None:
-    """`sources`: the models of the sidebar."""
+def view(page: Page) -> None:
     with st.container(border=True):
         data = choose()
         split, images = amount()
         found = preview(data, split, images)
-        if not sources:
+        if not page.sources:
             st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
-    if found is None or not sources:
+    if found is None or not page.sources:
         return
-    asked, refused = wanted(data, split, images, sources, found.digest)
+    asked, refused = wanted(data, split, images, page.sources, found.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
     if not asked.models:

@@ -11,6 +11,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets import data_choice
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
@@ -52,20 +53,19 @@ def calibration(outcome: "Outcome") -> None:
                "not sure enough. Pale bars stand on few pictures.")  # fmt: skip
     for column, row, colour in zip(st.columns(len(outcome.models)), outcome.models, CLASSES, strict=False):
         bins = row.measures.bins
-        spec = reliability([b.low for b in bins], 1 / BINS, [b.confidence for b in bins], [b.accuracy for b in bins],
-                           [b.images for b in bins], colour)  # fmt: skip
+        figure = reliability([b.low for b in bins], 1 / BINS, [b.confidence for b in bins], [b.accuracy for b in bins],
+                             [b.images for b in bins], colour)  # fmt: skip
         with column:
             error = row.measures.ece
             st.markdown(f"**{plain(row.name)}** · ECE {error:.3f}")
-            st.vega_lite_chart(spec=spec, width="stretch", key=f"eval_reliability_{row.name}",
-                               alt=f"Reliability of {row.name}: expected calibration error {error:.3f}")  # fmt: skip
+            chart(figure, f"eval_reliability_{row.name}",
+                  f"Reliability of {row.name}: expected calibration error {error:.3f}")  # fmt: skip
 
 
 # ---- confusion -------------------------------------------------------------------------------------------------------
 def matrix(outcome: "Outcome", model: int) -> None:
     """Its cells set the two pickers beside it."""
     from vizkit.evaluation.measures import confusion
-    from vizkit.figure.evaluation.confusion import CELL
     from vizkit.figure.evaluation.confusion import confusion as drawn
 
     st.subheader("What is taken for what?", anchor=False)
@@ -83,14 +83,12 @@ def matrix(outcome: "Outcome", model: int) -> None:
 
     def picked() -> None:
         selected: Any = st.session_state.get(key) or {}
-        points = (selected.get("selection") or {}).get(CELL) or []
+        points = (selected.get("selection") or {}).get("points") or []
         if points:
-            st.session_state["eval_label"], st.session_state["eval_answer"] = points[0]["label"], points[0]["answer"]
+            st.session_state["eval_label"], st.session_state["eval_answer"] = points[0]["customdata"][:2]
 
-    st.vega_lite_chart(
-        spec=drawn(labels, answers, counts[np.ix_(shown, columns)]), width="stretch", key=key, on_select=picked,
-        selection_mode=CELL, alt=f"Confusion matrix of {outcome.models[model].name}",
-    )  # fmt: skip
+    chart(drawn(labels, answers, counts[np.ix_(shown, columns)]), key,
+          f"Confusion matrix of {outcome.models[model].name}", on_select=picked, selection_mode="points")  # fmt: skip
 
 
 def cell(outcome: "Outcome", model: int) -> None:

@@ -9,9 +9,11 @@ from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import published_yours as yours
 from vizkit.ui.pages.evaluate.published_columns import TABLES, Column, Shown
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
-def view(sources: list[str]) -> None:
+def view(page: Page) -> None:
     name = st.segmented_control("Table", list(TABLES), default="ImageNet-1K", required=True, key="published",
                                 bind="query-params", label_visibility="collapsed")  # fmt: skip
     shown = TABLES[name or "ImageNet-1K"]
@@ -20,7 +22,7 @@ def view(sources: list[str]) -> None:
     table(rows, shown.columns)
     st.caption(f"{shown.table.measured} Source: {shown.table.citation}.")
     if shown.axes("cost"):
-        plots(shown, rows, sources)
+        plots(shown, rows, page.sources)
     how(shown)
 
 
@@ -83,12 +85,12 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
             accuracy = accuracies[str(name)]
         own = yours.choose() if beside else None
     if not beside:
-        chart(shown, rows, cost, accuracy)
+        plot(shown, rows, cost, accuracy)
         return
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Published**, on ImageNet-1K")
-        chart(shown, rows, cost, accuracy)
+        plot(shown, rows, cost, accuracy)
     with right:
         yours.panel(own, cost)
     st.caption(":material/warning: Two panels, because two sets of pictures: 90 % of the drawn insects says nothing "
@@ -96,7 +98,7 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
                "within one.")  # fmt: skip
 
 
-def chart(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None:
+def plot(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None:
     from vizkit.figure.evaluation.accuracy_cost import accuracy_cost
 
     told = [row for row in rows if getattr(row, accuracy.field) is not None]
@@ -104,9 +106,9 @@ def chart(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None
         st.caption("No row to draw.")
         return
     points = [point(row, shown, cost, accuracy) for row in told]
-    st.vega_lite_chart(accuracy_cost(points, cost.title, accuracy.title), key="published_chart", width="stretch",
-                       alt=f"{accuracy.title} against {cost.title}: "
-                       + ", ".join(f"{each.name} {each.accuracy:g}" for each in points))  # fmt: skip
+    numbers = ", ".join(f"{each.name} {each.accuracy:g}" for each in points)
+    chart(accuracy_cost(points, cost.title, accuracy.title), "published_chart",
+          f"{accuracy.title} against {cost.title}: {numbers}")  # fmt: skip
 
 
 def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:  # noqa: ANN401

@@ -14,6 +14,7 @@ from vizkit.ui.pages.evaluate.published_columns import Column
 from vizkit.ui.plain import plain
 from vizkit.ui.session.model_names import BUNDLED, trained
 from vizkit.ui.session.shown import keep_valid, title
+from vizkit.ui.widgets.chart import chart
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,10 @@ def panel(chosen: Chosen | None, cost: Column) -> None:
         st.info("Images/s in the table are a V100's. The Compare page measures your models on your own device; the two "
                 "do not belong on one axis.", icon=":material/timer:")  # fmt: skip
         return
-    chart(chosen.models, cost, chosen.data)
+    plot(chosen.models, cost, chosen.data)
 
 
-def chart(models: tuple[Tested, ...], cost: Column, data: str) -> None:
+def plot(models: tuple[Tested, ...], cost: Column, data: str) -> None:
     from vizkit.analysis.distillation.agreement import standard_error
     from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
 
@@ -107,9 +108,9 @@ def chart(models: tuple[Tested, ...], cost: Column, data: str) -> None:
                                 note=f"{height} × {width} px, {found.parameters:,} parameters, "
                                 f"{found.multiply_adds / 1e6:,.0f} M multiply–adds"))  # fmt: skip
     y_title = "Test accuracy (%)"
-    st.vega_lite_chart(accuracy_cost(points, cost.title, y_title), key="published_yours_chart", width="stretch",
-                       alt=f"{y_title} against {cost.title} on {data}: "
-                       + ", ".join(f"{each.name} {each.accuracy:.1f}" for each in points))  # fmt: skip
+    numbers = ", ".join(f"{each.name} {each.accuracy:.1f}" for each in points)
+    chart(accuracy_cost(points, cost.title, y_title), "published_yours_chart",
+          f"{y_title} against {cost.title} on {data}: {numbers}")  # fmt: skip
     if refused:
         st.caption(f"Not drawn, because its weights cannot be opened: {plain(', '.join(refused))}.")
 

@@ -10,6 +10,8 @@ from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import size_runs
 from vizkit.ui.pages.evaluate.size_runs import facts, family_of, parameters_of, working
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Group:
     study: Study
 
 
-def view(sources: list[str]) -> None:
+def view(page: Page) -> None:
+    del page  # it shows runs, not the chosen models
     live()
     how()
 
@@ -82,7 +85,7 @@ def title(study: Study) -> str:
 # ---- what they tell --------------------------------------------------------------------------------------------------
 def results(study: Study) -> None:
     known = facts(study.data, study.data_seed)
-    chart(study, known.chance if known else None)
+    plot(study, known.chance if known else None)
     st.markdown("  \n".join(verdict(study)))
     table(study)
     st.caption(conditions(study, parameters(study) if known else ""))
@@ -92,7 +95,7 @@ def results(study: Study) -> None:
 KNOWN, BY_HEART = 0.9, 0.2  # shares: of the training pictures right; how much fewer of unseen ones
 
 
-def chart(study: Study, chance: float | None) -> None:
+def plot(study: Study, chance: float | None) -> None:
     from vizkit.figure.evaluation.data_size import Line, data_size
 
     lines = []
@@ -103,8 +106,7 @@ def chart(study: Study, chance: float | None) -> None:
             lines.append(Line(family, [each.images for each in of], [each.mean for each in of],
                               [each.error for each in of], seeds))  # fmt: skip
     ends = ", ".join(f"{line.family} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
-    st.vega_lite_chart(data_size(lines, chance, study.sizes), key="size_chart", width="stretch",
-                       alt=f"Test accuracy against training images: {ends}")  # fmt: skip
+    chart(data_size(lines, chance, study.sizes), "size_chart", f"Test accuracy against training images: {ends}")
 
 
 def table(study: Study) -> None:
@@ -207,7 +209,6 @@ def parameters(study: Study) -> str:
 def by_epoch(study: Study) -> None:
     """Training against validation accuracy: what is learned by heart."""
     with st.expander("By epoch: learned, or learned by heart?", icon=":material/show_chart:"):
-        from vizkit.figure.evaluation.data_size import comparable
         from vizkit.figure.training.learning_curves import learning_curves
 
         names = {f"{images:,} images": images for images in study.sizes}
@@ -219,13 +220,8 @@ def by_epoch(study: Study) -> None:
                                          strict=True):  # fmt: skip
             with column:
                 st.markdown(f"**{heading}**")
-                lines = curves(study, names[str(name)], what)
-                numbers = (
-                    [getattr(line, part) for line in lines] for part in ("name", "epochs", "mean", "low", "high")
-                )
-                chart = comparable(learning_curves(*numbers, percent=True))
-                st.vega_lite_chart(chart, key=f"size_{what}", width="stretch",
-                                   alt=f"{heading}, by epoch, {name}")  # fmt: skip
+                figure = learning_curves(curves(study, names[str(name)], what), "accuracy", percent=True, whole=True)
+                chart(figure, f"size_{what}", f"{heading}, by epoch, {name}")
         st.caption("An epoch shows every run as many pictures. A high accuracy on the left with a low one on the right "
                    "is a set learned by heart. On training pictures a DeiT's class head is judged alone.")  # fmt: skip
 

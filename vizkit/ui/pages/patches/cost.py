@@ -4,24 +4,26 @@ import streamlit as st
 
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
 
-@st.fragment
-def cost() -> None:
-    from vizkit.analysis.attention.patches import cost as cost_of
+def view(page: Page) -> None:
+    from vizkit.analysis.attention.patches import cost
     from vizkit.analysis.swin.cost_curves import cost_curves
     from vizkit.figure.charts import curves
     from vizkit.traces import NotApplicable
 
+    del page  # no model is asked
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = int(st.number_input("Image size", 16, 2048, 224, 1, key="cost_size", bind="query-params", width=130))
         patch = int(st.number_input("Patch size", 1, 128, 16, 1, key="cost_patch", bind="query-params", width=130))
         name = st.selectbox("Width", list(DIMS), index=2, key="cost_width", bind="query-params", width=130)
     dim, heads = DIMS[name]
     try:
-        found = cost_of((size, size), patch, dim, heads)
+        found = cost((size, size), patch, dim, heads)
     except NotApplicable as sentence:
         st.warning(plain(sentence), icon=":material/straighten:")
         return
@@ -31,10 +33,8 @@ def cost() -> None:
         st.metric("Multiply–adds of one layer", f"{found.flops / 1e9:.2f} G", border=True)
         st.metric("Weights of one layer", f"{found.weight_bytes / 2**20:,.1f} MiB", border=True)
     lines = cost_curves(dim, heads)
-    st.plotly_chart(
-        curves(lines, "image size in pixels", "multiply–adds of one layer", "Cost against resolution", log=True),
-        key="cost_curve",
-    )
+    figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
+    chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")
     reading.how(
         "Halving the patch gives four times the tokens and sixteen times the pairs. Windows of fixed size grow with "
         "the number of tokens only.",

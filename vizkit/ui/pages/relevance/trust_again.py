@@ -72,7 +72,7 @@ class Again:
     def shuffled(self) -> "tuple[Subject, list[Trace]]":
         """The model with random weights, and its traces for both classes."""
         from vizkit.models import trace
-        from vizkit.models.probes.asking import randomised
+        from vizkit.models.probes.model_functions import randomised
         from vizkit.scoring import subject_of
 
         asked = self.asked

@@ -19,6 +19,7 @@ from vizkit.ui.session.explained import Asked, quantile_of
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import class_choice
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Work:
         return "score", *self.asked.key, method, measure
 
 
-def view(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") -> None:
+def show(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") -> None:
     with top:
         classes = class_choice.choose([one])
     asked = class_choice.asked_of(one, picture, classes)
@@ -167,7 +168,8 @@ def curves_of(there: "dict[str, Score]", rows: "list[Row]") -> None:
     ):  # fmt: skip
         lines = {method: getattr(each, name).numpy() for method, each in measured.items()}
         figure = removal_curves(lines, chance.share.numpy(), getattr(chance, name).numpy(), x, words)
-        column.plotly_chart(figure, key=f"trust_{name}")
+        with column:
+            chart(figure, f"trust_{name}", f"{words}: probability of the class by method")
 
 
 def best_first(work: Work, rows: "list[Row]") -> None:

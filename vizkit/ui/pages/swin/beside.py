@@ -9,20 +9,21 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.ui.pages.swin.place import Place
 
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
-    del place  # all stages are shown
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
     candidates = vits()
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -139,4 +140,4 @@ def how_far(one: Shown, picture: Picture, kind: str, top_px: float, cap: str) ->
     counted = cached.statistics(one.source, picture, one.loaded)
     figure = distances([layer.distance_px.numpy() for layer in counted], caps(one), top_px, cap)
     st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
-    st.plotly_chart(figure, key=f"beside_distance_{kind}")
+    chart(figure, f"beside_distance_{kind}", "Mean attention distance of every head by layer")

@@ -13,11 +13,12 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, model_names
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.models.probes.attention_timing import Layer, Timed
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)
@@ -26,10 +27,10 @@ LEAST_TOKENS = 6000  # below, the projections and fixed costs hide the growth
 TASK = "attention_times"
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.models.probes.swin_stages import hierarchy
 
-    del place  # cost does not depend on the block; the stage is chosen here
+    one, picture = page.one, page.picture
     stages = hierarchy(one.loaded, one.trace.image_size)
     numbers = [str(n + 1) for n in range(len(stages))]
     keep_valid("cost_stage", numbers)
@@ -84,8 +85,9 @@ def formula(stage: "Stage", window: int) -> None:
             name: (np.array(sizes), np.array(each), exponent(tokens, each))
             for name, each in zip(("global", f"windows of {window}"), values, strict=True)
         }
-        figure = power_laws(lines, "image side in pixels", words, f"One layer by formula: {words}")
-        column.plotly_chart(figure, key=f"cost_formula_{index}")
+        figure = power_laws(lines, "image side (px)", words, f"One layer by formula: {words}")
+        with column:
+            chart(figure, f"cost_formula_{index}", f"{words} of one layer against the side of the image")
 
 
 def metric(name: str, value: str, below: str) -> None:
@@ -175,8 +177,8 @@ def draw(found: "list[Timed]", words: str) -> None:
         name = "global" if side is None else f"windows of {side}"
         fit = exponent([one.tokens for one in large], [one.seconds for one in large]) if len(large) > 1 else None
         lines[name] = (np.array([one.size_px for one in each]), np.array([1e3 * one.seconds for one in each]), fit)
-    figure = power_laws(lines, "image side in pixels", "milliseconds", "Time, measured", dots=True)
-    st.plotly_chart(figure, key="cost_measured")
+    figure = power_laws(lines, "image side (px)", "milliseconds", "Time, measured", dots=True)
+    chart(figure, "cost_measured", "Measured time of one layer against the side of the image")
     st.caption(f"{words}. The exponent is fitted to images of {LEAST_TOKENS:,} tokens and more where there are any.")
 
 

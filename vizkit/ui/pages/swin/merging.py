@@ -8,9 +8,12 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 if TYPE_CHECKING:
@@ -19,16 +22,17 @@ if TYPE_CHECKING:
 
     from vizkit.models.probes.patch_merging import Merged
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 COLOURS = ("main components", "lengths")
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.geometry import id_at
     from vizkit.models.probes.swin_stages import hierarchy
 
+    one, picture = page.one, page.picture
+    place = choose_place(one, "stage")
     stages = hierarchy(one.loaded, one.trace.image_size)
     table(stages, place.stage)
     found = merged_of(one, picture, place.stage)
@@ -133,7 +137,7 @@ def vectors(one: Shown, picture: Picture, found: "Merged", cell: tuple[int, int]
         )
         names = [f"{n + 1} {CORNERS[at]}" for n, at in enumerate(NEIGHBOURS)]
         figure = bars(names, found.parts[row, column].tolist(), "length", "What each puts in")
-        st.plotly_chart(figure, key="merging_parts")
+        chart(figure, "merging_parts", "What each of four neighbours puts into the merged token")
     with right:
         channels = found.before.shape[-1]
         steps = [

@@ -9,7 +9,9 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 
@@ -19,18 +21,17 @@ if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import Rollout
     from vizkit.analysis.swin.receptive_field import Field
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 HELD = 0.9
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.attribution.rollout import rollout_by_layer
     from vizkit.analysis.swin.receptive_field import holding, reached_after
     from vizkit.figure.swin.reach import growth, reach
     from vizkit.models.probes.swin_stages import hierarchy
 
-    del place  # the last stage is asked, whatever stage the other views show
+    one, picture = page.one, page.picture
     stages = hierarchy(one.loaded, one.trace.image_size)
     fields = fields_of(one, stages)
     last = fields[-1]
@@ -60,7 +61,7 @@ def view(one: Shown, picture: Picture, place: "Place") -> None:
         [holding(rolled.grid, HELD) for rolled in grown],
         ("can reach it", f"holds {HELD:.0%} of rollout"),
     )
-    st.plotly_chart(figure, key="reach_growth")
+    chart(figure, "reach_growth", "Share of the image that can reach the token, block by block")
     reading.how(
         "Click a place to ask the token of the last stage that lies there: the shades, early blocks dark and late ones "
         "bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the token, "

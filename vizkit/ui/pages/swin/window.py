@@ -7,9 +7,12 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 
@@ -18,16 +21,17 @@ if TYPE_CHECKING:
 
     from vizkit.analysis.swin.window_attention import Sides
     from vizkit.models.probes.window_parts import WindowParts
-    from vizkit.ui.pages.swin.place import Place
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.swin.window_attention import moved
     from vizkit.geometry import name_of
 
+    one, picture = page.one, page.picture
+    place = choose_place(one, "block")
     parts, sides = computed(one, picture, place.layer)
     heads = [str(n + 1) for n in range(len(parts.relative))]
     keep_valid("window_head", ["mean", *heads])
@@ -159,7 +163,8 @@ def row_by_row(parts: "WindowParts", sides: "Sides", head: int | None, window: i
             query=divmod(position, across), signed=signed, limit=limit if signed else None,
             digits=(1 if limit >= 1 or not signed else 2) if room else None,
         )  # fmt: skip
-        column.plotly_chart(figure, key=f"window_row_{index}")
+        with column:
+            chart(figure, f"window_row_{index}", name)
     words = [
         "Mean over heads" if head is None else f"Head {head + 1}",
         "the first three share one scale; rows and columns are those of the grid; framed: the token itself.",
@@ -210,4 +215,4 @@ def padding(parts: "WindowParts", query_id: int) -> None:
         lines=window,
         height=min(520, 140 + 24 * size[0]),
     )
-    st.plotly_chart(figure, key="window_padding")
+    chart(figure, "window_padding", "Windows over the padded grid")

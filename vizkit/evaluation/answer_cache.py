@@ -1,4 +1,4 @@
-"""Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; found again by content.
+"""Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; the key is their content.
 
     <cache>/answers/<key>/7.npz          logits and broken pictures of chunk 7, while it is being answered
     <cache>/answers/<key>/logits.npy, answers.json    when all have been
@@ -58,7 +58,7 @@ def key_of(loaded: Loaded, weights: str, images_digest: str, chunk: int) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class AnswerCache:
     """The folder of one key. `images` in chunks of `chunk`; the last one may be smaller."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Kept:
     chunk: int
 
     @classmethod
-    def of(cls, key: str, images: int, chunk: int) -> "Kept":
+    def of(cls, key: str, images: int, chunk: int) -> "AnswerCache":
         return cls(cache_folder() / "answers" / key, images, chunk)
 
     @property
@@ -94,10 +94,10 @@ class Kept:
         try:
             with (self.folder / f"{number}.npz").open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 broken = dict(zip(file["rows"].tolist(), file["why"].tolist(), strict=True))
-                found = Chunk(file["logits"], broken, float(file["seconds"]))
+                chunk = Chunk(file["logits"], broken, float(file["seconds"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
-        return found if len(found.logits) == len(self.rows(number)) else None
+        return chunk if len(chunk.logits) == len(self.rows(number)) else None
 
     def finish(self) -> None:
         """All chunks in one file, broken pictures left out; nothing to do where that has been done."""
@@ -106,11 +106,11 @@ class Kept:
         broken: dict[int, str] = {}
         seconds, outputs = [], 0
         for number in range(self.chunks):
-            if (found := self.read(number)) is None:
+            if (chunk := self.read(number)) is None:
                 return self._refuse_vanished()
-            broken |= {number * self.chunk + row: why for row, why in found.broken.items()}
-            seconds.append(found.seconds)
-            outputs = found.logits.shape[1]
+            broken |= {number * self.chunk + row: why for row, why in chunk.broken.items()}
+            seconds.append(chunk.seconds)
+            outputs = chunk.logits.shape[1]
 
         def assemble(file: IO[bytes]) -> None:
             shape = (self.images - len(broken), outputs)
@@ -123,7 +123,7 @@ class Kept:
                 file.write(np.ascontiguousarray(chunk.logits[good], "<f4").tobytes())
 
         self._whole("logits.npy", assemble)
-        timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one pays for starting
+        timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one includes the start
         images = sum(len(self.rows(number)) for number in range(self.chunks)[timed])
         facts = {
             "broken": {str(row): why for row, why in broken.items()},
@@ -133,7 +133,7 @@ class Kept:
         self._whole("answers.json", lambda file: file.write(json.dumps(facts, ensure_ascii=False).encode()))
         for number in range(self.chunks):
             (self.folder / f"{number}.npz").unlink(missing_ok=True)
-        forget_oldest(self.folder)
+        _forget_oldest(self.folder)
 
     def _refuse_vanished(self) -> None:
         """Nothing is wrong where another process was quicker, and has cleared away."""
@@ -160,7 +160,7 @@ class Kept:
             ) from error
 
 
-def forget_oldest(kept: Path) -> None:
+def _forget_oldest(kept: Path) -> None:
     """Answers that were longest unused make room. Those of an evaluation at work are young."""
     folders = sorted((each for each in kept.parent.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
     sizes = np.cumsum([sum(file.stat().st_size for file in each.iterdir()) for each in folders])

@@ -21,11 +21,11 @@ def narrow(model: nn.Module) -> None:
         elif parameter.ndim == 2 and "head" not in name:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
     if isinstance(model, VisionTransformer):
-        mimetic(model)
+        _mimetic(model)
 
 
 @torch.no_grad()
-def mimetic(model: nn.Module) -> None:
+def _mimetic(model: nn.Module) -> None:
     """Begin where trained ViTs end: with sinusoidal positions, queries that look for keys like themselves, and values
     that are sent back with the opposite sign (Trockman and Kolter 2023, Mimetic Initialization of Self-Attention
     Layers, equations 4 to 6: α₁ = β₁ = 0.7, α₂ = β₂ = 0.4).
@@ -34,7 +34,7 @@ def mimetic(model: nn.Module) -> None:
     grid: tuple[int, int] = model.patch_embed.grid_size  # type: ignore[assignment,union-attr]
     if model.pos_embed is not None:  # else they are sinusoids already, and fixed
         model.pos_embed.zero_()  # type: ignore[operator]
-        model.pos_embed[0, -grid[0] * grid[1] :] = sinusoids(grid, width)  # type: ignore[index]
+        model.pos_embed[0, -grid[0] * grid[1] :] = _sinusoids(grid, width)  # type: ignore[index]
     for pixels in (module.proj.weight for module in model.modules() if isinstance(module, PatchEmbed)):
         nn.init.normal_(pixels, std=pixels[0].numel() ** -0.5)
     for block in model.blocks:  # type: ignore[union-attr]
@@ -42,21 +42,21 @@ def mimetic(model: nn.Module) -> None:
         size = width // attention.num_heads
         queries, keys, values = attention.qkv.weight.view(3, attention.num_heads, size, width)
         for head in range(attention.num_heads):
-            left, right = halves(0.7, 0.7, width)
+            left, right = _halves(0.7, 0.7, width)
             queries[head], keys[head] = left[:, :size].T, right[:size]
-        left, right = halves(0.4, -0.4, width)
+        left, right = _halves(0.4, -0.4, width)
         values.copy_(right.view_as(values))
         attention.proj.weight.copy_(left)
 
 
-def halves(noise: float, identity: float, width: int) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
+def _halves(noise: float, identity: float, width: int) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
     """Two matrices whose product is noise · Z / √d + identity · I, each with half of its singular values."""
-    wanted = noise * torch.randn(width, width) / math.sqrt(width) + identity * torch.eye(width)
-    left, sizes, right = torch.linalg.svd(wanted)
+    product = noise * torch.randn(width, width) / math.sqrt(width) + identity * torch.eye(width)
+    left, sizes, right = torch.linalg.svd(product)
     return left * sizes.sqrt(), sizes.sqrt()[:, None] * right
 
 
-def sinusoids(grid: tuple[int, int], width: int) -> Float[Tensor, "patch {width}"]:
+def _sinusoids(grid: tuple[int, int], width: int) -> Float[Tensor, "patch {width}"]:
     """A quarter of the channels each: sine and cosine of the column and of the row, at wavelengths 2π to 200π cells."""
     slowness = 100 ** (torch.arange(width // 4) / (width // 4))
     rows, columns = torch.meshgrid(*(torch.arange(side) for side in grid), indexing="ij")

@@ -1,4 +1,4 @@
-"""Pictures to batches: prepared as the app does it, in processes beside the model; a broken file is a word, no end."""
+"""Pictures to batches: prepared as the app does it, in reading processes; a broken file gives a sentence, no error."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from vizkit.image import RGB, Preprocessing, prepare, unprepare
 Pixels = Float[Tensor, "image channel height width"]
 
 
-class Seen(Dataset):
+class PreparedPictures(Dataset):
     """Each picture as a model sees it, 8-bit, and why it could not be read: empty where it could."""
 
     def __init__(self, images: ImageSet, needs: Preprocessing) -> None:
@@ -44,7 +44,7 @@ def pixels_on(
     return (pictures.to(device, non_blocking=True).float() / 255 - mean) / std
 
 
-def loader(images: Seen, batches: Sequence[Int[np.ndarray, " _"]], workers: int, pin: bool) -> DataLoader:
+def loader(images: PreparedPictures, batches: Sequence[Int[np.ndarray, " _"]], workers: int, pin: bool) -> DataLoader:
     """Batches of (pictures, sentences). A small `prefetch_factor`: containers often have 64 MB of shared memory."""
     ahead = {"prefetch_factor": 2} if workers else {}
     chosen = [batch.tolist() for batch in batches]

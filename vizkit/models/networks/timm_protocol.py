@@ -1,4 +1,4 @@
-"""What timm, our training and our traces ask of a ViT besides its logits; nothing of it is about how a ViT works."""
+"""The attributes and methods that timm, our training and our traces need of a ViT; not how a ViT works."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
 
-class TimmManners(nn.Module):
+class TimmProtocol(nn.Module):
     """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""
 
     blocks: nn.Sequential
@@ -30,20 +30,20 @@ class TimmManners(nn.Module):
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """(tokens for the head, what leaves the blocks `indices`), as timm's ViT gives them."""
-        wanted, last = feature_take_indices(len(self.blocks), indices)
+        taken, last = feature_take_indices(len(self.blocks), indices)
         special: Any = self.num_prefix_tokens
-        tokens, found = self.embedded(x), []  # type: ignore[operator]
+        tokens, features = self.embedded(x), []  # type: ignore[operator]
         for i, block in enumerate(self.blocks):
             tokens = block(tokens)
-            if i in wanted:
+            if i in taken:
                 left = self.norm(tokens) if norm else tokens  # type: ignore[operator]
                 places = left[:, special:]
                 if output_fmt == "NCHW":
                     places = places.transpose(1, 2).unflatten(2, self.patch_embed.grid_size)  # type: ignore[union-attr]
-                found.append((places, left[:, :special]) if return_prefix_tokens and special else places)
+                features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
             if stop_early and i == last:
                 break
-        return found if intermediates_only else (self.norm(tokens), found)  # type: ignore[operator]
+        return features if intermediates_only else (self.norm(tokens), features)  # type: ignore[operator]
 
     def get_classifier(self) -> Any:  # noqa: ANN401
         return self.head

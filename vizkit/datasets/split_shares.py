@@ -15,14 +15,14 @@ from jaxtyping import Int
 FIRST_SERVED = ("train", "test", "val")  # where a class has fewer pictures than there are splits
 
 
-def ranks(targets: Int[np.ndarray, " image"], keys: Sequence[str], seed: int) -> Int[np.ndarray, " image"]:
+def _ranks(targets: Int[np.ndarray, " image"], keys: Sequence[str], seed: int) -> Int[np.ndarray, " image"]:
     """The place of every picture, from 0, in the seeded order of its own class."""
     hashes = np.array([_hash(key, seed) for key in keys])
     order = np.lexsort((hashes, targets))
     starts = np.concatenate([[0], np.cumsum(np.bincount(targets))])
-    found = np.empty(len(targets), np.int64)
-    found[order] = np.arange(len(targets)) - starts[targets[order]]
-    return found
+    places = np.empty(len(targets), np.int64)
+    places[order] = np.arange(len(targets)) - starts[targets[order]]
+    return places
 
 
 def divide(
@@ -32,7 +32,7 @@ def divide(
 
     A class is in every split if it has as many pictures as there are splits; else train comes first, then test.
     """
-    place, sizes = ranks(targets, keys, seed), np.bincount(targets)
+    place, sizes = _ranks(targets, keys, seed), np.bincount(targets)
     ends = np.array([np.cumsum(counts(int(size), shares)) for size in sizes])  # (class, split)
     split_of_each = (place[:, None] >= ends[targets]).sum(1)
     return {split: np.flatnonzero(split_of_each == i) for i, split in enumerate(shares)}
@@ -44,18 +44,18 @@ def counts(pictures: int, shares: Mapping[str, float]) -> list[int]:
     if pictures < len(splits):
         served = [split for split in FIRST_SERVED if split in splits][:pictures]
         return [int(split in served) for split in splits]
-    given, left = [], pictures
+    taken, left = [], pictures
     for others, split in zip(range(len(splits) - 1, 0, -1), splits[1:], strict=True):  # `others` still need one each
-        given.append(min(max(1, round(pictures * shares[split] / total)), left - others))
-        left -= given[-1]
-    return [left, *given]
+        taken.append(min(max(1, round(pictures * shares[split] / total)), left - others))
+        left -= taken[-1]
+    return [left, *taken]
 
 
 def fair_choice(
     targets: Int[np.ndarray, " image"], keys: Sequence[str], images: int, seed: int
 ) -> Int[np.ndarray, " chosen"]:
     """Ascending rows of `images` pictures, every class in proportion; a smaller choice is part of a larger one."""
-    share = (ranks(targets, keys, seed) + 0.5) / np.bincount(targets)[targets]
+    share = (_ranks(targets, keys, seed) + 0.5) / np.bincount(targets)[targets]
     return np.sort(np.lexsort((targets, share))[:images])
 
 

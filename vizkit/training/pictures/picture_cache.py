@@ -20,7 +20,7 @@ KEPT_BYTES = 4 << 30  # on disk, of all sets together
 WORTH_KEEPING = 1000  # pictures; fewer are read again faster than another process starts
 
 
-class Remembered(Dataset):
+class InMemory(Dataset):
     """A set whose fitted pictures are all in memory."""
 
     def __init__(self, pictures: UInt8[Tensor, "image height width 3"], labels: Int[Tensor, " image"]) -> None:
@@ -37,17 +37,17 @@ class Remembered(Dataset):
         return self.pictures[rows], self.labels[rows]
 
 
-def remembered(data: Fitted, tell: Callable[[int], None]) -> Remembered:
-    """The set in memory; `tell` hears how many pictures are done."""
+def in_memory(data: Fitted, tell: Callable[[int], None]) -> InMemory:
+    """The set in memory; `tell` gets how many pictures are done."""
     labels = torch.from_numpy(data.images.targets.astype(np.int64))
-    file = kept_file(data)
+    file = _kept_file(data)
     if file.is_file():
         os.utime(file)  # the least used goes first
-        return Remembered(torch.from_numpy(np.load(file)), labels)
+        return InMemory(torch.from_numpy(np.load(file)), labels)
     pictures = read(data, tell)
     if len(data) >= WORTH_KEEPING:
-        keep(pictures.numpy(), file)
-    return Remembered(pictures, labels)
+        _keep(pictures.numpy(), file)
+    return InMemory(pictures, labels)
 
 
 def read(data: Fitted, tell: Callable[[int], None]) -> UInt8[Tensor, "image height width 3"]:
@@ -61,14 +61,14 @@ def read(data: Fitted, tell: Callable[[int], None]) -> UInt8[Tensor, "image heig
     return pictures
 
 
-def kept_file(data: Fitted) -> Path:
+def _kept_file(data: Fitted) -> Path:
     """Named after the set and what its first picture looks like: a change of the drawing makes another file."""
     first = data[0, 0][0].numpy()
     digest = hashlib.sha256(first.tobytes() + repr((data.images.digest, data.needs, first.shape)).encode()).hexdigest()
     return cache_folder() / "fitted" / f"{digest}.npy"
 
 
-def keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> None:
+def _keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> None:
     """Write the file whole or not at all, and let the least used ones go. A full disk is no reason to stop."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A model as a plain function of pixels, and a copy of it that has forgotten what it learned."""
+"""A model as a plain function of pixels to logits, and a copy of it with shuffled weights."""
 
 import copy
 from collections.abc import Callable
@@ -55,11 +55,11 @@ def randomised(loaded: Loaded, seed: int = 0, share: float = 1.0) -> Loaded:
     layers = [module for module in model.modules() if next(module.parameters(recurse=False), None) is not None]
     generator = torch.Generator().manual_seed(seed)
     for layer in layers[-max(1, round(share * len(layers))) :]:
-        shuffle(layer, generator)
+        _shuffle(layer, generator)
     return replace(loaded, model=model, name=f"{loaded.name} (weights shuffled)", trained=False, compared={})
 
 
-def shuffle(layer: nn.Module, generator: torch.Generator) -> None:
+def _shuffle(layer: nn.Module, generator: torch.Generator) -> None:
     with torch.no_grad():
         for weight in layer.parameters(recurse=False):
             order = torch.randperm(weight.numel(), generator=generator).to(weight.device)

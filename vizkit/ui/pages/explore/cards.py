@@ -2,24 +2,23 @@
 
 import streamlit as st
 
-from vizkit.image import Picture
 from vizkit.ui import export, reading
-from vizkit.ui.session.shown import Shown, focus_of, side_by_side
+from vizkit.ui.session.shown import Shown, focus_of
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.attention_card import Choice, card, choices
 
 
-@st.fragment
-def cards(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = side_by_side(picture, sources)
+    found = page.columns()
     if not found:
         return
     with controls:
         choice = choices([one for _, one in found])
     for index, (column, one) in enumerate(found):
         with column:
-            card(index, one, picture, choice)
+            card(index, one, page.picture, choice)
     mosaic([one for _, one in found], choice)
     reading.attention()
 

@@ -40,7 +40,7 @@ class Decoder:
     def __init__(self) -> None:
         paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "OPENBLAS_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", "from vizkit.decoding_apart import serve; serve()"]
+        command = [sys.executable, "-c", "from vizkit.isolated_decoding import serve; serve()"]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             command, env=os.environ | environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
@@ -49,7 +49,7 @@ class Decoder:
         assert self.process.stdout is not None
         self.questions, self.answers = self.process.stdin, self.process.stdout
 
-    def ask(self, data: bytes, max_side: int) -> tuple[np.ndarray, str]:
+    def decode(self, data: bytes, max_side: int) -> tuple[np.ndarray, str]:
         """As `decoding.decode`. Raises EOFError or OSError when the process has ended over it."""
         end = threading.Timer(WALL_S, self.process.kill)
         end.daemon = True
@@ -90,19 +90,19 @@ def place(places: threading.Semaphore) -> Iterator[None]:
         places.release()
 
 
-def decode_apart(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
+def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
     """As `decoding.decode`, within the limits above. Raises ImageError, BusyError when all decoders are taken."""
     with place(_places):
         decoder = _idle_or_new()
         try:
-            answer = decoder.ask(data, max_side)
+            answer = decoder.decode(data, max_side)
         except ImageError:
             _idle.append(decoder)
             raise
         except (EOFError, OSError, struct.error, ValueError):
-            # Killed by a limit, or crashed: nothing that this file's decoder says is worth more than its end.
+            # Killed by a limit, or crashed: whatever this file's decoder answered, its end counts.
             late = decoder.close() in (-getattr(signal, "SIGPROF", 0), -getattr(signal, "SIGKILL", 0))
-            raise (too_slow() if late else damaged()) from None
+            raise (_too_slow() if late else damaged()) from None
         except BaseException:
             decoder.close()
             raise
@@ -110,7 +110,7 @@ def decode_apart(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
         return answer
 
 
-def too_slow() -> ImageError:
+def _too_slow() -> ImageError:
     return ImageError(f"Decoding the picture takes more than {CPU_S} seconds; save a smaller copy as JPEG.")
 
 

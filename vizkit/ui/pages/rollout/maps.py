@@ -7,15 +7,8 @@ from vizkit.ui import reading
 from vizkit.ui.pages.rollout.card import card
 from vizkit.ui.pages.rollout.choice import Ready, choices
 from vizkit.ui.session import explained
-from vizkit.ui.session.shown import Shown, side_by_side
-
-
-def view(picture: Picture, sources: list[str]) -> None:
-    st.caption(
-        "Rollout knows no class: the picture is the same whatever the model answers. For one class, or one against "
-        "another, open Relevance."
-    )
-    page(picture, sources)
+from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 
 
 def ready(one: Shown, picture: Picture, into: list[Ready]) -> None:
@@ -25,20 +18,23 @@ def ready(one: Shown, picture: Picture, into: list[Ready]) -> None:
     into.append(Ready(one, trace, stream(trace)))
 
 
-@st.fragment
-def page(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
+    st.caption(
+        "Rollout knows no class: the picture is the same whatever the model answers. For one class, or one against "
+        "another, open Relevance."
+    )
     controls, able = st.container(), list[Ready]()
     columns = {}
-    for column, one in side_by_side(picture, sources):
+    for column, one in page.columns():
         columns[one.source] = column
         with column:
-            reading.guarded(ready, one, picture, able)
+            reading.guarded(ready, one, page.picture, able)
     if able:
         with controls:
             choice = choices(able)
         for index, each in enumerate(able):
             with columns[each.one.source]:
-                reading.guarded(card, index, each, picture, choice)
+                reading.guarded(card, index, each, page.picture, choice)
     reading.how(
         "Bright places are those whose mass reaches the marked token when the attention of all layers is multiplied, "
         "half of each step staying where it is (the residual connection). Click a patch to ask for its row; step "
