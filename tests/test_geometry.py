@@ -1,7 +1,5 @@
 """Where tokens are: by hand on small grids, and against timm's own partition functions."""
 
-import math
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -13,7 +11,6 @@ from timm.models.swin_transformer import window_partition
 from vizkit.geometry import (
     all_ids,
     cell_of,
-    distances_px,
     id_at,
     id_of,
     into_box,
@@ -115,25 +112,10 @@ def test_id_at_the_edges():
     assert id_at(Tokens("free", free=4), (0.5, 0.5)) is None
 
 
-def test_distances_by_hand(tokens):
-    far = distances_px(tokens)
-    assert far.shape == (15, 15)
-    assert far[0, 4] == 16
-    assert far[0, 5] == 4
-    assert far[0, 14] == pytest.approx(math.hypot(8, 16))
-    assert torch.equal(far, far.T)
-
-
 def test_distances_where_a_token_stands_for_a_rectangle():
     """Three rows of two cells, 4 pixels wide and 12 high."""
     tokens = Tokens("patches", ("cls",), (3, 2), stride=4.0, aspect=3.0)
     assert steps_px(tokens).tolist() == [12, 4]
-    far = distances_px(tokens)
-    assert far[0].tolist() == pytest.approx([0, 4, 12, math.hypot(4, 12), 24, math.hypot(4, 24)])
-
-
-def test_tokens_without_places_have_no_distances():
-    assert distances_px(Tokens("free", ("cls",), free=4)).shape == (0, 0)
 
 
 def test_all_ids_is_one_group_in_order():

@@ -173,8 +173,8 @@ def follow(copy, file, listing, before, source):
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_one_file_and_one_line(copy, recipe):
-    *where, source, use = RECIPES[recipe]
-    follow(copy, *where, source)
+    file, listing, before, source, use = RECIPES[recipe]
+    follow(copy, file, listing, before, source)
     done = run(copy, use)
     assert done.returncode == 0, done.stderr
 
@@ -194,8 +194,9 @@ def test_without_the_line_it_is_not_there(copy):
     ],
 )
 def test_a_missing_part_is_named(copy, recipe, part, sentence):
-    *where, source, use = RECIPES[recipe]
-    follow(copy, *where, source.replace(part, part.replace("def ", "def other_").replace(" =", "_OF_ANOTHER =")))
+    file, listing, before, source, use = RECIPES[recipe]
+    other = part.replace("def ", "def other_").replace(" =", "_OF_ANOTHER =")
+    follow(copy, file, listing, before, source.replace(part, other))
     done = run(copy, use)
     assert done.returncode == 1
     assert sentence in done.stderr

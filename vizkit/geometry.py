@@ -73,14 +73,6 @@ def pixel_box(tokens: Tokens, token_id: int, size_hw: tuple[int, int]) -> Box | 
     return (cell[1] * width, cell[0] * height, (cell[1] + 1) * width, (cell[0] + 1) * height)
 
 
-def distances_px(tokens: Tokens) -> Float[Tensor, "cell cell"]:
-    """Euclidean distance between the centres of all cells of the grid, in input pixels."""
-    rows, columns = tokens.grid or (0, 0)
-    cells = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).reshape(-1, 2)
-    centres = cells * steps_px(tokens)
-    return torch.cdist(centres, centres)
-
-
 def steps_px(tokens: Tokens) -> Float[Tensor, "2"]:
     """(down, right): how far the neighbours of a token lie, in input pixels."""
     return torch.tensor([tokens.stride * tokens.aspect, tokens.stride], dtype=torch.float32)

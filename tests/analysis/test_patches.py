@@ -1,7 +1,5 @@
 """The image as a sequence: patches by hand, against a convolution, their cost, filters, similarities and norms."""
 
-import math
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,12 +15,9 @@ from vizkit.analysis.attention.patches import (
     patchify,
     permutation,
     shuffle,
-    similarities,
-    similarity,
     unpatchify,
 )
 from vizkit.analysis.attention.token_norms import norms_of, token_norms
-from vizkit.models import pixels_of
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
 
@@ -223,35 +218,6 @@ def toy_features():
     angles = torch.tensor([90.0, 0, 30, 60, 90, 120, 180]).deg2rad()
     values = torch.stack([angles.cos(), angles.sin()], 1) * torch.arange(1.0, 8)[:, None]
     return Features("blocks.0", values, Tokens("patches", ("cls",), (2, 3), stride=16.0))
-
-
-def test_similarity_is_the_cosine_of_the_angle():
-    found = similarity(toy_features(), (0.5, 0.1))  # upper row, middle: 30 degrees
-    assert found.token_id == 2
-    half, root = 0.5, math.sqrt(3) / 2
-    torch.testing.assert_close(found.places, torch.tensor([[root, 1, root], [half, 0, -root]]), atol=1e-6, rtol=1e-6)
-    assert found.special == {"cls": pytest.approx(half)}
-    torch.testing.assert_close(similarity(toy_features(), "cls").places[0], torch.tensor([0, half, root]))
-
-
-def test_similarity_needs_the_token_and_its_place():
-    with pytest.raises(NotApplicable, match="dist"):
-        similarity(toy_features(), "dist")
-    with pytest.raises(NotApplicable, match="not known"):
-        similarity(Features("free", torch.ones(4, 2), Tokens("free", free=4)), (0.5, 0.5))
-    with pytest.raises(NotApplicable, match="between its blocks"):
-        similarities(trace_of(), "cls")
-
-
-def test_similarity_through_a_swin_follows_the_point(swin, photo):
-    trace = vizkit.trace(swin, photo)
-    found = similarities(trace, (0.9, 0.3))
-    assert [tuple(s.places.shape) for s in found] == [(16, 24), (8, 12), (4, 6), (2, 3)]
-    for one in found:
-        rows, columns = one.places.shape
-        assert one.places[int(0.3 * rows), int(0.9 * columns)] == pytest.approx(1, abs=1e-5)
-        assert one.places.min() < 0.999
-    assert pixels_of(swin, photo).shape == (1, 3, 64, 96)
 
 
 # ---- token norms ---------------------------------------------------------------------------------------------------

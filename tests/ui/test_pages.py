@@ -1,5 +1,6 @@
 """Every page through app.py, as Streamlit runs it, without a browser."""
 
+import base64
 import io
 import re
 from pathlib import Path
@@ -8,12 +9,14 @@ import numpy as np
 import psutil
 import pytest
 import streamlit as st
+from jaxtyping import TypeCheckError
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
 from vizkit.ui.session import model_names
+from vizkit.ui.widgets.rows import Rows, sixteen_bits
 
 ROOT = Path(__file__).parents[2]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
@@ -331,3 +334,40 @@ def test_an_old_address_opens_the_view_under_its_new_title():
     assert test.segmented_control(key="patches_view").value == NORMS
     assert test.query_params["patches_view"] == NORMS
     assert len(test.main.get("plotly_chart")) == 1
+
+
+# What a card's canvas is sent, read back as look.js reads it ----------------------------------------------------------
+
+
+def read(packed, name, kind):
+    return np.frombuffer(base64.b64decode(packed[name]), kind)
+
+
+@pytest.mark.parametrize("bounds", [None, (-1.0, 1.0)])
+def test_values_are_read_back_to_half_a_step(bounds):
+    values = np.random.default_rng(0).random((2, 3, 5)).astype(np.float32) * 0.7
+    values = values if bounds is None else values * 2 - 1
+    packed = Rows(values, (1, 5), bounds=bounds).pack()
+    seen = read(packed, "weights", "<u2").reshape(2, 3, 5) * packed["step"] + packed["offset"]
+    assert np.abs(seen - values).max() <= packed["step"] * 0.51
+    assert (packed["queries"], packed["keys"]) == (3, 5)
+
+
+def test_ids_are_counted_where_none_are_given():
+    packed = Rows(np.ones((2, 6)), (2, 3)).pack()
+    assert read(packed, "query_ids", "<i4").tolist() == [0, 1]
+    assert read(packed, "key_ids", "<i4").tolist() == [*range(6)]
+    packed = Rows(np.ones((1, 2)), (1, 2), query_ids=np.array([4]), key_ids=np.array([7, 8])).pack()
+    assert read(packed, "query_ids", "<i4").tolist() == [4]
+    assert read(packed, "key_ids", "<i4").tolist() == [7, 8]
+    assert "query_regions" not in packed
+
+
+def test_ids_of_another_number_are_refused():
+    with pytest.raises(TypeCheckError):
+        Rows(np.ones((1, 2)), (1, 2), key_ids=np.array([7, 8, 9]))
+
+
+def test_all_zeros_stay_zeros_and_nothing_is_sent_as_nothing():
+    assert sixteen_bits(np.zeros((2, 2)), 0.0, 0.0).tolist() == [[0, 0], [0, 0]]
+    assert Rows(np.zeros((0, 0)), None).pack()["weights"] == ""

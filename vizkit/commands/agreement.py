@@ -5,7 +5,6 @@ python -m vizkit agreement --model bundled:insects_deit --teacher bundled:insect
 
 import argparse
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +38,8 @@ def _agreement(arguments: argparse.Namespace) -> None:
     if output and (output.is_dir() or not output.parent.is_dir()):  # said before the work, not after it
         raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
 
+    from tqdm import tqdm
+
     import vizkit
     from vizkit.datasets.opening import open_set
     from vizkit.training.experiments.answers import ask
@@ -51,14 +52,12 @@ def _agreement(arguments: argparse.Namespace) -> None:
     for data in arguments.data or ["insects"]:
         size_px = max(student.preprocessing.size_hw)
         pictures = open_set(data, arguments.split, images=arguments.images, size_px=size_px, seed=arguments.seed)
+        with tqdm(desc=data, total=len(pictures), unit="image", disable=None, dynamic_ncols=True) as bar:
 
-        def tell(done: int, data: str = data, total: int = len(pictures)) -> None:
-            if sys.stderr.isatty():
-                print(
-                    f"\r{data}: {done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True
-                )
+            def tell(done: int, bar: tqdm = bar) -> None:
+                bar.update(done - bar.n)
 
-        answered = ask(student, teacher, pictures, beside, tell=tell)
+            answered = ask(student, teacher, pictures, beside, tell=tell)
         parts.append(
             f"{answered.images:,} pictures of {data}, {arguments.split}:\n\n{_tabled(answered, arguments.teacher)}"
         )

@@ -6,7 +6,6 @@ python -m vizkit datasets photos/ --check
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,13 +89,12 @@ def _table(rows: list[tuple[str, ...]]) -> None:
 
 def _checked(images: "ImageSet") -> "ImageSet":
     """The set without its broken pictures, which are named."""
+    from tqdm import tqdm
+
     from vizkit.datasets.inspection import check
 
-    def progress(done: int, of: int) -> None:
-        if sys.stderr.isatty() and (done % 50 == 0 or done == of):
-            print(f"\r{images.split}: {done:,} of {of:,}", end="\n" if done == of else "", file=sys.stderr, flush=True)
-
-    broken, whole = check(images, progress)
+    with tqdm(desc=images.split, total=len(images), unit="image", disable=None, dynamic_ncols=True) as bar:
+        broken, whole = check(images, lambda done, _: bar.update(done - bar.n))
     print(f"{images.split}: {len(broken):,} of {len(images):,} pictures cannot be opened")
     for place, sentence in broken[:MOST_BROKEN]:
         print(f"  {place}: {sentence}")

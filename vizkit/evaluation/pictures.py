@@ -1,6 +1,5 @@
 """Which pictures are evaluated: all of a plain folder, and the test part of what has one. No torch here."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,8 +65,3 @@ def _whole(listing: Listing) -> ImageSet:
 
 def _noted(images: ImageSet, *sentences: str) -> ImageSet:
     return replace(images, notes=(*sentences, *images.notes))
-
-
-def _name_of(data: str) -> str:
-    """A set as people call it: no folders around it."""
-    return os.path.basename(os.path.normpath(data)) if os.sep in data or "/" in data else data

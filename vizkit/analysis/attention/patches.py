@@ -10,9 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vizkit.analysis.attention.attention_map import Query
-from vizkit.geometry import id_at
-from vizkit.traces import Features, NotApplicable, Trace
+from vizkit.traces import NotApplicable
 
 Size = tuple[int, int]
 
@@ -117,40 +115,3 @@ def fixed_sign(directions: Float[Tensor, "component number"]) -> Float[Tensor, "
     """Every row times ±1, so that its number of largest size is positive."""
     largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))
     return directions * torch.where(largest < 0, -1.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """Cosine of one token's vector with every other after the layer `name`, −1 to 1: at places, and special by name."""
-
-    name: str
-    token_id: int
-    places: Float[Tensor, "row column"]
-    special: dict[str, float]
-
-
-def similarity(features: Features, query: Query) -> Similarity:
-    """How alike the vector of one token (a special one by name, a point in fractions) is to all others.
-
-    Raises NotApplicable where the layer has no such token or its tokens have no place.
-    """
-    tokens = features.tokens
-    if tokens.grid is None:
-        raise NotApplicable("Where the tokens of this layer lie in the image is not known.")
-    if isinstance(query, str) and query not in tokens.special:
-        raise NotApplicable(f"This layer has no [{query}] token.")
-    token_id = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
-    assert token_id is not None
-    unit = torch.nn.functional.normalize(features.values.float(), dim=1)
-    cosine = (unit @ unit[token_id]).clamp(-1, 1)
-    first, (rows, columns) = len(tokens.special), tokens.grid
-    special = {name: float(cosine[i]) for i, name in enumerate(tokens.special)}
-    places = cosine[first : first + rows * columns].view(rows, columns)
-    return Similarity(features.name, token_id, places, special)
-
-
-def similarities(trace: Trace, query: Query) -> tuple[Similarity, ...]:
-    """`similarity` after every block of the trace; the same point at each block's own grid."""
-    if not trace.features:
-        raise NotApplicable(f"{trace.model} does not hand out the vectors between its blocks.")
-    return tuple(similarity(features, query) for features in trace.features)

@@ -27,17 +27,3 @@ def value_weighted(
 ) -> Float[Tensor, "head query key"]:
     """‖α_ij f(x_j)‖₂ = α_ij ‖f(x_j)‖₂ for each head: how much of the output comes from where. Not normalised, ≥ 0."""
     return weights * transformed(value, projection).norm(dim=-1)[:, None]
-
-
-def over_heads(
-    weights: Float[Tensor, "head query key"],
-    value: Float[Tensor, "head key width"],
-    projection: Float[Tensor, "out channel"],
-) -> Float[Tensor, "query key"]:
-    """‖Σ_h α_ij f(x_j)‖₂: all heads together, whose vectors may cancel; never more than the sum over heads.
-
-    One query at a time, because (query, key, out) would not fit for long sequences.
-    """
-    through = transformed(value, projection)  # head key out
-    rows = [torch.einsum("hk,hko->ko", row, through).norm(dim=-1) for row in weights.unbind(1)]
-    return torch.stack(rows)

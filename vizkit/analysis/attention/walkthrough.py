@@ -83,17 +83,6 @@ def saturation(weights: Float[Tensor, "head query key"]) -> Saturation:
     return Saturation(entropy(weights) / (math.log(keys) if keys > 1 else 1.0), weights.amax(-1))
 
 
-def rescaled(
-    scores: Float[Tensor, "head query key"], factor: float, bias: Float[Tensor, "head query key"] | None = None
-) -> Float[Tensor, "head query key"]:
-    """The weights that a layer would have had with another scaling: softmax(scores · factor + bias).
-
-    1/√d_k keeps the variance of the scores near one for queries and keys of unit variance; a factor of 1 lets it grow
-    to d_k, softmax saturates and its gradient vanishes (Vaswani et al. 2017, footnote 4).
-    """
-    return softmax(scores * factor if bias is None else scores * factor + bias)
-
-
 @dataclass(frozen=True)
 class Pair:
     """One query with one key: their dot product, the same scaled, the cosine (−1 to 1) and the two lengths.

@@ -27,15 +27,8 @@ def survives(explanation: Explanation, randomised: Explanation) -> float:
 
 def spearman(one: Float[Tensor, "*shape"], other: Float[Tensor, "*shape"]) -> float:
     """Rank correlation (Spearman 1904); equal values share the mean of their ranks. NotApplicable for constants."""
-    first, second = (ranks(values.flatten().double()) for values in (one, other))
-    first, second = first - first.mean(), second - second.mean()
-    length = float(first.norm() * second.norm())
-    if not length > 0:
+    from scipy.stats import spearmanr
+
+    if any(float(values.min()) == float(values.max()) for values in (one, other)):
         raise NotApplicable("A constant map has no ranks to compare.")
-    return max(-1.0, min(1.0, float(first @ second) / length))
-
-
-def ranks(values: Float[Tensor, " value"]) -> Float[Tensor, " value"]:
-    _, place, count = values.unique(sorted=True, return_inverse=True, return_counts=True)
-    last = count.cumsum(0).double()
-    return (last - (count.double() - 1) / 2)[place]
+    return float(spearmanr(one.flatten(), other.flatten())[0])  # pyright: ignore[reportArgumentType]

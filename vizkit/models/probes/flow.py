@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from vizkit.models.families import family
@@ -70,33 +69,6 @@ def flow(loaded: Loaded) -> tuple[Step, ...]:
             )
         )
     return tuple(steps)
-
-
-@dataclass(frozen=True)
-class Passing:
-    """What went into a module and what came out, the first time it was called; without the image axis."""
-
-    given: tuple[Tensor, ...]
-    out: tuple[Tensor, ...]
-
-
-def passing(loaded: Loaded, pixels: Tensor, paths: Sequence[str]) -> dict[str, Passing]:
-    """The real inputs and outputs of some modules, by their path in the model, for one image (1, channel, height,
-    width). AttributeError where there is no such module; a module that is not called is missing.
-    """
-    passed: dict[str, Passing] = {}
-
-    def see(path: str, inputs: tuple, out: object) -> None:
-        passed.setdefault(path, Passing(tensors(inputs), tensors(out)))
-
-    with torch.no_grad():
-        watched(loaded.model, paths, see)(pixels.to(loaded.device))
-    return passed
-
-
-def tensors(value: object) -> tuple[Tensor, ...]:
-    several = value if isinstance(value, tuple | list) else (value,)
-    return tuple(each[0].cpu() for each in several if isinstance(each, Tensor) and each.dim() > 1)
 
 
 def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> nn.Module:

@@ -90,8 +90,8 @@ def work_of(model: nn.Module, shape: tuple[int, ...], before: Callable[[nn.Modul
 
 def one_pass(model: nn.Module, before: Callable[[nn.Module], None], pixels: Tensor) -> Work:
     before(model)
-    counting = Counting(model)
-    # Inference mode is what lets attention reach `Counting` whole, before PyTorch chooses a kernel for it.
+    counting = CountingWork(model)
+    # Inference mode is what lets attention reach `CountingWork` whole, before PyTorch chooses a kernel for it.
     with torch.inference_mode(), counting:
         model(pixels)
     return Work(counting.total, counting.products)
@@ -107,7 +107,7 @@ def without_content(tensor: Tensor) -> Tensor:
     return nn.Parameter(empty, requires_grad=False) if isinstance(tensor, nn.Parameter) else empty
 
 
-class Counting(TorchDispatchMode):
+class CountingWork(TorchDispatchMode):
     """Counts what is called while it is on, in this thread, and in which modules. `model` gets hooks: give a copy."""
 
     def __init__(self, model: nn.Module) -> None:

@@ -59,11 +59,11 @@ def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
         chosen = None
         content = canvases.stage_for_browser(one.trace.features[min(choice.layer, one.depth) - 1])
     st.caption(reading.layer_line(one.trace, chosen, choice.layer, choice.head))
-    if content["key_grid"] is None:
+    if content.key_grid is None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
     classes = [(one.loaded.label(i), p) for i, p in top_classes(one.trace)] if one.loaded.classifies else []
     show_map(f"card{index}_{one.source}", content, one, picture, choice.draw, "Attention of", classes)
     reading.proof(one.trace)
     st.caption(reading.about(one.loaded))
-    if content["key_grid"] is not None:
+    if content.key_grid is not None:
         export.save_card(index, one.trace, picture, one.box_xyxy, one.query, choice.layer, choice.head)

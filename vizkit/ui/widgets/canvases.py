@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from vizkit.figure.overlay import CEILING, FLOOR
+from vizkit.ui.widgets.rows import Rows, text64
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,132 +38,68 @@ MOSAIC = component(
 )
 
 
-def text64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-
-
-def layer_for_browser(attention: "Attention", head: int | None, query: "Query", shared: bool) -> dict[str, Any]:
-    """One layer as the card reads it: 16-bit weights in the layer's own groups, ids, grids, the top of the scale.
+def layer_for_browser(attention: "Attention", head: int | None, query: "Query", shared: bool) -> Rows:
+    """One layer in its own groups; above MAX_MATRIX weights only the chosen row.
 
     `shared`: one scale for all heads of the layer, so that a head that attends nowhere looks like it.
     """
     from vizkit.analysis.attention.attention_map import find_query, fused
 
     if attention.key.grid is None:
-        return {"key_grid": None, "weights": "", "query_ids": "", "key_ids": ""}
+        return Rows(np.zeros((0, 0)), None)
     weights = fused(attention, head).numpy()
     query_ids, key_ids = attention.query_ids.numpy(), attention.key_ids.numpy()
     if weights.size > MAX_MATRIX:
-        wanted, _ = find_query(attention, query)
-        group, position = (int(n) for n in np.argwhere(query_ids == wanted)[0])
+        chosen, _ = find_query(attention, query)
+        group, position = (int(n) for n in np.argwhere(query_ids == chosen)[0])
         weights = weights[group, position][None, None]
         query_ids, key_ids = query_ids[group, position][None, None], key_ids[group][None]
-    largest = float(weights.max()) or 1.0
-    return {
-        "weights": text64((weights * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": weights.shape[1],
-        "keys": weights.shape[2],
-        "query_ids": text64(query_ids.astype("<i4")),
-        "key_ids": text64(key_ids.astype("<i4")),
-        "query_grid": attention.query.grid,
-        "key_grid": attention.key.grid,
-        "query_special": attention.query.special,
-        "key_special": attention.key.special,
-        "top": float(attention.weights.max()) if shared else 0,
-    }
+    return Rows(
+        weights, attention.key.grid, attention.query.grid, query_ids, key_ids, attention.query.special,
+        attention.key.special, top=float(attention.weights.max()) if shared else 0.0,
+    )  # fmt: skip
 
 
-def stage_for_browser(features: "Features") -> dict[str, Any]:
+def stage_for_browser(features: "Features") -> Rows:
     """One stage of a network without attention: the strength of its features as the only row there is."""
     from vizkit.analysis.attention.feature_strength import feature_strength
 
     strength = feature_strength(features)
-    total = float(strength.sum()) or 1.0
-    row = (strength / total).numpy().reshape(1, -1)
-    largest = float(row.max()) or 1.0
-    return {
-        "kind": "features",
-        "weights": text64((row * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": 1,
-        "keys": row.shape[1],
-        "query_ids": text64(np.zeros((1, 1), "<i4")),
-        "key_ids": text64(np.arange(row.shape[1], dtype="<i4")[None]),
-        "query_grid": None,
-        "key_grid": features.tokens.grid,
-        "query_special": (),
-        "key_special": (),
-        "top": 0,
-    }
+    row = (strength / (float(strength.sum()) or 1.0)).numpy().reshape(1, -1)
+    return Rows(row, features.tokens.grid, kind="features")
 
 
-def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> dict[str, Any]:
-    """Cosine of every token's vector (token, channel) with every other's, −1 to 1, as a card reads it."""
+def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> Rows:
+    """Cosine of every token's vector (token, channel) with every other's, −1 to 1."""
     from vizkit.analysis.attention.positions import similarity
     from vizkit.geometry import id_at
 
-    cosine = similarity(table).numpy()
-    query_ids = np.arange(len(cosine), dtype="<i4")[None]
+    cosine, query_ids = similarity(table).numpy(), None
     if cosine.size > MAX_MATRIX:
-        wanted = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
-        cosine, query_ids = cosine[wanted][None], np.array([[wanted]], "<i4")
-    return {
-        "kind": "similarity",
-        "weights": text64(((cosine.clip(-1, 1) + 1) / 2 * 65535).round().astype("<u2")),
-        "step": 2 / 65535,
-        "offset": -1.0,
-        "low": -1.0,
-        "top": 1.0,
-        "queries": len(cosine),
-        "keys": cosine.shape[1],
-        "query_ids": text64(query_ids),
-        "key_ids": text64(np.arange(cosine.shape[1], dtype="<i4")[None]),
-        "query_grid": tokens.grid,
-        "key_grid": tokens.grid,
-        "query_special": tokens.special,
-        "key_special": tokens.special,
-    }
+        chosen = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+        cosine, query_ids = cosine[chosen][None], np.array([chosen])
+    return Rows(
+        cosine, tokens.grid, tokens.grid, query_ids, None, tokens.special, tokens.special,
+        bounds=(-1.0, 1.0), low=-1.0, top=1.0, kind="similarity",
+    )  # fmt: skip
 
 
-def rows_for_browser(weights: "Tensor", parts: "Parts") -> dict[str, Any]:
+def rows_for_browser(weights: "Tensor", parts: "Parts") -> Rows:
     """One matrix (query, key) of a layer taken apart; for Swin the rows of one window."""
-    values = weights.numpy()
-    largest = float(values.max()) or 1.0
-    return {
-        "weights": text64((values * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": values.shape[0],
-        "keys": values.shape[1],
-        "query_ids": text64(parts.query_ids.numpy().astype("<i4")),
-        "key_ids": text64(parts.key_ids.numpy().astype("<i4")),
-        "query_grid": parts.tokens.grid,
-        "key_grid": parts.key_tokens.grid,
-        "query_special": parts.tokens.special,
-        "key_special": parts.key_tokens.special,
-        "top": 0,
-    }
+    query, key = parts.tokens, parts.key_tokens
+    query_ids, key_ids = parts.query_ids.numpy(), parts.key_ids.numpy()
+    return Rows(weights.numpy(), key.grid, query.grid, query_ids, key_ids, query.special, key.special)
 
 
-def grid_for_browser(tokens: "Tokens") -> dict[str, Any]:
+def grid_for_browser(tokens: "Tokens") -> Rows:
     """Nothing but the grid: a card to pick a patch in."""
-    ids = np.arange(len(tokens), dtype="<i4")
-    return {
-        "kind": "pick",
-        "weights": text64(np.zeros(len(tokens), "<u2")),
-        "step": 0.0,
-        "queries": len(tokens),
-        "keys": 1,
-        "query_ids": text64(ids),
-        "key_ids": text64(np.zeros(1, "<i4")),
-        "query_grid": tokens.grid,
-        "key_grid": tokens.grid,
-        "query_special": tokens.special,
-        "key_special": tokens.special,
-    }
+    nothing = np.zeros((len(tokens), 1), np.float32)
+    return Rows(
+        nothing, tokens.grid, tokens.grid, query_special=tokens.special, key_special=tokens.special, kind="pick"
+    )
 
 
-def card(key: str, layer: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
+def card(key: str, rows: Rows, draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
     """Mount a card. A click goes to `session_state["at"]`, the one cursor of the page, and its query is a patch now."""
     from vizkit.figure.palette import colours
 
@@ -173,7 +110,7 @@ def card(key: str, layer: dict[str, Any], draw: str, query_key: str = "query", *
             st.session_state[query_key] = "patch"
 
     floor, ceiling = OPACITIES[draw]
-    content = {**layer, **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
+    content = {**rows.pack(), **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
     CARD(key=key, data=content, on_point_change=clicked)
 
 

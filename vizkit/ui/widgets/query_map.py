@@ -1,17 +1,17 @@
 """Any map of a query on the picture, in the canvas that all pages share."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.rows import Rows
 
 
 def show_map(
     key: str,
-    content: dict[str, Any],
+    content: Rows,
     one: Shown,
     picture: Picture,
     draw: str,

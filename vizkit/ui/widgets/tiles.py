@@ -13,13 +13,13 @@ from streamlit.components.v2 import component
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
-from vizkit.ui.widgets.canvases import OPACITIES, text64
+from vizkit.ui.widgets.canvases import OPACITIES
+from vizkit.ui.widgets.rows import sixteen_bits, text64
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
 
 HERE = Path(__file__).parent
-STEPS = 65535
 
 TILES = component(
     "vizkit_tiles",
@@ -81,7 +81,7 @@ def tiles(
     described, values, start = [], [], 0
     for tile, (bottom, top) in zip(maps, limits, strict=True):
         low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
-        values.append(np.round((tile.values - low) / (high - low or 1) * STEPS).astype("<u2").ravel())
+        values.append(sixteen_bits(tile.values, low, high).ravel())
         rows, columns = tile.values.shape
         described.append(
             {"name": tile.name, "note": tile.note, "more": tile.more, "signed": tile.signed, "unit": tile.unit,

@@ -14,6 +14,7 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -114,30 +115,19 @@ def put_back(own: float) -> None:
 
 
 # ---- alignment -------------------------------------------------------------------------------------------------------
-def grids_for_browser(pair: "Partners") -> dict[str, Any]:
+def grids_for_browser(pair: "Partners") -> Rows:
     """Both grids and nothing else: a click on a fine patch outlines its coarse one."""
     from vizkit.geometry import window_ids
 
-    assert pair.fine.grid is not None
-    assert pair.coarse.grid is not None
-    ratio = pair.fine.grid[0] // pair.coarse.grid[0]
-    ids = window_ids(pair.fine.grid, (ratio, ratio)).numpy().astype("<i4")
-    return {
-        "kind": "pick",
-        "weights": canvases.text64(np.zeros((*ids.shape, ids.shape[1]), "<u2")),
-        "step": 0.0,
-        "queries": ids.shape[1],
-        "keys": ids.shape[1],
-        "query_ids": canvases.text64(ids),
-        "key_ids": canvases.text64(ids),
-        "query_regions": canvases.text64(np.zeros_like(ids)),
-        "key_regions": canvases.text64(np.zeros_like(ids)),
-        "query_grid": pair.fine.grid,
-        "key_grid": pair.fine.grid,
-        "second_grid": pair.coarse.grid,
-        "query_special": (),
-        "key_special": (),
-    }
+    fine, coarse = pair.fine.grid, pair.coarse.grid
+    assert fine is not None
+    assert coarse is not None
+    ratio = fine[0] // coarse[0]
+    ids = window_ids(fine, (ratio, ratio)).numpy()
+    nothing, regions = np.zeros((*ids.shape, ids.shape[1]), np.float32), np.zeros_like(ids)
+    return Rows(
+        nothing, fine, fine, ids, ids, query_regions=regions, key_regions=regions, second_grid=coarse, kind="pick"
+    )
 
 
 def beside(one: Shown, picture: Picture, pair: "Partners") -> None:

@@ -2,7 +2,7 @@
 
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from vizkit.ui.session import explained
 from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def card(index: int, each: Ready, picture: Picture, choice: Choice) -> None:
     content = in_browser(found, tokens, query)
     rows = all_tokens(each, key, settings) if choice.full else None
     if rows is not None and upto == depth:
-        content |= all_rows(query, tokens, rows, content["keys"])
-    content |= dict(zip(("low", "top"), limits([found], grown, choice.scale)[0], strict=True))
+        content = all_rows(content, query, tokens, rows)
+    low, top = limits([found], grown, choice.scale)[0]
+    content = replace(content, low=low, top=top)
     asking = replace(one, query=query if isinstance(query, str) else cursor())
     show_map(f"rollout{index}_{one.source}", content, asking, picture, choice.draw, "Rollout of", masses(found),
              query_key="rollout_query")  # fmt: skip
@@ -88,7 +90,7 @@ def how_followed(layers: "list[Attention]") -> str:
     return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
 
 
-def in_browser(found: "Rollout", tokens: "Tokens", query: "Query") -> dict[str, Any]:
+def in_browser(found: "Rollout", tokens: "Tokens", query: "Query") -> Rows:
     """One row as a card reads it: the share of every special token and place of the input."""
     from vizkit.geometry import id_of
 
@@ -100,20 +102,9 @@ def in_browser(found: "Rollout", tokens: "Tokens", query: "Query") -> dict[str, 
     else:
         wanted = 0
     row = np.concatenate([np.array([found.special[name] for name in special]), found.grid.numpy().ravel()])[None]
-    largest = float(row.max()) or 1.0
-    return {
-        "weights": canvases.text64((row * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": 1,
-        "keys": row.shape[1],
-        "query_ids": canvases.text64(np.array([[wanted]], "<i4")),
-        "key_ids": canvases.text64(np.arange(row.shape[1], dtype="<i4")[None]),
-        "query_grid": tokens.grid,
-        "key_grid": found.tokens.grid,
-        "query_special": asks,
-        "key_special": special,
-        "verb": "draws",
-    }
+    return Rows(
+        row.astype(np.float32), found.tokens.grid, tokens.grid, np.array([wanted]), None, asks, special, verb="draws"
+    )
 
 
 def all_tokens(each: Ready, key: tuple, settings: "tuple[Fusion, float, int, float]") -> "Tensor | None":
@@ -125,19 +116,12 @@ def all_tokens(each: Ready, key: tuple, settings: "tuple[Fusion, float, int, flo
     return explained.rolled_matrix(key, *settings, each.trace)
 
 
-def all_rows(query: "Query", tokens: "Tokens", rows: "Tensor", keys: int) -> dict[str, Any]:
-    """Every row, so that hovering shows them; nothing where that would be too much, or this query is not among them."""
-    other = (isinstance(query, str) and query not in tokens.special) or rows.shape[1] != keys
+def all_rows(one: Rows, query: "Query", tokens: "Tokens", rows: "Tensor") -> Rows:
+    """Every row, so that hovering shows them; `one` where that would be too much, or this query is not among them."""
+    other = (isinstance(query, str) and query not in tokens.special) or rows.shape[1] != one.values.shape[-1]
     if rows.numel() > canvases.MAX_MATRIX or other:
-        return {}
-    values = rows.numpy()
-    largest = float(values.max()) or 1.0
-    return {
-        "weights": canvases.text64((values * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": len(values),
-        "query_ids": canvases.text64(np.arange(len(values), dtype="<i4")[None]),
-    }
+        return one
+    return replace(one, values=rows.numpy(), query_ids=None)
 
 
 def limits(maps: "list[Rollout]", grown: "list[Rollout]", scale: str) -> list[tuple[float, float]]:

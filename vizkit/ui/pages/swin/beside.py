@@ -1,8 +1,7 @@
 """The same image in a Swin and a ViT: where the answer comes from, and how far each layer looks."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from vizkit.image import Picture
@@ -11,9 +10,9 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,23 +111,10 @@ def pooled(one: Shown, picture: Picture, kind: str, way: str) -> None:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 
 
-def for_browser(places: "Tensor", query: str) -> dict[str, Any]:
+def for_browser(places: "Tensor", query: str) -> Rows:
     """One map as a card reads it: the only row there is."""
     row = (places / places.sum()).reshape(1, -1).numpy()
-    largest = float(row.max()) or 1.0
-    return {
-        "weights": canvases.text64((row * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": 1,
-        "keys": row.shape[1],
-        "query_ids": canvases.text64(np.zeros((1, 1), "<i4")),
-        "key_ids": canvases.text64(np.arange(row.shape[1], dtype="<i4")[None]),
-        "query_grid": None,
-        "key_grid": tuple(places.shape),
-        "query_special": (query,),
-        "key_special": (),
-        "top": 0,
-    }
+    return Rows(row, (places.shape[0], places.shape[1]), query_special=(query,))
 
 
 def caps(one: Shown) -> list[float]:

@@ -10,7 +10,7 @@ from streamlit.components.v2 import component
 
 from vizkit.image import Picture
 from vizkit.ui.session import cached
-from vizkit.ui.widgets.canvases import text64
+from vizkit.ui.widgets.rows import sixteen_bits, step_of, text64
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +39,7 @@ def block_for_browser(found: "Layout", token_id: int, weights: "Tensor", *, coun
 
     window, _ = window_of(found, token_id)
     values = weights.numpy()
-    largest = float(values.max()) or 1.0
+    largest = float(values.max())
     return {
         "grid": found.grid,
         "size": tuple(found.ids.shape),
@@ -52,8 +52,8 @@ def block_for_browser(found: "Layout", token_id: int, weights: "Tensor", *, coun
         "chosen": window,
         "token": token_id,
         "allowed": text64(allowed(found, window).numpy().astype(np.uint8)),
-        "weights": text64((values * (65535 / largest)).round().astype("<u2")),
-        "unit": largest / 65535,
+        "weights": text64(sixteen_bits(values, 0.0, largest)),
+        "unit": step_of(0.0, largest),
         "numbers": countable,
     }
 

@@ -1,5 +1,6 @@
 """What the shift and the relative positions are good for: the same model and image without them, side by side."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -88,9 +89,9 @@ def attention(index: int, one: Shown, picture: Picture, place: "Place", trace: "
 
     content = canvases.layer_for_browser(layers(trace)[place.layer], None, one.query, False)
     found = layout(place.grid, place.window, shift, pad_first=place.pad_first)
-    regions = canvases.text64(cut(found.regions, found.window).numpy().astype("<i4"))
-    if content["queries"] == content["keys"]:  # of a very large layer only one row is sent
-        content |= {"query_regions": regions, "key_regions": regions}
+    if content.values.shape[-2] == content.values.shape[-1]:  # of a very large layer only one row is sent
+        regions = cut(found.regions, found.window).numpy()
+        content = replace(content, query_regions=regions, key_regions=regions)
     show_map(f"off_{index}", content, one, picture, "over image", "Attention of")
 
 

@@ -1,6 +1,6 @@
 """Which pixels can reach a token of the last stage, block by block, and how strongly."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -13,6 +13,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,7 +113,7 @@ def token_box(field: "Field", box_xyxy: tuple[float, float, float, float]) -> tu
     return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
 
 
-def for_browser(one: Shown, picture: Picture, rolled: "Rollout") -> dict[str, Any]:
+def for_browser(one: Shown, picture: Picture, rolled: "Rollout") -> Rows:
     """The rollout of every token of the last stage, as a card reads it; only the chosen one where they are too many."""
     from vizkit.analysis.attribution.rollout import rollout_matrix
 
@@ -121,23 +122,10 @@ def for_browser(one: Shown, picture: Picture, rolled: "Rollout") -> dict[str, An
         rows: Tensor = cached.made(
             one.source, picture, one.loaded, ("rollout matrix",), lambda: rollout_matrix(one.trace)
         )
-        values, query_ids = rows.numpy(), np.arange(len(last), dtype="<i4")[None]
+        values, query_ids = rows.numpy(), None
     else:
         from vizkit.geometry import id_at
 
         asked = id_at(last, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
-        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([[asked]], "<i4")
-    largest = float(values.max()) or 1.0
-    return {
-        "weights": canvases.text64((values * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": len(values),
-        "keys": values.shape[1],
-        "query_ids": canvases.text64(query_ids),
-        "key_ids": canvases.text64(np.arange(values.shape[1], dtype="<i4")[None]),
-        "query_grid": last.grid,
-        "key_grid": rolled.tokens.grid,
-        "query_special": (),
-        "key_special": (),
-        "top": 0,
-    }
+        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([asked])
+    return Rows(values, rolled.tokens.grid, last.grid, query_ids)

@@ -1,6 +1,6 @@
 """What a token sees inside its window: by head, with and without the relative position bias, masked, padded."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,7 +101,7 @@ def fused(weights: "Tensor", head: int | None) -> "Tensor":
     return weights.mean(1) if head is None else weights[:, head]
 
 
-def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window: int, position: int) -> dict[str, Any]:
+def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window: int, position: int) -> Rows:
     """All windows as a card reads them; above `canvases.MAX_MATRIX` weights only the chosen row."""
     from vizkit.analysis.swin.window_attention import regions
 
@@ -109,22 +110,8 @@ def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window:
     if values.size > canvases.MAX_MATRIX:
         values, ids, key_regions = values[window, position][None, None], ids[window][None], key_regions[window][None]
         query_ids, query_regions = query_ids[window, position][None, None], query_regions[window, position][None, None]
-    largest = float(values.max()) or 1.0
-    return {
-        "weights": canvases.text64((values * (65535 / largest)).round().astype("<u2")),
-        "step": largest / 65535,
-        "queries": values.shape[1],
-        "keys": values.shape[2],
-        "query_ids": canvases.text64(query_ids.astype("<i4")),
-        "key_ids": canvases.text64(ids.astype("<i4")),
-        "query_regions": canvases.text64(query_regions.astype("<i4")),
-        "key_regions": canvases.text64(key_regions.astype("<i4")),
-        "query_grid": parts.tokens.grid,
-        "key_grid": parts.tokens.grid,
-        "query_special": (),
-        "key_special": (),
-        "top": 0,
-    }
+    grid = parts.tokens.grid
+    return Rows(values, grid, grid, query_ids, ids, query_regions=query_regions, key_regions=key_regions)
 
 
 def proof(parts: "WindowParts") -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import vizkit
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import FAMILIES, Keep, family_of
-from vizkit.models.families.swin import blocks, stages
+from vizkit.models.families.swin import blocks, tokens_of
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import Attention, Trace, dense
 
@@ -91,7 +91,7 @@ def test_swin_one_token_reaches_the_predicted_queries_and_no_other(swin):
 
 def test_swin_shifts_where_the_block_shifts(swin):
     model, size_hw, trace = swin
-    grids = [tokens.grid for tokens in stages(model, size_hw)]
+    grids = [tokens.grid for tokens in tokens_of(model, size_hw)]
     planned = {block.path: block for block in blocks(model, grids)}
     for layer in trace.attention:
         if layer.learned:
