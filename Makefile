@@ -14,7 +14,7 @@ check: .venv/dev        ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: .venv/dev        ## the figures of README, measured here
+bench: .venv/dev        ## the figures of docs/measured.md, measured here
 	$(BIN)/python -m benchmarks
 
 lock:                   ## requirements.lock anew, with today's versions: test them before you commit it

@@ -161,7 +161,7 @@ def outcome(work: Callable[[], object]) -> str:
 
 def processor_s() -> float:
     """Of this process, of decoders that have ended, and of those that live."""
-    from vizkit.decoding_apart import _idle
+    from vizkit.isolated_decoding import _idle
 
     ticks = [Path(f"/proc/{each.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for each in _idle]
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -171,7 +171,7 @@ def processor_s() -> float:
 
 def memory_mib(name: str) -> float:
     """Of this process and its living decoders together; `name`: "VmRSS", or "VmHWM" for the highest."""
-    from vizkit.decoding_apart import _idle
+    from vizkit.isolated_decoding import _idle
 
     texts = [Path(f"/proc/{pid}/status").read_text() for pid in ("self", *(each.process.pid for each in _idle))]
     return sum(int(text.split(f"{name}:")[1].split()[0]) for text in texts) / 1024
@@ -181,7 +181,7 @@ def serve(kind: str, first: int, end: int) -> None:
     import shutil
 
     from vizkit.datasets.cache import cache_folder
-    from vizkit.decoding_apart import _idle, warm_up
+    from vizkit.isolated_decoding import _idle, warm_up
 
     if kind == "checkpoints":
         import vizkit

@@ -36,8 +36,8 @@ MODULES = {  # module → the quick tests that concern it
     "evaluation.measures": "evaluation_measures",
     "training.pictures.batches": "training_batches",
     "training.optimizing": "optimizing recipe",
-    "models.recording.weights": "recording families",
-    "models.recording.recorder": "recording families",
+    "models.recording.weights": "recording layer_output families",
+    "models.recording.recorder": "recording layer_output families",
 }
 SLOW_S = 2  # tests that take longer are left out: what they alone would find counts as a survivor
 STARVED_S = 900  # a fork that waits for what never comes

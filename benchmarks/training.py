@@ -56,7 +56,7 @@ def prepared(folder, model, images, precision="fp32"):
     run = RunFolder(Path(folder, f"{model}-{precision}"))
     run.create(recipe)
     loop = Loop(run, recipe, Accelerator(mixed_precision={"fp32": "no"}.get(precision, precision)), 0, False)
-    loop.asked_to_stop = threading.Event()
+    loop.stop_requested = threading.Event()
     batches = Batches(images, recipe)
     return loop, loader(loop.in_memory(loop.sets["train"]), batches, 0), batches
 

@@ -4,7 +4,6 @@ from vizkit.ui.shell import ensure_shell
 
 ensure_shell()
 
-from vizkit.ui.pages.evaluate import page  # noqa: E402
-from vizkit.ui.session import chosen  # noqa: E402
+from vizkit.ui.views import open_page  # noqa: E402
 
-page.view(chosen.sources())
+open_page("evaluate")

@@ -4,6 +4,6 @@ from vizkit.ui.shell import ensure_shell
 
 ensure_shell()
 
-from vizkit.ui.pages.train import page  # noqa: E402
+from vizkit.ui.views import open_page  # noqa: E402
 
-page.view()
+open_page("train")

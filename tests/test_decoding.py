@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vizkit import decoding, decoding_apart
+from vizkit import decoding, isolated_decoding
 from vizkit import image as reading
 from vizkit.decoding import LIGHT_PIXELS, MAX_SCANS, jpeg_work, light
-from vizkit.decoding_apart import BusyError, Decoder, decode_apart
 from vizkit.image import ImageError, open_image, read_picture
+from vizkit.isolated_decoding import BusyError, Decoder, decode_isolated
 
 
 def gradient(width=96, height=64):
@@ -61,14 +61,14 @@ SLOW = {  # each takes 5 to 60 s where nothing ends it
 @pytest.fixture
 def fresh_decoders():
     """No decoder that another test has used or left."""
-    decoding_apart._close_all()
+    isolated_decoding._close_all()
     yield
-    decoding_apart._close_all()
+    isolated_decoding._close_all()
 
 
 def test_scan_bomb_is_refused_at_once_and_never_decoded(monkeypatch):
     bomb = scan_bomb(20_000, (2000, 1500))
-    for name in ("decode", "decode_apart"):
+    for name in ("decode", "decode_isolated"):
         monkeypatch.setattr(reading, name, lambda *_: pytest.fail("decoded"))
     start = time.perf_counter()
     with pytest.raises(ImageError, match=r"more than 100 scans.*save it again"):
@@ -124,14 +124,14 @@ def test_what_is_decoded_here_is_little_work():
 
 @pytest.mark.parametrize("name", SLOW)
 def test_slow_decoding_is_ended_in_a_sentence(name, monkeypatch):
-    monkeypatch.setattr(decoding_apart, "CPU_S", 0.5)
+    monkeypatch.setattr(isolated_decoding, "CPU_S", 0.5)
     with pytest.raises(ImageError, match=r"more than 0\.5 seconds; save a smaller copy"):
         read_picture(SLOW[name]())
 
 
 def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
     """Five, one more than there are decoders; a photograph is read while the first of them are still at work."""
-    monkeypatch.setattr(decoding_apart, "CPU_S", 1.5)
+    monkeypatch.setattr(isolated_decoding, "CPU_S", 1.5)
     bomb, photograph, ended = SLOW["gif of a million frames"](), saved(gradient(800, 600), "JPEG"), []
 
     def read():
@@ -139,7 +139,7 @@ def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
             read_picture(bomb)
         ended.append(True)
 
-    threads = [threading.Thread(target=read) for _ in range(decoding_apart.PLACES + 1)]
+    threads = [threading.Thread(target=read) for _ in range(isolated_decoding.PLACES + 1)]
     for thread in threads:
         thread.start()
     assert read_picture(photograph).rgb.shape == (600, 800, 3)
@@ -151,20 +151,20 @@ def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
 
 
 def test_no_place_for_long_is_said(monkeypatch):
-    monkeypatch.setattr(decoding_apart, "WAIT_S", 0.01)
-    monkeypatch.setattr(decoding_apart, "_places", threading.BoundedSemaphore(1))
-    with decoding_apart.place(decoding_apart._places), pytest.raises(BusyError, match="try again"):
+    monkeypatch.setattr(isolated_decoding, "WAIT_S", 0.01)
+    monkeypatch.setattr(isolated_decoding, "_places", threading.BoundedSemaphore(1))
+    with isolated_decoding.place(isolated_decoding._places), pytest.raises(BusyError, match="try again"):
         read_picture(saved(gradient(), "GIF"))
     assert read_picture(saved(gradient(), "GIF")).rgb.shape == (64, 96, 3)
 
 
 def test_decoder_that_never_answers_is_ended(monkeypatch, fresh_decoders):
-    monkeypatch.setattr(decoding_apart, "WALL_S", 0.2)
-    decoding_apart.warm_up()
-    os.kill(decoding_apart._idle[0].process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(isolated_decoding, "WALL_S", 0.2)
+    isolated_decoding.warm_up()
+    os.kill(isolated_decoding._idle[0].process.pid, signal.SIGSTOP)
     with pytest.raises(ImageError, match="seconds; save a smaller copy"):
         read_picture(saved(gradient(), "GIF"))
-    assert not decoding_apart._idle
+    assert not isolated_decoding._idle
 
 
 def test_crash_of_a_decoder_is_a_refusal(monkeypatch, fresh_decoders):
@@ -182,9 +182,9 @@ def test_crash_of_a_decoder_is_a_refusal(monkeypatch, fresh_decoders):
 
 
 def test_decoder_that_died_while_idle_is_replaced(fresh_decoders):
-    decoding_apart.warm_up()
-    decoding_apart._idle[0].process.kill()
-    decoding_apart._idle[0].process.wait()
+    isolated_decoding.warm_up()
+    isolated_decoding._idle[0].process.kill()
+    isolated_decoding._idle[0].process.wait()
     assert read_picture(saved(gradient(), "WEBP")).rgb.shape == (64, 96, 3)
 
 
@@ -202,7 +202,7 @@ def test_memory_of_a_decoder_is_limited(fresh_decoders):
 def test_apart_gives_the_same_pixels_and_words():
     for kind in ("PNG", "GIF", "BMP", "TIFF", "WEBP"):
         data = saved(gradient(300, 200), kind)
-        (here, note), (apart, words) = decoding.decode(data, 100), decode_apart(data, 100)
+        (here, note), (apart, words) = decoding.decode(data, 100), decode_isolated(data, 100)
         assert (here == apart).all()
         assert note == words
         assert not apart.flags.writeable
@@ -213,21 +213,21 @@ def test_after_a_fork_decoders_are_the_process_own(fresh_decoders):
     script = """
 import io, os, sys
 from PIL import Image
-from vizkit import decoding_apart
+from vizkit import isolated_decoding
 from vizkit.image import read_picture
 file = io.BytesIO()
 Image.new("RGB", (40, 30)).save(file, "GIF")
 read_picture(file.getvalue())
-first = decoding_apart._idle[0].process.pid
+first = isolated_decoding._idle[0].process.pid
 if (child := os.fork()) == 0:
-    assert not decoding_apart._idle
+    assert not isolated_decoding._idle
     read_picture(file.getvalue())
-    assert decoding_apart._idle[0].process.pid != first
-    decoding_apart._close_all()
+    assert isolated_decoding._idle[0].process.pid != first
+    isolated_decoding._close_all()
     os._exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 assert read_picture(file.getvalue()).rgb.shape == (30, 40, 3)
-assert decoding_apart._idle[0].process.pid == first
+assert isolated_decoding._idle[0].process.pid == first
 """
     command = [sys.executable, "-W", "error", "-c", script]
     run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])

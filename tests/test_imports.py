@@ -20,7 +20,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.traces": 0,
     "vizkit.geometry": 1,
     "vizkit.decoding": 0,
-    "vizkit.decoding_apart": 1,
+    "vizkit.isolated_decoding": 1,
     "vizkit.image": 2,
     "vizkit.models": 3,
     "vizkit.analysis": 3,
@@ -47,7 +47,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "": 5, "experiments": 6,
     },
-    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "pages": 5},
+    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
 }  # fmt: skip
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
@@ -207,8 +207,8 @@ def test_the_checker_can_fail(tmp_path, file, line):
         ("vizkit/models/networks/sizes.py", "from vizkit.models.probes import cost"),
         ("vizkit/models/sources/hub.py", "from vizkit.models import load"),
         ("vizkit/models/recording/weights.py", "from vizkit.models.families.vit import has"),
-        ("vizkit/analysis/attention/fusion.py", "from vizkit.analysis.swin import moved_mass"),
-        ("vizkit/analysis/swin/moved_mass.py", "from vizkit.analysis.trust.road import filled"),
+        ("vizkit/analysis/attention/fusion.py", "from vizkit.analysis.swin import total_variation"),
+        ("vizkit/analysis/swin/total_variation.py", "from vizkit.analysis.trust.road import filled"),
         ("vizkit/figure/palette.py", "from vizkit.figure.swin import reach"),
         ("vizkit/figure/swin/reach.py", "from vizkit.figure.attention import matrix"),
         ("vizkit/training/recipe.py", "def f():\n    from vizkit.training.runs import folder"),
@@ -272,6 +272,7 @@ def heavy_after(statement):
         "vizkit.ui.shell",
         "vizkit.ui.session.model_names",
         "vizkit.analysis.attribution.methods",
+        ", ".join(f"vizkit.ui.pages.{path.stem}" for path in sorted(ROOT.glob("pages/*.py"))),
     ],
 )
 def test_import_is_light(module):

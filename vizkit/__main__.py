@@ -88,8 +88,8 @@ def models(arguments: argparse.Namespace) -> None:
 def bundled_row(card: Path) -> tuple[str, ...]:
     """Name, parameters and test result, as the card of a shipped model states them."""
     text = card.read_text(encoding="utf-8")
-    found = (re.search(r"([\d,]+ parameters)", text), re.search(r"\| Test \| ([^|]*?) *\|", text))
-    return (f"bundled:{card.parent.name}", *(match[1] if match else "" for match in found))
+    matches = (re.search(r"([\d,]+ parameters)", text), re.search(r"\| Test \| ([^|]*?) *\|", text))
+    return (f"bundled:{card.parent.name}", *(match[1] if match else "" for match in matches))
 
 
 def timm_rows(pattern: str) -> list[tuple[str, ...]]:
@@ -118,27 +118,27 @@ def trace(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    found = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
-    refuse_beyond("layer", arguments.layers, found.check.layers_found)
-    if found.check.refused:
-        raise ValueError(f"Nothing was saved. {found.check.refused}")
-    refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in found.attention), default=0))
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
+    refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
+    if recorded.check.refused:
+        raise ValueError(f"Nothing was saved. {recorded.check.refused}")
+    refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in recorded.attention), default=0))
     try:
-        save_npz(found, output, facts(loaded, found, image.shape[:2], prepare(image, loaded.preprocessing)[1]))
+        save_npz(recorded, output, facts(loaded, recorded, image.shape[:2], prepare(image, loaded.preprocessing)[1]))
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
-    for name, share in top(loaded, found):
+    for name, share in top(loaded, recorded):
         print(f"{share:8.1%}  {name}" if loaded.classifies else f"{share:8.3f}  {name}")
-    print(proof(found.check))
+    print(proof(recorded.check))
 
 
-def refuse_beyond(kind: str, asked: tuple[int, ...] | None, count: int) -> None:
-    if asked and asked[-1] >= count:
-        raise ValueError(f"There is no {kind} {asked[-1]}: this model has {count}, counted from 0.")
+def refuse_beyond(kind: str, indices: tuple[int, ...] | None, count: int) -> None:
+    if indices and indices[-1] >= count:
+        raise ValueError(f"There is no {kind} {indices[-1]}: this model has {count}, counted from 0.")
 
 
-def facts(loaded: "Loaded", found: "Trace", picture_hw: tuple[int, int], box: "Box") -> dict[str, Any]:
+def facts(loaded: "Loaded", recorded: "Trace", picture_hw: tuple[int, int], box: "Box") -> dict[str, Any]:
     """What the file says about the model and the picture, besides the trace itself."""
     from vizkit.models import family_of
 
@@ -148,15 +148,15 @@ def facts(loaded: "Loaded", found: "Trace", picture_hw: tuple[int, int], box: "B
         "licence": loaded.licence,
         "trained": loaded.trained,
         "parameters": loaded.parameters,
-        "top": top(loaded, found),
+        "top": top(loaded, recorded),
         "picture_hw": picture_hw,
         "seen_box_xyxy": box,  # the part of the picture that the model saw
     }
 
 
-def top(loaded: "Loaded", found: "Trace", count: int = 5) -> list[tuple[str, float]]:
+def top(loaded: "Loaded", recorded: "Trace", count: int = 5) -> list[tuple[str, float]]:
     """The most probable classes; of a model without classes, its strongest features."""
-    values = found.logits.softmax(0) if loaded.classifies else found.logits
+    values = recorded.logits.softmax(0) if loaded.classifies else recorded.logits
     best = values.topk(min(count, len(values)))
     return [(loaded.label(i), v) for i, v in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
 
@@ -164,14 +164,14 @@ def top(loaded: "Loaded", found: "Trace", count: int = 5) -> list[tuple[str, flo
 def proof(check: "Check") -> str:
     logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
     outputs = "outputs not compared" if check.output_error is None else f"outputs {check.output_error:.0e}"
-    found = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
-    found = logits if check.layers_expected == 0 else found
-    return found if check.failure is None else f"{found}\n{check.failure}"
+    measured = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
+    measured = logits if check.layers_expected == 0 else measured
+    return measured if check.failure is None else f"{measured}\n{check.failure}"
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    arguments = parser().parse_args(given)
-    arguments.given = list(sys.argv[1:] if given is None else given)  # for files that say how they were made
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = parser().parse_args(argv)
+    arguments.given = list(sys.argv[1:] if argv is None else argv)  # for files that say how they were made
     try:
         arguments.run(arguments)
         sys.stdout.flush()

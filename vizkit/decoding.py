@@ -52,8 +52,8 @@ def jpeg_work(data: bytes) -> Work:
     """The markers of a JPEG as libjpeg finds them, without decoding anything: a few milliseconds for 20 MiB."""
     scans = markers = pixels = header = position = 0
     frames = set()
-    while scans <= MAX_SCANS and markers < 1000 and (found := _MARKER.search(data, position)):
-        code, position = found[1][0], found.end()
+    while scans <= MAX_SCANS and markers < 1000 and (marker := _MARKER.search(data, position)):
+        code, position = marker[1][0], marker.end()
         if code == _END:
             break
         if code == _START:
@@ -114,24 +114,26 @@ def _upright(data: bytes, max_side: int) -> tuple[Image.Image, str]:
     _refuse_size(image)
     width, height = image.size
     shrink = min(1.0, max_side / max(width, height))
-    # libjpeg decodes at 1/2, 1/4 or 1/8, never below the size asked for: a large photograph then costs little.
+    # libjpeg decodes at 1/2, 1/4 or 1/8, never below the size needed: a large photograph then costs little.
     image.draft(None, (math.ceil(width * shrink), math.ceil(height * shrink)))
     image.load()
     flat, converted = _eight_bits(image)
     flat.thumbnail((max_side, max_side), Resampling.LANCZOS, reducing_gap=3.0)
-    turn = _if_told(lambda: _UPRIGHT[image.getexif()[_ORIENTATION]])  # no longer in a TIFF: loading it has turned it
+    turn = _if_readable(
+        lambda: _UPRIGHT[image.getexif()[_ORIENTATION]]
+    )  # no longer in a TIFF: loading it has turned it
     if turn is not None:
         flat = flat.transpose(turn)
         width, height = (height, width) if turn in _CORNERS else (width, height)
     # Counting the pages of a TIFF takes time quadratic in their number, and a hostile file has a million.
-    count = "several" if image.format == "TIFF" else _if_told(lambda: getattr(image, "n_frames", 1))
-    first = f"first frame of {count}" if _if_told(lambda: getattr(image, "is_animated", False)) else ""
+    count = "several" if image.format == "TIFF" else _if_readable(lambda: getattr(image, "n_frames", 1))
+    first = f"first frame of {count}" if _if_readable(lambda: getattr(image, "is_animated", False)) else ""
     turned = "" if turn is None else "turned upright by EXIF"
     shrunk = f"shrunk from {width}×{height}" if shrink < 1 else ""
     return flat, ", ".join(filter(None, (first, turned, converted, shrunk)))
 
 
-def _if_told(question: Callable[[], Any]) -> Any:  # noqa: ANN401
+def _if_readable(question: Callable[[], Any]) -> Any:  # noqa: ANN401
     """The answer, or None: missing or corrupt metadata are no reason to refuse a picture."""
     with contextlib.suppress(Exception):
         return question()

@@ -12,7 +12,7 @@ from PIL import Image
 from PIL.Image import Resampling
 
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
-from vizkit.decoding_apart import PLACES, BusyError, decode_apart, place
+from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated, place
 
 __all__ = ["BusyError", "ImageError", "Picture", "Preprocessing", "open_image", "prepare", "read_picture", "unprepare"]
 
@@ -45,7 +45,7 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
         with place(_PLACES):
             rgb, note = decode(data, max_side)
     else:
-        rgb, note = decode_apart(data, max_side)
+        rgb, note = decode_isolated(data, max_side)
     return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest(), note)
 
 

@@ -34,7 +34,7 @@ FORMAT = 1
 def npz_bytes(trace: "Trace", facts: Mapping[str, Any] | None = None) -> bytes:
     """The file's bytes. `facts`: more for its `meta`, such as source and licence of the model."""
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays(trace, facts))
+    np.savez(buffer, allow_pickle=False, **_arrays(trace, facts))
     return buffer.getvalue()
 
 
@@ -43,7 +43,7 @@ def save_npz(trace: "Trace", path: str | os.PathLike, facts: Mapping[str, Any] |
 
     def content(unfinished: Path) -> None:
         with unfinished.open("wb") as file:  # numpy would add .npz to a name
-            np.savez(file, allow_pickle=False, **arrays(trace, facts))
+            np.savez(file, allow_pickle=False, **_arrays(trace, facts))
 
     write(path, content)
 
@@ -56,33 +56,33 @@ def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
         # Opened here, because numpy leaves a file open that it refuses.
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             meta = json.loads(file["meta"].item())
-            return trace_in(file, meta), meta
+            return _trace_in(file, meta), meta
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, TraceError | FileNotFoundError):
             raise
         raise TraceError("This is no trace that vizkit wrote; choose another .npz file.") from error
 
 
-def arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
-    found = {"meta": np.array(json.dumps(meta_of(trace) | dict(facts or {}), ensure_ascii=False))}
-    found["logits"] = array(trace.logits)
+def _arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+    stored = {"meta": np.array(json.dumps(_meta_of(trace) | dict(facts or {}), ensure_ascii=False))}
+    stored["logits"] = _array(trace.logits)
     for i, layer in enumerate(trace.attention):
-        found[f"layer{i:03}_weights"] = array(layer.weights)
-        found[f"layer{i:03}_query_ids"] = array(layer.query_ids)
-        found[f"layer{i:03}_key_ids"] = array(layer.key_ids)
+        stored[f"layer{i:03}_weights"] = _array(layer.weights)
+        stored[f"layer{i:03}_query_ids"] = _array(layer.query_ids)
+        stored[f"layer{i:03}_key_ids"] = _array(layer.key_ids)
         if layer.gradient is not None:
-            found[f"layer{i:03}_gradient"] = array(layer.gradient)
+            stored[f"layer{i:03}_gradient"] = _array(layer.gradient)
         if layer.score_gradient is not None:
-            found[f"layer{i:03}_score_gradient"] = array(layer.score_gradient)
+            stored[f"layer{i:03}_score_gradient"] = _array(layer.score_gradient)
     for kind, several in (("features", trace.features), ("cam_features", trace.cam_features)):
         for i, features in enumerate(several):
-            found[f"{kind}{i:03}"] = array(features.values)
+            stored[f"{kind}{i:03}"] = _array(features.values)
             if features.gradient is not None:
-                found[f"{kind}{i:03}_gradient"] = array(features.gradient)
-    return found
+                stored[f"{kind}{i:03}_gradient"] = _array(features.gradient)
+    return stored
 
 
-def meta_of(trace: "Trace") -> dict[str, Any]:
+def _meta_of(trace: "Trace") -> dict[str, Any]:
     layers = [
         {"name": a.name, "query": asdict(a.query), "key": asdict(a.key), "learned": a.learned, "heads": a.heads}
         for a in trace.attention
@@ -109,21 +109,21 @@ def installed(package: str) -> str:
         return "unknown"
 
 
-def array(tensor: "Tensor") -> np.ndarray:
+def _array(tensor: "Tensor") -> np.ndarray:
     """numpy has no bfloat16; everything else stays as it was stored."""
     import torch
 
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
+def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     import torch
 
     from vizkit.traces import Attention, Check, Features, Tokens, Trace
 
-    def tokens(given: dict[str, Any]) -> Tokens:
-        grid = given["grid"]
-        return Tokens(**{**given, "special": tuple(given["special"]), "grid": None if grid is None else tuple(grid)})
+    def tokens(fields: dict[str, Any]) -> Tokens:
+        grid = fields["grid"]
+        return Tokens(**{**fields, "special": tuple(fields["special"]), "grid": None if grid is None else tuple(grid)})
 
     def tensor(name: str) -> torch.Tensor:
         return torch.from_numpy(file[name])
@@ -154,5 +154,5 @@ def trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
     check = Check(**meta["check"])
-    found = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
-    return Trace(meta["model"], size, tensor("logits"), attention, *found)
+    rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
+    return Trace(meta["model"], size, tensor("logits"), attention, *rest)

@@ -30,10 +30,10 @@ FRESH_SEED = 5
 def subject_of(
     loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']", target: int, against: int | None = None
 ) -> "Subject":
-    """A model that can be asked again about a picture, prepared as the model wants it."""
+    """A model that can be run again on a picture, prepared as the model wants it."""
     from vizkit.analysis.attribution.subject import Subject
     from vizkit.models import pixels_of
-    from vizkit.models.probes.asking import batch_within, logits_of_batch
+    from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
     pixels = pixels_of(loaded, picture).to(loaded.device)
     return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded))
@@ -72,9 +72,9 @@ class Question:
             plain = trace(loaded, picture, keep=Keep(heads="mean"))
             target = int(plain.logits.argmax()) if target is None else target
         first = trace(loaded, picture, target=target) if small else plain
-        for asked in (target, against or 0):
-            if not 0 <= asked < len(first.logits):
-                raise ValueError(f"Class {asked} does not exist: {loaded.name} has {len(first.logits)} classes.")
+        for label in (target, against or 0):
+            if not 0 <= label < len(first.logits):
+                raise ValueError(f"Class {label} does not exist: {loaded.name} has {len(first.logits)} classes.")
         if target == against:
             raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
         rival = trace(loaded, picture, target=against) if small and against is not None else None
@@ -121,9 +121,9 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
     """
     from vizkit.analysis.trust.scores import Case
-    from vizkit.models import FAMILIES, family_of, pixels_of, trace
-    from vizkit.models.probes.asking import logits_of_batch
-    from vizkit.models.probes.asking import randomised as shuffled
+    from vizkit.models import family, pixels_of, trace
+    from vizkit.models.probes.model_functions import logits_of_batch
+    from vizkit.models.probes.model_functions import randomised as shuffled
 
     other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
     for index in range(len(images)):
@@ -134,7 +134,7 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
             random_trace, random_subject = trace(other, picture, target=target), subject_of(other, picture, target)
 
         def trace_again(pixels: "Tensor", target: int = target) -> "Trace":
-            return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
+            return family(loaded.model).trace(loaded, pixels, target=target)
 
         yield Case(
             trace(loaded, picture, target=target),

@@ -1,6 +1,6 @@
 """What the owner of a server decides, read from environment variables: budgets, folders, what visitors may do.
 
-Nothing here comes from a visitor or from an address. README, "Sharing it", lists every variable.
+Nothing here comes from a visitor or from an address. docs/sharing.md lists every variable.
 """
 
 import os

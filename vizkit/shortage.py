@@ -1,4 +1,4 @@
-"""A disk or a memory that does not suffice, told from other errors; the sentence is the caller's."""
+"""A disk or a memory that does not suffice, recognised among other errors; the sentence is the caller's."""
 
 import errno
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ def disk_full(error: BaseException) -> bool:
     spoken = [f"(os error {number})" for number in DISK_FULL]  # by Rust, in which safetensors is written
     return any(
         (isinstance(each, OSError) and each.errno in DISK_FULL) or any(words in str(each) for words in spoken)
-        for each in reasons(error)
+        for each in _reasons(error)
     )
 
 
 def memory_short(error: BaseException) -> str:
     """Whose memory did not suffice: "the GPU", "this machine", or "" where the reason is another. Imports no torch."""
-    for each in reasons(error):
+    for each in _reasons(error):
         if type(each).__name__ == "OutOfMemoryError":  # torch's, of an accelerator
             return "the GPU"
         refused = isinstance(each, RuntimeError | OSError) and any(words in str(each) for words in CPU_REFUSED)
@@ -27,7 +27,7 @@ def memory_short(error: BaseException) -> str:
     return ""
 
 
-def reasons(error: BaseException | None) -> Iterator[BaseException]:
+def _reasons(error: BaseException | None) -> Iterator[BaseException]:
     """The error, what it was raised from, and so on."""
     while error is not None:
         yield error

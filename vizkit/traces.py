@@ -62,7 +62,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Attention:
-    """Weights of one layer after softmax: `weights[g, h, i, j]` is what head h pays from token `query_ids[g, i]` to
+    """Weights of one layer after softmax: `weights[g, h, i, j]` is the weight of head h from token `query_ids[g, i]` to
     token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
 
     `heads` is the number of heads the layer has, also when the recording kept only their mean. With a target,
@@ -94,8 +94,8 @@ class Attention:
             low, high = (int(end) for end in ids.aminmax())
             if low < PADDING or high >= len(tokens):
                 raise TraceError(f"{self.name}: {kind} ids go {low} to {high}, but {tokens.name} has {len(tokens)}.")
-        asked = self.query_ids[self.query_ids != PADDING]
-        if len(asked.unique()) != len(asked):
+        ids_used = self.query_ids[self.query_ids != PADDING]
+        if len(ids_used.unique()) != len(ids_used):
             raise TraceError(f"{self.name}: a query of {self.query.name} stands in two groups.")
         if self.gradient is not None and self.gradient.shape != self.weights.shape:
             raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.weights.shape)}.")
@@ -132,7 +132,7 @@ class Check:
     `output_error`: measured for this very image, in a few query rows of every recorded layer: the largest difference
     of weights · values, in float32, from what the layer's own kernel gave (of a softmax that the layer writes out, of
     the weights from its own), and of the weights from what is stored, relative to the largest number compared.
-    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be asked.
+    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be measured.
 
     `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
     to 1), measured once for a model, an input size and a kind of recording; None when it was not.
@@ -215,9 +215,9 @@ class Trace:
     def __post_init__(self) -> None:
         if not bool(torch.isfinite(self.logits).all()):
             raise TraceError(f"{self.model} gives logits that are not numbers; its weights are broken.")
-        found, expected = self.check.layers_found, self.check.layers_expected
-        if expected not in (None, found):
-            raise TraceError(f"{self.model}: {found} of {expected} attention layers were recorded.")
+        recorded, expected = self.check.layers_found, self.check.layers_expected
+        if expected not in (None, recorded):
+            raise TraceError(f"{self.model}: {recorded} of {expected} attention layers were recorded.")
         if not self.check.row_sum_error <= ROW_SUM_TOLERANCE:  # so written, it refuses NaN too
             raise TraceError(f"{self.model}: a row of attention misses one by {self.check.row_sum_error:.1e}.")
 

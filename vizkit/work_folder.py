@@ -42,12 +42,12 @@ class WorkFolder:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the work last said it was doing; {} where it has said nothing, or the file is damaged."""
-        found = self.read("status.json")
-        sound = isinstance(found, dict) and all(
-            isinstance(value, str if name in WORDS else int | float) for name, value in found.items()
+        """What the work last wrote of itself; {} where it has written nothing, or the file is damaged."""
+        status = self.read("status.json")
+        sound = isinstance(status, dict) and all(
+            isinstance(value, str if name in WORDS else int | float) for name, value in status.items()
         )
-        return found if sound else {}
+        return status if sound else {}
 
     @property
     def at_work(self) -> bool:

@@ -28,14 +28,14 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
     except BaseException as error:
         try:
             if isinstance(error, Exception) and getattr(error, "errno", None) is None and unfinished.exists():
-                refuse_full(unfinished, error)
+                _refuse_full(unfinished, error)
             raise
         finally:
             with suppress(OSError):
                 unfinished.unlink()
 
 
-def refuse_full(unfinished: Path, error: Exception) -> None:
+def _refuse_full(unfinished: Path, error: Exception) -> None:
     """Raise the system's own error where the disk is full: torch and numpy hide it behind their own."""
     try:
         with unfinished.open("ab") as file:

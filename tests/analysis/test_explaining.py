@@ -14,7 +14,7 @@ from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
 from vizkit.analysis.attribution.legrad import legrad
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.attribution.subject import Stopped, Subject, cells_of
-from vizkit.models.probes.asking import batch_within, logits_of_batch
+from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.traces import NotApplicable
 
 RIVAL = 1
@@ -160,7 +160,10 @@ def test_class_activation_under_a_mean_adds_up_to_the_difference_of_logits(resne
     torch.testing.assert_close(explain("grad_cam", one, against=two).heat.sum(), expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["integrated_gradients", "gradient_shap", "occlusion", "patch_ablation"])
+DIRECTLY = ["input_times_gradient", "integrated_gradients", "gradient_shap", "occlusion", "patch_ablation"]
+
+
+@pytest.mark.parametrize("name", DIRECTLY)
 def test_input_methods_explain_the_difference_itself(swin, name):
     pixels = image(1, SWIN["img_size"])
     trace = traced(swin, pixels)

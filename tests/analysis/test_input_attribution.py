@@ -7,6 +7,7 @@ import torch
 import vizkit
 from tests.toys import CELLS, SIZE, by_cell, linear, picture
 from vizkit.analysis.attribution import input_attribution as again
+from vizkit.analysis.attribution.methods import METHODS, Given
 from vizkit.analysis.attribution.subject import Stopped, Subject, cell_of_pixel, filled, on_cells
 from vizkit.datasets.insects import draw
 from vizkit.scoring import subject_of
@@ -41,6 +42,11 @@ def test_integrated_gradients_of_a_linear_model(toy, fill):
     torch.testing.assert_close(found.heat, ((PIXELS - filled(PIXELS, fill))[0] * WEIGHTS).sum(0))
     assert found.error < 1e-4
     assert found.steps == 2
+
+
+def test_input_times_gradient_of_a_linear_model(toy):
+    given = Given(None, None, "mean", toy)  # pyright: ignore[reportArgumentType]  # it reads the model alone
+    torch.testing.assert_close(METHODS["input_times_gradient"].run(given), (WEIGHTS * PIXELS[0]).sum(0))
 
 
 def test_smooth_grad_of_a_linear_model(toy):

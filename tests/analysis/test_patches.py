@@ -14,15 +14,14 @@ from vizkit.analysis.attention.patches import (
     filters,
     fitting_sizes,
     grid_of,
-    norms_of,
     patchify,
     permutation,
     shuffle,
     similarities,
     similarity,
-    token_norms,
     unpatchify,
 )
+from vizkit.analysis.attention.token_norms import norms_of, token_norms
 from vizkit.models import pixels_of
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
@@ -255,12 +254,15 @@ def test_similarity_through_a_swin_follows_the_point(swin, photo):
     assert pixels_of(swin, photo).shape == (1, 3, 64, 96)
 
 
+# ---- token norms ---------------------------------------------------------------------------------------------------
 def test_outliers_by_hand():
     # Patches 1 2 3 4 100: median 3, deviations 2 1 0 1 97, MAD 1; the class token of length 50 is no patch.
     values = torch.zeros(6, 3)
     values[:, 1] = torch.tensor([50.0, 1, 2, 3, 4, 100])
     found = norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))))
-    assert (found.median, found.threshold) == (3, 8)
+    assert (found.lower, found.median, found.upper, found.threshold) == (2, 3, 4, 8)
+    assert found.special == {"cls": 50}
+    assert found.patches.tolist() == [1, 2, 3, 4, 100]
     assert found.norms.tolist() == [50, 1, 2, 3, 4, 100]
     assert found.outliers.tolist() == [False, False, False, False, False, True]
     assert (

@@ -18,7 +18,7 @@ from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_m
 from vizkit.analysis.trust.table import FIGURES, Tally, signed, table
 from vizkit.analysis.trust.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
-from vizkit.models.probes.asking import randomised
+from vizkit.models.probes.model_functions import randomised
 from vizkit.scoring import cases, pictures
 from vizkit.traces import NotApplicable
 

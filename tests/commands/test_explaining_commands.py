@@ -60,10 +60,13 @@ def test_explain_many_methods_on_one_sheet(insect, tmp_path, capsys):
     options = ["--method", "fast", "--method", "patch_ablation", "--target", "2"]
     assert main(["explain", insect, "--model", SWIN, *options, "-o", str(out[0]), "-o", str(out[1])]) == 0
     meta, maps = numbers(out[1])
-    assert list(maps) == ["rollout", "gradient_rollout", "generic_relevance", "grad_cam", "hires_cam", "patch_ablation"]
+    assert list(maps) == [
+        "rollout", "gradient_rollout", "generic_relevance", "grad_cam", "hires_cam", "input_times_gradient",
+        "patch_ablation",
+    ]  # fmt: skip
     assert maps["grad_cam"].shape == (7, 7)
     assert meta["labels"] == {"2": LABELS[2]}
-    assert [each["signed"] for each in meta["maps"]] == [False] * 5 + [True]
+    assert [each["signed"] for each in meta["maps"]] == [False] * 5 + [True] * 2
     printed = capsys.readouterr().out
     assert "LeGrad: no map. LeGrad reads the class off every layer" in printed
     height, width, _ = np.asarray(Image.open(out[0])).shape

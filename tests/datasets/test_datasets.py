@@ -77,7 +77,7 @@ def test_insects_are_drawn_by_split_seed_and_size():
 
 
 def test_how_many_insects_without_a_number(monkeypatch):
-    monkeypatch.setattr(builtin, "INSECTS", {"train": 30, "val": 12, "test": 20})
+    monkeypatch.setattr(builtin.insects, "INSECTS", {"train": 30, "val": 12, "test": 20})
     assert [len(open_set("insects", split)) for split in ("train", "val", "test")] == [30, 12, 20]
 
 
@@ -151,7 +151,7 @@ def test_wrong_arguments(name):
 
 def test_a_set_is_never_empty_and_sentences_are_short():
     with pytest.raises(DatasetError, match="has no pictures for val"):
-        ImageSet("x", "val", ("a", "b"), np.array([], np.int64), builtin.Written("val"), "")
+        ImageSet("x", "val", ("a", "b"), np.array([], np.int64), builtin.digits.Written("val"), "")
     assert len(str(DatasetError("x" * 10_000))) == 300
 
 

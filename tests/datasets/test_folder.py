@@ -15,7 +15,7 @@ from vizkit.datasets.folder import open_folder, splits_in
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.inspection import check, summary
 from vizkit.datasets.layout import natural, split_of
-from vizkit.datasets.shares import counts, divide, fair_choice
+from vizkit.datasets.split_shares import counts, divide, fair_choice
 
 ROOT = Path(__file__).parents[2]
 SPLITS = ("train", "val", "test")

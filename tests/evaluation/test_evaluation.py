@@ -14,12 +14,12 @@ import vizkit
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source
 from vizkit.evaluation import outcome as outcomes
 from vizkit.evaluation import report
+from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
 from vizkit.evaluation.answers import StoppedError, evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.kept import Chunk, Kept, key_of, weights_digest
 from vizkit.evaluation.pictures import EVERY, open_pictures
-from vizkit.evaluation.seen import Seen, eight_bit, pixels_on
+from vizkit.evaluation.prepared_batches import PreparedPictures, eight_bit, pixels_on
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
 
@@ -104,7 +104,7 @@ def test_answers_equal_those_of_a_trace(digits):
 
 
 def test_a_broken_picture_is_a_word():
-    data = Seen(painted(4, broken=[2]), SIGHT)
+    data = PreparedPictures(painted(4, broken=[2]), SIGHT)
     assert data[1][1] == ""
     assert data[2][1] == "picture 2: The picture is damaged."
     assert not data[2][0].any()
@@ -134,7 +134,7 @@ def test_stopped_and_continued_it_is_the_same_to_the_last_bit():
 
 
 def folder_of(loaded, images, chunk):
-    return Kept.of(key_of(loaded, weights_digest(loaded.model), images.digest, chunk), len(images), chunk).folder
+    return AnswerCache.of(key_of(loaded, weights_digest(loaded.model), images.digest, chunk), len(images), chunk).folder
 
 
 def test_what_is_answered_is_never_asked_again():
@@ -180,7 +180,7 @@ def test_a_full_disk_is_a_sentence(cache):
 
 def test_the_oldest_answers_make_room(monkeypatch):
     evaluate(eye(), painted(30))
-    monkeypatch.setattr("vizkit.evaluation.kept.KEPT_BYTES", 1)
+    monkeypatch.setattr("vizkit.evaluation.answer_cache.KEPT_BYTES", 1)
     evaluate(eye(), painted(31))
     assert not folder_of(eye(), painted(30), 64).exists()
     assert folder_of(eye(), painted(31), 64).exists()
@@ -189,7 +189,9 @@ def test_the_oldest_answers_make_room(monkeypatch):
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
     plain = [eight_bit(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]
-    monkeypatch.setattr(Seen, "__getitem__", lambda self, row: (torch.from_numpy(plain[self.images.targets[row]]), ""))
+    monkeypatch.setattr(
+        PreparedPictures, "__getitem__", lambda self, row: (torch.from_numpy(plain[self.images.targets[row]]), "")
+    )
     largest = []
     monkeypatch.setattr("vizkit.evaluation.answers.pixels_on", lambda *given: largest.append(len(given[1])) or
                         pixels_on(*given))  # fmt: skip
@@ -211,7 +213,7 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     (path / "empty").mkdir()
     found = open_pictures(path)
     assert (len(found), found.split) == (13, EVERY)
-    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder, and no part was named."
+    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder, and no split was chosen."
     assert any("folders without pictures" in note for note in found.notes)
     assert len(open_pictures(path, "test")) < 13
     some = open_pictures(path, images=6)
@@ -343,7 +345,7 @@ def test_a_job_folder_that_lacks_all_says_nothing(tmp_path):
 
 
 def test_chunks_on_disk(tmp_path):
-    kept = Kept(tmp_path / "key", 7, 3)
+    kept = AnswerCache(tmp_path / "key", 7, 3)
     assert [kept.rows(number).tolist() for number in range(kept.chunks)] == [[0, 1, 2], [3, 4, 5], [6]]
     kept.write(1, Chunk(np.ones((3, 2), np.float32), {2: "why"}, 0.5))
     assert kept.missing() == [0, 2]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from vizkit.analysis.swin.moved_mass import moved_mass
 from vizkit.analysis.swin.shifted_windows import layout, pieces
+from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.figure.palette import REGIONS
 from vizkit.figure.swin.windows import DIMMED, MARK, borders, windows
 
@@ -53,6 +53,6 @@ def test_every_region_has_its_own_colour():
 
 def test_moved_mass_by_hand():
     before = torch.tensor([[2.0, 2.0], [0.0, 0.0]])
-    assert moved_mass(before, 7 * before) == 0
-    assert moved_mass(before, torch.tensor([[0.0, 0.0], [1.0, 3.0]])) == 1
-    assert moved_mass(before, torch.tensor([[1.0, 0.0], [1.0, 0.0]])) == pytest.approx(0.5)
+    assert total_variation(before, 7 * before) == 0
+    assert total_variation(before, torch.tensor([[0.0, 0.0], [1.0, 3.0]])) == 1
+    assert total_variation(before, torch.tensor([[1.0, 0.0], [1.0, 0.0]])) == pytest.approx(0.5)

@@ -150,7 +150,7 @@ def test_golden_tokens_in_the_traces_of_224_pixels():
     assert [a.query.grid for a in trace.attention if a.learned] == [(28, 28), (28, 14), (14, 14), (14, 7)]
     model = timm.create_model("dual_scale_tiny", merge_block=1, **{**narrow, "depth": 1}).eval()
     loaded = described("dual", model, None, "test")
-    assert dual_scale.tokens_of(model).grid == (28, 28)
+    assert dual_scale.stream(model).grid == (28, 28)
     first, second = dual_scale.partners(loaded, 0), dual_scale.partners(loaded, 2)
     assert [i + 1 for i in first.fine_ids] == [1, 2, 29, 30]
     assert [i + 1 for i in second.fine_ids] == [3, 4, 31, 32]

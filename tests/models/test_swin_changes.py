@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 import vizkit
-from vizkit.models.families import swin
 from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.swin_changes import changed
 from vizkit.models.probes.swin_stages import hierarchy, is_swin, own_mask
+from vizkit.models.recording.kinds import is_torchvision
 from vizkit.traces import NotApplicable
 
 
@@ -103,7 +103,7 @@ def one(request):
 def stage_of(loaded, stage: int) -> nn.Module:
     """The blocks of one stage, without the merging before or behind them."""
     model = loaded.model
-    return nn.Sequential(*(model.features[2 * stage + 1] if swin.is_torchvision(model) else model.layers[stage].blocks))
+    return nn.Sequential(*(model.features[2 * stage + 1] if is_torchvision(model) else model.layers[stage].blocks))
 
 
 def test_without_the_shift_nothing_crosses_a_border_and_with_it_something_does(one):

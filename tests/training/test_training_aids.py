@@ -11,9 +11,9 @@ from accelerate import Accelerator
 
 from vizkit.training import architectures, loop
 from vizkit.training.evaluating import evaluate
-from vizkit.training.ingredients import gather
 from vizkit.training.pictures.batches import Fitted, normalised
 from vizkit.training.recipe import Recipe
+from vizkit.training.run_setup import set_up
 from vizkit.training.runs.folder import RunFolder
 
 TINY_VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2}
@@ -64,8 +64,8 @@ def shown(monkeypatch):
     def watched(path, recipe):
         batches = {True: [], False: []}
 
-        def built(*given):
-            model = build(*given)
+        def built(*setup):
+            model = build(*setup)
             model.register_forward_pre_hook(lambda net, inputs: batches[net.training].append(inputs[0].clone()))
             return model
 
@@ -82,11 +82,11 @@ def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
     average = {name.removeprefix("module."): value for name, value in state(run, "ema").items()}
     assert equal(kept(run), average)
     assert not equal(average, state(run))
-    given, losses = gather(run.recipe, CPU), []
-    images = Fitted(given.sets["val"], given.needs)
+    setup, losses = set_up(run.recipe, CPU), []
+    images = Fitted(setup.sets["val"], setup.needs)
     for weights in (average, state(run)):
-        given.model.load_state_dict(weights)
-        losses.append(evaluate(given.model, images, given.needs, Accelerator(cpu=True), 0).loss)
+        setup.model.load_state_dict(weights)
+        losses.append(evaluate(setup.model, images, setup.needs, Accelerator(cpu=True), 0).loss)
     assert run.metrics()[0]["val_loss"] == pytest.approx(losses[0], rel=1e-6)
     assert losses[1] != pytest.approx(losses[0], rel=1e-4)
 
@@ -97,9 +97,9 @@ def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
 def test_only_an_epoch_better_than_all_before_is_kept(tmp_path, monkeypatch, accuracies, best):
     weights, said = [], iter((*accuracies, 0.0))  # the last one is the test
 
-    def judged(model, *given):
+    def judged(model, *setup):
         weights.append({name: value.clone() for name, value in model.state_dict().items()})
-        return replace(evaluate(model, *given), accuracy=next(said))
+        return replace(evaluate(model, *setup), accuracy=next(said))
 
     monkeypatch.setattr(loop, "evaluate", judged)
     run = followed(tmp_path / "run", SGD.but({"epochs": 3}))
@@ -124,10 +124,10 @@ def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, sho
     _, plain, judged = shown(tmp_path / "plain", recipe.but({"mixup": 0.0}))
     run, mixed, judged_too = shown(tmp_path / "mixed", recipe)
     assert torch.equal(judged, judged_too)
-    given = gather(recipe, CPU)
-    images = Fitted(given.sets["train"], given.needs)
+    setup = set_up(recipe, CPU)
+    images = Fitted(setup.sets["train"], setup.needs)
     pictures, labels = zip(*(images[i, 0] for i in range(32)), strict=True)
-    same = (normalised(torch.stack(pictures), given.needs, CPU)[None] == plain[:, None]).all((2, 3, 4))
+    same = (normalised(torch.stack(pictures), setup.needs, CPU)[None] == plain[:, None]).all((2, 3, 4))
     assert same.sum(1).tolist() == [1] * 32
     asked = F.one_hot(torch.tensor(labels), 10)[same.int().argmax(1)]
     targets = []
@@ -140,7 +140,7 @@ def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, sho
         assert 0.01 < share[other] < 0.99
         targets.append((1 - share[other]) * asked[own] + share[other] * asked[other])
     with torch.no_grad():
-        loss = F.cross_entropy(given.model.eval()(mixed), 0.9 * torch.stack(targets) + 0.01)
+        loss = F.cross_entropy(setup.model.eval()(mixed), 0.9 * torch.stack(targets) + 0.01)
     assert run.metrics()[0]["train_loss"] == pytest.approx(float(loss), rel=1e-5)
 
 

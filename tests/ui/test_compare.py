@@ -285,7 +285,7 @@ def test_the_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a model ran")
 
-    monkeypatch.setattr("vizkit.models.probes.asking.logits_of_batch", refuse)
+    monkeypatch.setattr("vizkit.models.probes.model_functions.logits_of_batch", refuse)
     monkeypatch.setattr("vizkit.analysis.comparison.perturbation.perturbed", refuse)
     before = [image.proto.imgs[0].url for image in test.main.get("image")]
     test.slider(key="robust_level").set_value(7).run()

@@ -32,7 +32,7 @@ from vizkit.training.experiments.data_size import (
 from vizkit.training.recipe import Recipe, RecipeError, fields
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.evaluate import size, size_runs
-from vizkit.ui.session import jobs as jobs_module
+from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
 from vizkit.ui.session.series import Series
 
@@ -50,7 +50,7 @@ REACHED = {  # by hand: test accuracy on 60, 300, 1,200 and 6,000 images
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(series_module, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(jobs_module, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.05)
     yield tmp_path / "runs"
     st.cache_data.clear()
 

@@ -25,7 +25,7 @@ from vizkit.training.experiments.groups import (
 from vizkit.training.recipe import Recipe, fields
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.distillation import runs as distillation_runs
-from vizkit.ui.session import jobs as jobs_module
+from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.session.series import Series
@@ -39,7 +39,7 @@ HARD = {"teacher": "bundled:digits_cnn", "distillation": "hard"}
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(series_module, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(jobs_module, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.05)
     yield tmp_path / "runs"
     st.cache_data.clear()
 

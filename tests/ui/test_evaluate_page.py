@@ -19,12 +19,12 @@ from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.evaluate import data
-from vizkit.ui.session import cached, jobs, model_names
-from vizkit.ui.session import evaluations as processes
+from vizkit.ui.session import cached, jobs, model_names, runner
 from vizkit.ui.session.evaluations import Evaluations, Wanted, evaluations, wanted
 from vizkit.ui.session.jobs import JobError
 
 ROOT = Path(__file__).parents[2]
+SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
 
 
@@ -34,7 +34,7 @@ class Ended(subprocess.Popen):
     def __init__(self):
         self.returncode = 0
 
-    def poll(self):
+    def wait(self, timeout=None):
         return 0
 
     def __del__(self):
@@ -53,7 +53,7 @@ def home(tmp_path, monkeypatch):
         main([*given[:at], *given[at + 2 :], "--device", "cpu", "--quiet"])
         return Ended()
 
-    monkeypatch.setattr(processes, "spawn", here)
+    monkeypatch.setattr(runner, "spawn", here)
     yield tmp_path
     st.cache_data.clear()
     for each in (data.opened, data.outcome_in, evaluations):
@@ -175,7 +175,7 @@ def sleeper(home, name="one", seconds=60, words=""):
 
 @pytest.fixture
 def real(monkeypatch):
-    monkeypatch.setattr(processes, "spawn", jobs.spawn)
+    monkeypatch.setattr(runner, "spawn", SPAWN)
 
 
 def until(holds):
@@ -195,7 +195,7 @@ def test_one_at_a_time_and_stop_ends_it(home):
         work.start(Wanted("two", "", 0, ("m",), "", "c"))
     work.stop(asked.job)
     until(lambda: work.state(asked.job) == "stopped")
-    assert work.active() is None
+    assert work.at_work() is None
 
 
 @pytest.mark.usefixtures("real")
@@ -203,7 +203,7 @@ def test_killed_from_outside_it_says_so_with_its_last_words(home):
     asked, work = sleeper(home, words="vizkit: The disk has no room left.")
     work.start(asked)
     until(lambda: (asked.job.path / "log").read_bytes())
-    work.work[asked.job.path].process.send_signal(signal.SIGKILL)
+    work.jobs[asked.job.path.resolve()].process.send_signal(signal.SIGKILL)
     until(lambda: work.state(asked.job) == "died")
     assert work.last_words(asked.job) == "The disk has no room left."
 

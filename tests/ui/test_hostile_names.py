@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests import hostile
 from tests.hostile import NAME, TEXT
-from vizkit.ui.pages.architecture import page as architecture
+from vizkit.ui.pages import architecture
 from vizkit.ui.plain import JOINER, plain, without_pictures
 from vizkit.ui.session import cached
 
@@ -123,13 +123,13 @@ def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
 
 CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
-    **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Norms", "Cost"),
+    **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost"),
     **views("positions", [VIT, BAD], "Learned", "Relative", "Shuffle"),
     **views("attention", [VIT, BAD], "Walk-through", "Explorer", "Statistics"),
     **views(
         "swin", [SWIN, VIT], "Stages", "Shift", "Window", "Reach", "Merging", "Cost", "Beside a ViT", "Switched off"
     ),
-    **views("architecture", [VIT, SWIN], "Flow", *architecture.SPECIAL),
+    **views("architecture", [VIT, SWIN], *(view.title for view in architecture.VIEWS)),
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),
     **views("compare", [VIT, SWIN, BAD], "Predictions", "Maps", "Cost", "Robustness"),

@@ -8,8 +8,8 @@ import pytest
 
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.session import jobs as module
-from vizkit.ui.session.jobs import JobError, Jobs, log_of
+from vizkit.ui.session import runner as module
+from vizkit.ui.session.jobs import JobError, Jobs
 from vizkit.work_folder import alive
 
 QUICK = Recipe(data="digits", model="digits_cnn", epochs=2)
@@ -92,7 +92,7 @@ def test_a_run_that_died_is_noticed_with_its_last_sentence(tmp_path):
     jobs.start(run, QUICK)
     until(lambda: jobs.state(run) == "died")
     assert jobs.last_words(run) == "The data are not to be found."
-    log_of(run).write_text("RuntimeError: [enforce fail at alloc_cpu.cpp:75]\n")
+    jobs.log_of(run).write_text("RuntimeError: [enforce fail at alloc_cpu.cpp:75]\n")
     assert jobs.last_words(run) == ""
 
 
@@ -149,4 +149,4 @@ def test_a_damaged_recipe_is_refused_before_a_process_begins(tmp_path):
     with pytest.raises(RecipeError, match="not valid JSON"):
         jobs.start(run)
     assert jobs.state(run) == "died"
-    assert not log_of(run).exists()
+    assert not jobs.log_of(run).exists()

@@ -226,13 +226,17 @@ def test_names_are_those_of_timm():
 
 
 DEIT = "random:deit_tiny_distilled_patch16_224"
+NORMS = "Token norms by layer"
 VIEWS = [
-    *(("patches", "patches_view", view) for view in ("Cut", "Compare in depth", "Filters", "Norms", "Cost")),
+    *(
+        ("patches", "patches_view", view)
+        for view in ("Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost")
+    ),
     *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
     *(("attention", "attention_view", view) for view in ("Walk-through", "Explorer", "Statistics", "Masked")),
 ]
 NEEDS_NO_MODEL = {"Cost", "Sinusoids", "Masked"}
-REFUSED = {  # views that have no meaning for a kind of model say so in a sentence
+ANOTHER = {  # views that have no meaning for a kind of model say so and show a bundled one of another kind
     VIT: {"Relative"},
     DEIT: {"Relative"},
     SWIN: {"Learned"},
@@ -258,14 +262,15 @@ CASES = {
 
 
 @pytest.mark.parametrize(("model", "page", "key", "view"), CASES.values(), ids=CASES)
-def test_anatomy_shows_every_kind_of_model_or_says_why_not(model: str, page: str, key: str, view: str):
+def test_anatomy_shows_every_kind_of_model_or_another_one_and_says_so(model: str, page: str, key: str, view: str):
     test = opened(page, models=model, image="flower", **{key: view})
     assert not test.exception
     assert not test.error
     assert not test.warning
-    assert bool(test.info) == (view in REFUSED[model]), [info.value for info in test.info]
-    drawn = len(test.main.get("plotly_chart")) + len(test.main.get("image")) + components(test)
-    assert drawn or view in REFUSED[model]
+    said = [info.value for info in test.info]
+    assert len(said) == (view in ANOTHER[model]), said
+    assert all(sentence.startswith("This view needs") and sentence.endswith("instead.") for sentence in said)
+    assert len(test.main.get("plotly_chart")) + len(test.main.get("image")) + components(test)
 
 
 def test_a_patch_size_that_does_not_divide_names_the_nearest():
@@ -318,3 +323,11 @@ def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
     assert not test.exception
     assert "does not fit" in test.error[0].value or "test_vit2" in test.error[0].value
     assert test.session_state["models"] == opened
+
+
+def test_an_old_address_opens_the_view_under_its_new_title():
+    test = opened("patches", models=VIT, patches_view="Norms")
+    assert not test.exception
+    assert test.segmented_control(key="patches_view").value == NORMS
+    assert test.query_params["patches_view"] == NORMS
+    assert len(test.main.get("plotly_chart")) == 1

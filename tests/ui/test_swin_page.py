@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from vizkit.ui.pages.swin.page import VIEWS
+from vizkit.ui.pages.swin import VIEWS
 
 ROOT = Path(__file__).parents[2]
 VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
@@ -56,7 +56,7 @@ def fine(test: AppTest) -> None:
 
 
 @pytest.mark.parametrize("model", [SWIN, DIGITS_SWIN])
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", [view.title for view in VIEWS])
 def test_every_view_draws_something_and_says_how_to_read_it(name: str, model: str):
     test = opened(models=model, image="flower", swin_view=name)
     fine(test)
@@ -65,7 +65,10 @@ def test_every_view_draws_something_and_says_how_to_read_it(name: str, model: st
     assert "What it does not show" in texts(test)
 
 
-@pytest.mark.parametrize(("models", "sentence"), [([VIT], "digits_vit is not a Swin"), ([VIT, CNN], "are not Swins")])
+@pytest.mark.parametrize(
+    ("models", "sentence"),
+    [([VIT], "digits_vit is not a Swin"), ([VIT, CNN], "digits_vit is not a Swin. digits_cnn is not a Swin.")],
+)
 def test_without_a_swin_the_bundled_one_is_shown_and_said_so(models: list[str], sentence: str):
     test = opened(models=models, image="mayfly nymph", swin_view="Shift")
     fine(test)

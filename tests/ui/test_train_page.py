@@ -242,7 +242,7 @@ def test_a_link_names_a_run_and_its_model(runs_home):
 
 def test_a_run_that_died_says_where_it_goes_on(runs_home):
     run = finished(runs_home, state="running")
-    jobs.log_of(run).write_text("vizkit: The disk is full.\n")
+    jobs.jobs().log_of(run).write_text("vizkit: The disk is full.\n")
     test = opened(train_view="Watch")
     assert "ended unexpectedly; resume goes on after epoch 2. The disk is full." in test.warning[0].value
     assert test.button(key="run_resume")

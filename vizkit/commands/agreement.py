@@ -29,10 +29,10 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
     command.add_argument("-o", "--output", type=Path, metavar="TABLE.md", help="write the tables, as Markdown")
-    command.set_defaults(run=agreement)
+    command.set_defaults(run=_agreement)
 
 
-def agreement(arguments: argparse.Namespace) -> None:
+def _agreement(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
     if output and (output.is_dir() or not output.parent.is_dir()):  # said before the work, not after it
         raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
@@ -44,7 +44,7 @@ def agreement(arguments: argparse.Namespace) -> None:
     names = [arguments.model, *arguments.beside, *([arguments.teacher] if arguments.teacher else [])]
     loaded: dict[str, Loaded] = {name: vizkit.load(name, device=arguments.device) for name in names}
     student, teacher = loaded[arguments.model], loaded[arguments.teacher] if arguments.teacher else None
-    beside = {title(name): loaded[name] for name in arguments.beside}
+    beside = {_title(name): loaded[name] for name in arguments.beside}
     parts = []
     for data in arguments.data or ["insects"]:
         size_px = max(student.preprocessing.size_hw)
@@ -56,8 +56,10 @@ def agreement(arguments: argparse.Namespace) -> None:
                     f"\r{data}: {done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True
                 )
 
-        found = ask(student, teacher, pictures, beside, tell=tell)
-        parts.append(f"{found.images:,} pictures of {data}, {arguments.split}:\n\n{tabled(found, arguments.teacher)}")
+        answered = ask(student, teacher, pictures, beside, tell=tell)
+        parts.append(
+            f"{answered.images:,} pictures of {data}, {arguments.split}:\n\n{_tabled(answered, arguments.teacher)}"
+        )
     text = "\n\n".join(parts)
     if output is None:
         print(text)
@@ -69,27 +71,27 @@ def agreement(arguments: argparse.Namespace) -> None:
     print(f"{output}: {len(parts)} table{'s' if len(parts) > 1 else ''}")
 
 
-def title(name: str) -> str:
+def _title(name: str) -> str:
     return name.removeprefix("bundled:")
 
 
-def tabled(found: "Answered", teacher: str | None) -> str:
+def _tabled(answered: "Answered", teacher: str | None) -> str:
     """A Markdown table, in percent with the standard error."""
     from vizkit.analysis.distillation.agreement import Row, share, table
     from vizkit.training.experiments.answers import CLASS, DIST
 
-    rows = table(found.answers, found.labels, found.teacher)
-    if found.teacher is not None:
-        rows.append(Row(f"teacher, {title(teacher or '')}", share(found.teacher, found.labels), None))
+    rows = table(answered.answers, answered.labels, answered.teacher)
+    if answered.teacher is not None:
+        rows.append(Row(f"teacher, {_title(teacher or '')}", share(answered.teacher, answered.labels), None))
     lines = ["| | with the label | with the teacher |", "|---|---:|---:|"]
     for row in rows:
-        cells = (percent(each, found.images) for each in (row.with_label, row.with_teacher))
+        cells = (_percent(each, answered.images) for each in (row.with_label, row.with_teacher))
         lines.append(f"| {row.name} | {' | '.join(cells)} |")
-    both = share(found.answers[CLASS], found.answers[DIST])
-    return "\n".join([*lines, "", f"The two tokens agree with each other on {percent(both, found.images)}."])
+    both = share(answered.answers[CLASS], answered.answers[DIST])
+    return "\n".join([*lines, "", f"The two tokens agree with each other on {_percent(both, answered.images)}."])
 
 
-def percent(share: float | None, images: int) -> str:
+def _percent(share: float | None, images: int) -> str:
     from vizkit.analysis.distillation.agreement import standard_error
 
     return "–" if share is None else f"{share:.2%} ± {standard_error(share, images):.2%}".replace("%", " %")
@@ -98,7 +100,7 @@ def percent(share: float | None, images: int) -> str:
 def page(arguments: argparse.Namespace, text: str) -> str:
     from importlib.metadata import version
 
-    asked: Sequence[str] = [
+    options: Sequence[str] = [
         *("--model", arguments.model),
         *(("--teacher", arguments.teacher) if arguments.teacher else ()),
         *(word for name in arguments.beside for word in ("--beside", name)),
@@ -107,7 +109,7 @@ def page(arguments: argparse.Namespace, text: str) -> str:
         *(("--images", str(arguments.images)) if arguments.images else ()),
         *(("--seed", str(arguments.seed)) if arguments.seed else ()),
     ]
-    command = f"python -m vizkit agreement {shlex.join(asked)} -o {shlex.quote(arguments.output.as_posix())}"
+    command = f"python -m vizkit agreement {shlex.join(options)} -o {shlex.quote(arguments.output.as_posix())}"
     return f"""# Agreement with the label and with the teacher
 
 Share of pictures on which the first answer is the label, or the teacher's first answer; ± one standard error of a

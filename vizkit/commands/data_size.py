@@ -37,24 +37,24 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.add_argument("--table", type=Path, metavar="TABLE.md", help="write the table, as Markdown")
-    command.set_defaults(run=data_size)
+    command.set_defaults(run=_data_size)
 
 
-def data_size(arguments: argparse.Namespace) -> None:
+def _data_size(arguments: argparse.Namespace) -> None:
     table: Path | None = arguments.table
     if table and (table.is_dir() or not table.parent.is_dir()):  # said before the work, not after it
         raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
     folder: Path = arguments.output
-    images = images_of(arguments.data)
-    wanted: dict[str, Recipe] = {}
+    images = _images_of(arguments.data)
+    recipes: dict[str, Recipe] = {}
     for seed in arguments.seed or [0]:
-        wanted |= plan(folder.as_posix(), seed, arguments.data, images)
-    missing = [name for name, recipe in wanted.items() if not finished(RunFolder(folder / name), recipe)]
+        recipes |= plan(folder.as_posix(), seed, arguments.data, images)
+    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(folder / name), recipe)]
     for place, name in enumerate(missing, 1):
         print(f"{name} ({place} of {len(missing)})", flush=True)
-        train(RunFolder(folder / name), wanted[name], arguments)
-    mine = [run for run in runs(folder) if run.name in wanted]
-    text = "\n\n".join(markdown(study) for study in studies(mine))
+        _train(RunFolder(folder / name), recipes[name], arguments)
+    mine = [run for run in runs(folder) if run.name in recipes]
+    text = "\n\n".join(_markdown(study) for study in studies(mine))
     if table is None:
         print(text)
         return
@@ -65,7 +65,7 @@ def data_size(arguments: argparse.Namespace) -> None:
     print(f"{table}: {len(mine)} runs")
 
 
-def images_of(data: str) -> int:
+def _images_of(data: str) -> int:
     """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
     if data.split(":")[0] == "insects":
         return IMAGES[-1]
@@ -83,8 +83,8 @@ def finished(run: RunFolder, recipe: Recipe) -> bool:
     return run.status.get("state") == "done"
 
 
-def train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
-    """Begin or go on. KeyboardInterrupt when somebody asked it to stop, ValueError when it failed."""
+def _train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
+    """Begin or go on. KeyboardInterrupt when it was stopped, ValueError when it failed."""
     if not (run.path / "recipe.json").is_file():
         run.create(recipe)
     bar = None if arguments.quiet else Bar(run)
@@ -103,7 +103,7 @@ def train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def markdown(study: Study) -> str:
+def _markdown(study: Study) -> str:
     """One row for each family, one column for each number of training images."""
     seeds = ", ".join(map(str, study.seeds))
     least, most = study.shown
@@ -113,8 +113,8 @@ def markdown(study: Study) -> str:
         f"|---|{'---:|' * len(study.sizes)}",
     ]
     for family in MODELS:
-        found = (study.at(family, images) for images in study.sizes)
-        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in found)
+        accuracies = (study.at(family, images) for images in study.sizes)
+        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in accuracies)
         lines.append(f"| {family} | {' | '.join(cells)} |")
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
@@ -128,7 +128,7 @@ def markdown(study: Study) -> str:
 def page(arguments: argparse.Namespace, text: str) -> str:
     from importlib.metadata import version
 
-    asked = [
+    options = [
         *(("--data", arguments.data) if arguments.data != "insects" else ()),
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
         *("-o", arguments.output.as_posix(), "--table", arguments.table.as_posix()),
@@ -137,7 +137,7 @@ def page(arguments: argparse.Namespace, text: str) -> str:
 
 {text}
 
-`python -m vizkit data-size {shlex.join(asked)}`
+`python -m vizkit data-size {shlex.join(options)}`
 
 torch {version("torch").partition("+")[0]}, timm {version("timm")}.
 """

@@ -27,30 +27,30 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--size", type=int, default=224, metavar="PX", help="side of drawn pictures (224)")
     command.add_argument("--seed", type=int, default=0, help="of what is drawn, divided and shown (0)")
     command.add_argument("--check", action="store_true", help="open every picture and name the broken ones")
-    command.set_defaults(run=datasets)
+    command.set_defaults(run=_datasets)
 
 
-def datasets(arguments: argparse.Namespace) -> None:
+def _datasets(arguments: argparse.Namespace) -> None:
     if arguments.name is None:
-        list_built_in()
+        _list_built_in()
         return
-    refuse_output(arguments.output)
+    _refuse_output(arguments.output)
     from vizkit.datasets.opening import open_set, splits_of
 
     opened = {
         split: open_set(arguments.name, split, images=arguments.images, size_px=arguments.size, seed=arguments.seed)
         for split in splits_of(arguments.name, seed=arguments.seed)
     }
-    describe(opened)
+    _describe(opened)
     if arguments.check:
-        opened = {split: checked(images) for split, images in opened.items()}
+        opened = {split: _checked(images) for split, images in opened.items()}
     if arguments.output:
         # Asked for again where the folder has no such split: the library has the sentence for that.
         shown = opened.get(arguments.split) or open_set(arguments.name, arguments.split, seed=arguments.seed)
-        write_sheet(shown, arguments.output, arguments.seed)
+        _write_sheet(shown, arguments.output, arguments.seed)
 
 
-def list_built_in() -> None:
+def _list_built_in() -> None:
     from vizkit.datasets.builtin import ABOUT
 
     width = max(map(len, ABOUT))
@@ -59,25 +59,26 @@ def list_built_in() -> None:
     print("\nA folder with a folder for each class, or a .zip of one, is a set too.")
 
 
-def describe(opened: "dict[str, ImageSet]") -> None:
+def _describe(opened: "dict[str, ImageSet]") -> None:
     from vizkit.datasets.inspection import summary
 
-    found = {split: summary(images) for split, images in opened.items()}
+    summaries = {split: summary(images) for split, images in opened.items()}
     first = next(iter(opened.values()))
     print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} pictures")
-    rows = [(label, *(f"{each.counts[label]:,}" for each in found.values())) for label in first.labels[:MOST_CLASSES]]
-    table([("", *opened), *rows, ("all", *(f"{each.images:,}" for each in found.values()))])
+    parts = summaries.values()
+    rows = [(label, *(f"{part.counts[label]:,}" for part in parts)) for label in first.labels[:MOST_CLASSES]]
+    _table([("", *opened), *rows, ("all", *(f"{part.images:,}" for part in parts))])
     if len(first.labels) > MOST_CLASSES:
         print(f"… and {len(first.labels) - MOST_CLASSES:,} classes more")
-    for split, each in found.items():
-        print(f"{split} sizes: {each.sizes}")
-        if each.unreadable:
+    for split, facts in summaries.items():
+        print(f"{split} sizes: {facts.sizes}")
+        if facts.unreadable:
             print(f"{split}: some pictures cannot be opened; --check names them")
     for note in dict.fromkeys(note for images in opened.values() for note in images.notes):
         print(note)
 
 
-def table(rows: list[tuple[str, ...]]) -> None:
+def _table(rows: list[tuple[str, ...]]) -> None:
     """The first column to the left, numbers to the right."""
     first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for label, *numbers in rows:
@@ -85,7 +86,7 @@ def table(rows: list[tuple[str, ...]]) -> None:
         print("  ".join([label.ljust(first), *cells]))
 
 
-def checked(images: "ImageSet") -> "ImageSet":
+def _checked(images: "ImageSet") -> "ImageSet":
     """The set without its broken pictures, which are named."""
     from vizkit.datasets.inspection import check
 
@@ -102,7 +103,7 @@ def checked(images: "ImageSet") -> "ImageSet":
     return whole
 
 
-def refuse_output(output: Path | None) -> None:
+def _refuse_output(output: Path | None) -> None:
     """Said before the work, not after it."""
     if output is None:
         return
@@ -112,7 +113,7 @@ def refuse_output(output: Path | None) -> None:
         raise ValueError(f"{output} cannot be written: give a name that ends in .png, .jpg or .webp.")
 
 
-def write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
+def _write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
     from PIL import Image
 
     from vizkit.datasets.contact_sheet import contact_sheet

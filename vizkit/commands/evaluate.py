@@ -51,10 +51,10 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # of a page, for status and outcome
     command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
-    command.set_defaults(run=evaluate)
+    command.set_defaults(run=_evaluate)
 
 
-def evaluate(arguments: argparse.Namespace) -> None:
+def _evaluate(arguments: argparse.Namespace) -> None:
     if arguments.output:
         refuse_output(arguments.output, SUFFIXES)
     if arguments.pictures:
@@ -66,9 +66,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
     job = JobFolder(arguments.folder) if arguments.folder else None
     if arguments.end_with:
         end_with(arguments.end_with)
-    with terminable(), alone(job):
+    with terminable(), _alone(job):
         try:
-            run(arguments, job)
+            _run(arguments, job)
         except KeyboardInterrupt:
             if job:
                 job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
@@ -76,8 +76,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def alone(job: "JobFolder | None") -> "Iterator[None]":
-    """In the folder of a page: no other evaluation beside this one, and every error told in its status."""
+def _alone(job: "JobFolder | None") -> "Iterator[None]":
+    """In the folder of a page: no other evaluation beside this one, and every error in its status."""
     if job is None:
         yield
         return
@@ -86,7 +86,7 @@ def alone(job: "JobFolder | None") -> "Iterator[None]":
         yield
 
 
-def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
+def _run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
     tell = Teller(job, arguments.quiet or job is not None)
     tell.prepare("Opening the pictures and the models.")
     accelerator = several_processes(arguments)
@@ -98,12 +98,12 @@ def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     models = [load(arguments, name) for name in dict.fromkeys(arguments.model)]
-    images, opened = pictures(arguments, models)
+    images, opened = _pictures(arguments, models)
     workers = workers_for(models, len(images)) if arguments.workers is None else arguments.workers
-    with interruptible() as asked_to_stop:
+    with interruptible() as stop_requested:
         try:
             outcome = evaluate_all(
-                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=asked_to_stop.is_set,
+                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=stop_requested.is_set,
                 accelerator=accelerator,
             )  # fmt: skip
         except StoppedError:
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
         accelerator.end_training()
 
 
-def pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
+def _pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
     """Drawn pictures are as large as the largest input among the models, so that all see the very same ones."""
     from vizkit.evaluation.pictures import open_pictures
 
@@ -141,7 +141,7 @@ class Teller:
     """A progress bar in the terminal, or the status of a page's folder."""
 
     def __init__(self, job: Any, quiet: bool) -> None:  # noqa: ANN401
-        self.job, self.told, self.bar = job, 0.0, None
+        self.job, self.reported_at, self.bar = job, 0.0, None
         if not quiet and int(os.environ.get("RANK", "0")) == 0:
             from tqdm import tqdm
 
@@ -158,8 +158,8 @@ class Teller:
                 self.bar.total, self.bar.n = total, done
                 self.bar.refresh()
             now = time.monotonic()
-            if self.job and (now > self.told + SAY_EVERY_S or done == total):
-                self.told = now
+            if self.job and (now > self.reported_at + SAY_EVERY_S or done == total):
+                self.reported_at = now
                 self.job.say(state="running", model=model, models=models, name=name, done=done, total=total,
                              images_per_s=per_s)  # fmt: skip
 
@@ -175,14 +175,14 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
     from vizkit.evaluation import report
     from vizkit.evaluation.outcome import save
 
-    command = shlex.join(["python", "-m", "vizkit", *said_by_hand(arguments.given)])
+    command = shlex.join(["python", "-m", "vizkit", *_said_by_hand(arguments.given)])
     if job:
         job.say(state="running", message="Writing the report.")
         save(outcome, job.path)
         report.write(report.html(outcome, images, command), job.path / "report.html")
         job.say(state="done", message="")
         return
-    print(spoken(outcome))
+    print(_spoken(outcome))
     for output in filter(None, (arguments.output, arguments.pictures)):
         if output is arguments.pictures:
             text = report.pictures_csv(outcome)
@@ -193,19 +193,19 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
 
 
-def said_by_hand(given: list[str]) -> list[str]:
+def _said_by_hand(arguments: list[str]) -> list[str]:
     """The command without what a page adds to it."""
-    words = iter(given)
-    found = []
+    words = iter(arguments)
+    typed = []
     for word in words:
         if word in ("--folder", "--end-with"):
             next(words, None)
         elif word != "--quiet":
-            found.append(word)
-    return found
+            typed.append(word)
+    return typed
 
 
-def spoken(outcome: "Outcome") -> str:
+def _spoken(outcome: "Outcome") -> str:
     """The table and the tests, for a terminal."""
     heads = ("model", "accuracy", "95 % interval", "top-5", "loss", "ECE", "images/s", "parameters")
     rows: list[tuple[str, ...]] = [heads]

@@ -51,13 +51,13 @@ def add_methods(command: argparse.ArgumentParser, usual: str) -> None:
     )  # fmt: skip
 
 
-def chosen(asked: Iterable[str]) -> list[str]:
+def chosen(names: Iterable[str]) -> list[str]:
     """Names of methods, "fast" and "all" spelled out, in the order of METHODS."""
-    asked = set(asked)
+    names = set(names)
     return [
         name
         for name, method in METHODS.items()
-        if name in asked or "all" in asked or ("fast" in asked and not method.slow)
+        if name in names or "all" in names or ("fast" in names and not method.slow)
     ]
 
 
@@ -71,33 +71,34 @@ def explain(arguments: argparse.Namespace) -> None:
 
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
-    target, against = (asked and class_of(loaded, asked) for asked in (arguments.target, arguments.against))
+    target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
     question = Question.of(loaded, image, target, against)
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
-    for line in said(question, loaded):
+    for line in _said(question, loaded):
         print(line)
     methods = chosen(arguments.method or ["rollout"])
-    found, reasons = maps(question, methods)
+    explanations, reasons = _maps(question, methods)
     for name, reason in reasons.items():
         print(f"{METHODS[name].title}: no map. {reason}")
-    if not found:
+    if not explanations:
         raise ValueError(f"No map can be drawn. {next(iter(reasons.values()))}")
-    for one in found:
-        print(f"{METHODS[one.method].title}: {METHODS[one.method].words()}")
-        print("".join(f"  {note}\n" for note in one.notes), end="")
+    for explanation in explanations:
+        print(f"{METHODS[explanation.method].title}: {METHODS[explanation.method].words()}")
+        print("".join(f"  {note}\n" for note in explanation.notes), end="")
     box = prepare(image, loaded.preprocessing)[1]
     for output in arguments.output:
         try:
-            write_numbers(output, found, loaded, image, box) if output.suffix.lower() == ".npz" else write_picture(
-                output, found, image, box
-            )
+            if output.suffix.lower() == ".npz":
+                _write_numbers(output, explanations, loaded, image, box)
+            else:
+                _write_picture(output, explanations, image, box)
         except OSError as error:
             raise unwritable(output, error) from error
         print(output)
     print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")
 
 
-def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
+def _said(question: "Question", loaded: "Loaded") -> Iterator[str]:
     """The classes in question and what the model gives them."""
     shares, subject = question.trace.logits.softmax(0), question.subject
     for label in (subject.target, subject.against):
@@ -106,13 +107,13 @@ def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
             yield f"{value}  {'against ' if label == subject.against else ''}{loaded.label(label)}"
 
 
-def maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
+def _maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
     """(maps, method → why there is none), with a bar for those that run the model again."""
     from tqdm import tqdm
 
     from vizkit.traces import NotApplicable
 
-    found, reasons = [], {}
+    explanations, reasons = [], {}
     for name in methods:
         with tqdm(desc=METHODS[name].title, unit="pass", leave=False, disable=None, dynamic_ncols=True) as bar:
 
@@ -121,13 +122,13 @@ def maps(question: "Question", methods: list[str]) -> "tuple[list[Explanation], 
                 bar.update(max(0, done - bar.n))
 
             try:
-                found.append(question.explain(name, tell))
+                explanations.append(question.explain(name, tell))
             except NotApplicable as reason:
                 reasons[name] = str(reason)
-    return found, reasons
+    return explanations, reasons
 
 
-def write_picture(output: Path, found: "list[Explanation]", image: "RGB", box: "Box") -> None:
+def _write_picture(output: Path, explanations: "list[Explanation]", image: "RGB", box: "Box") -> None:
     from PIL import Image
 
     from vizkit.figure.sheet import enlarged, sheet
@@ -135,12 +136,12 @@ def write_picture(output: Path, found: "list[Explanation]", image: "RGB", box: "
     large = enlarged(image, LEAST_PX)
     times = len(large) // len(image)
     scaled = (box[0] * times, box[1] * times, box[2] * times, box[3] * times)
-    pictures = [drawn(one, large, scaled) for one in found]
-    titles = [METHODS[one.method].title for one in found]
-    Image.fromarray(pictures[0] if len(found) == 1 else sheet(pictures, titles)).save(output)
+    pictures = [_drawn(explanation, large, scaled) for explanation in explanations]
+    titles = [METHODS[explanation.method].title for explanation in explanations]
+    Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save(output)
 
 
-def drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
+def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
     """On its own scale, from its lowest to its highest value; signed maps around zero, from blue to red."""
     from vizkit.figure.overlay import overlay
     from vizkit.figure.palette import SIGNED
@@ -151,7 +152,7 @@ def drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
     return overlay(image, places - places.min(), box)
 
 
-def write_numbers(output: Path, found: "list[Explanation]", loaded: "Loaded", image: "RGB", box: "Box") -> None:
+def _write_numbers(output: Path, explanations: "list[Explanation]", loaded: "Loaded", image: "RGB", box: "Box") -> None:
     import numpy as np
 
     meta = {
@@ -159,12 +160,12 @@ def write_numbers(output: Path, found: "list[Explanation]", loaded: "Loaded", im
         "source": loaded.source,
         "picture_hw": image.shape[:2],
         "seen_box_xyxy": box,  # the part of the picture that every map covers
-        "labels": {one: loaded.label(one) for e in found for one in (e.target, e.against) if one is not None},
+        "labels": {one: loaded.label(one) for e in explanations for one in (e.target, e.against) if one is not None},
         "maps": [
             {"method": e.method, "signed": e.signed, "target": e.target, "against": e.against, "notes": e.notes}
-            for e in found
+            for e in explanations
         ],
     }
     with output.open("wb") as file:
-        heats: dict[str, Any] = {e.method: e.heat.numpy() for e in found}
+        heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
         np.savez(file, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)

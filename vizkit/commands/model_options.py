@@ -57,14 +57,14 @@ def several_processes(arguments: argparse.Namespace) -> "Accelerator | None":
     return accelerator
 
 
-def class_of(loaded: "Loaded", asked: str) -> int:
+def class_of(loaded: "Loaded", text: str) -> int:
     """A class by its number from 0, its name, or a part of the name that only one class has. Raises ValueError."""
     labels = [label.casefold() for label in loaded.labels]
-    if asked.isdigit():
-        return int(asked)  # the forward pass knows how many there are
-    wanted = asked.casefold().strip()
-    near = [i for i, label in enumerate(labels) if label == wanted] or [
-        i for i, label in enumerate(labels) if wanted in label
+    if text.isdigit():
+        return int(text)  # the forward pass knows how many there are
+    sought = text.casefold().strip()
+    near = [i for i, label in enumerate(labels) if label == sought] or [
+        i for i, label in enumerate(labels) if sought in label
     ]
     if len(near) == 1:
         return near[0]
@@ -72,8 +72,8 @@ def class_of(loaded: "Loaded", asked: str) -> int:
         raise ValueError(f"{loaded.name} has no class names; give the number of a class.")
     named = ", ".join(loaded.labels[i] for i in (near or range(len(labels)))[:MOST_NAMED])
     if near:
-        raise ValueError(f"{len(near)} classes of {loaded.name} have {asked[:60]!r} in their name: {named} …")
-    raise ValueError(f"{loaded.name} has no class {asked[:60]!r}; it has {named} …")
+        raise ValueError(f"{len(near)} classes of {loaded.name} have {text[:60]!r} in their name: {named} …")
+    raise ValueError(f"{loaded.name} has no class {text[:60]!r}; it has {named} …")
 
 
 def refuse_output(output: Path, suffixes: Sequence[str]) -> None:

@@ -65,10 +65,10 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--fill", default="blur", choices=("blur", "mean"), help="what stands in for a patch (blur)")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
     command.add_argument("-o", "--output", type=Path, metavar="TABLE", help="a .md, .csv or .json file to write")
-    command.set_defaults(run=score)
+    command.set_defaults(run=_score)
 
 
-def score(arguments: argparse.Namespace) -> None:
+def _score(arguments: argparse.Namespace) -> None:
     if arguments.output:
         refuse_output(arguments.output, SUFFIXES)
     if arguments.steps < 1:
@@ -81,27 +81,27 @@ def score(arguments: argparse.Namespace) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
     accelerator = several_processes(arguments)
     main = accelerator is None or accelerator.is_main_process  # of several processes the first alone writes and speaks
-    found: list[Scored] = []
+    results: list[Scored] = []
     stopped = False
     for name in arguments.model:
-        scored, stopped = score_model(arguments, name, accelerator)
+        scored, stopped = _score_model(arguments, name, accelerator)
         if scored.images and main:
-            found.append(scored)
+            results.append(scored)
             if arguments.output:
-                write(arguments, found, stopped)
+                write(arguments, results, stopped)
         if stopped:
             break
     if accelerator is not None:
         accelerator.end_training()
-    if main and not (arguments.output and found):
-        print("\n\n".join(map(markdown, found)) or "Nothing was scored.")
+    if main and not (arguments.output and results):
+        print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
     elif main:
-        print(f"{arguments.output}: {', '.join(f'{one.model} on {one.images} pictures' for one in found)}")
+        print(f"{arguments.output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
     if stopped:
         raise KeyboardInterrupt
 
 
-def score_model(
+def _score_model(
     arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None" = None
 ) -> tuple[Scored, bool]:
     """What was scored, and whether the user stopped it. Each of several processes scores one block of the pictures, in
@@ -115,17 +115,17 @@ def score_model(
     from vizkit.scoring import cases, pictures
 
     loaded = load(arguments, name)
-    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, seed_of(arguments))
+    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, _seed_of(arguments))
     measures: list[Measure] = arguments.measure or ["truth", "deletion"]
-    asked = chosen(arguments.method or ["all"])
+    selected = chosen(arguments.method or ["all"])
     begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
-    mine = images if accelerator is None else images.take(block(len(images), accelerator))
+    mine = images if accelerator is None else images.take(_block(len(images), accelerator))
     several = cases(loaded, mine, randomised="randomisation" in measures, again="sensitivity" in measures)
     try:
         for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
             if not tally.images:
-                reasons = {method: said for method, said in why_not(case.trace).items() if method in asked}
-            methods = [method for method in applicable(case.trace) if method in asked]
+                reasons = {method: said for method, said in why_not(case.trace).items() if method in selected}
+            methods = [method for method in applicable(case.trace) if method in selected]
             if not methods:
                 reason = next(iter(reasons.values()), "")
                 raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
@@ -141,23 +141,23 @@ def score_model(
     return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons, tally.said()), stopped
 
 
-def block(images: int, accelerator: "Accelerator") -> "np.ndarray":
+def _block(images: int, accelerator: "Accelerator") -> "np.ndarray":
     """The rows of this process: one of as many blocks as there are processes, equal but for one picture."""
     import numpy as np
 
     return np.array_split(np.arange(images), accelerator.num_processes)[accelerator.process_index]
 
 
-def seed_of(arguments: argparse.Namespace) -> int:
+def _seed_of(arguments: argparse.Namespace) -> int:
     from vizkit.scoring import FRESH_SEED
 
     return FRESH_SEED if arguments.seed is None else arguments.seed
 
 
-def write(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> None:
+def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> None:
     output: Path = arguments.output
     kind = output.suffix.lower()
-    text = page(arguments, found, stopped) if kind == ".md" else {".csv": as_csv, ".json": as_json}[kind](found)
+    text = page(arguments, results, stopped) if kind == ".md" else {".csv": _as_csv, ".json": _as_json}[kind](results)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -165,38 +165,38 @@ def write(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> 
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-def as_json(found: list[Scored]) -> str:
-    return json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=1)
+def _as_json(results: list[Scored]) -> str:
+    return json.dumps([asdict(result) for result in results], ensure_ascii=False, indent=1)
 
 
-def as_csv(found: list[Scored]) -> str:
+def _as_csv(results: list[Scored]) -> str:
     """One line for each figure of each method of each model."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(("model", "method", "figure", "mean", "spread", "images", "chance", "above_chance", "mean_rank"))
-    for one in found:
-        for row in one.rows:
+    for result in results:
+        for row in result.rows:
             for name, value in row.figures.items():
                 rank = "" if row.rank is None else f"{row.rank:.3f}"
                 chance = ("" if number is None else f"{number:.6f}" for number in (value.chance, value.above_chance))
                 numbers = (f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, *chance, rank)
-                lines.writerow((one.model, row.method, name, *numbers))
+                lines.writerow((result.model, row.method, name, *numbers))
     return out.getvalue()
 
 
-def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> str:
+def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> str:
     from vizkit.analysis.attribution.methods import METHODS
     from vizkit.analysis.trust.table import CHANCE, FIGURES
     from vizkit.saving import installed
 
-    figures = {name for one in found for row in one.rows for name in row.figures}
-    methods = {row.method for one in found for row in one.rows} - {CHANCE}
+    figures = {name for result in results for row in result.rows for name in row.figures}
+    methods = {row.method for result in results for row in result.rows} - {CHANCE}
     command = shlex.join(["python", "-m", "vizkit", *arguments.given])
     lines = [
         "# Which map to trust",
         "",
         f"Made by `{command}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
-        f"The pictures are {arguments.data}, {arguments.split}, seed {seed_of(arguments)}"
+        f"The pictures are {arguments.data}, {arguments.split}, seed {_seed_of(arguments)}"
         + (": no model that ships with vizkit has seen them." if arguments.seed is None else "."),
         "" if not stopped else "\nIt was stopped before the end.\n",
         "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
@@ -204,7 +204,7 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
         "a point put anywhere (the share of the picture at which it would count), an even map. Methods are ordered by",
         "the mean of their places over the figures; the best of each column is bold where it is better than chance.",
         "",
-        *("\n".join((markdown(one), "")) for one in found),
+        *("\n".join((_markdown(result), "")) for result in results),
         "## What the figures say, and what not",
         "",
         *(f"- **{figure.title}**: {figure.caveat}" for name, figure in FIGURES.items() if name in figures),
@@ -217,24 +217,24 @@ def page(arguments: argparse.Namespace, found: list[Scored], stopped: bool) -> s
     return "\n".join(lines)
 
 
-def markdown(one: Scored) -> str:
+def _markdown(result: Scored) -> str:
     """The table of one model, with the sentence for every method that does not apply."""
     from vizkit.analysis.attribution.methods import METHODS
     from vizkit.analysis.trust.table import FIGURES
 
-    names = [name for name in FIGURES if any(name in row.figures for row in one.rows)]
+    names = [name for name in FIGURES if any(name in row.figures for row in result.rows)]
     arrows = {True: " ↑", False: " ↓", None: ""}
     heads = [f"{FIGURES[name].title}{arrows[FIGURES[name].larger_is_better]}" for name in names]
-    done = f"{one.images} pictures" + (f" of {one.asked}" if one.images < one.asked else "")
-    lines = [f"## {one.model}", "", f"{done}, {one.seconds / 60:.0f} min.", ""]
+    done = f"{result.images} pictures" + (f" of {result.asked}" if result.images < result.asked else "")
+    lines = [f"## {result.model}", "", f"{done}, {result.seconds / 60:.0f} min.", ""]
     lines += [f"| method | {' | '.join(heads)} | mean place |", f"|---|{'--:|' * (len(heads) + 1)}"]
-    for row in one.rows:
-        cells = [cell(row, name, best(one.rows, name)) for name in names]
+    for row in result.rows:
+        cells = [cell(row, name, best(result.rows, name)) for name in names]
         missing = f" (nothing on {row.nothing})" if row.nothing else ""
         rank = "" if row.rank is None else f"{row.rank:.1f}"
         lines.append(f"| {row.title}{missing} | {' | '.join(cells)} | {rank} |")
-    lines += ["", *filter(None, [one.left_out])]
-    lines += [*(f"{METHODS[name].title}: {reason}" for name, reason in one.not_applicable.items())]
+    lines += ["", *filter(None, [result.left_out])]
+    lines += [*(f"{METHODS[name].title}: {reason}" for name, reason in result.not_applicable.items())]
     return "\n".join(lines).rstrip()
 
 

@@ -44,11 +44,11 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
     options = command.add_argument_group("fields of the recipe")
     for each in fields(Recipe):
-        add_field(options, each)
-    command.set_defaults(run=train)
+        _add_field(options, each)
+    command.set_defaults(run=_train)
 
 
-def add_field(options: Any, each: Any) -> None:  # noqa: ANN401
+def _add_field(options: Any, each: Any) -> None:  # noqa: ANN401
     option = "--" + each.name.replace("_", "-")
     usual: dict[str, Any] = {"dest": f"field_{each.name}", "default": None}
     usual["help"] = f"{each.metadata['help']} ({getattr(Recipe(), each.name)})".replace("%", "%%")
@@ -69,8 +69,8 @@ def add_field(options: Any, each: Any) -> None:  # noqa: ANN401
 def recipe_of(arguments: argparse.Namespace) -> Recipe:
     """The named recipe, or the default, with the fields that were given."""
     recipe = named(arguments.recipe) if arguments.recipe else Recipe()
-    given = {each.name: getattr(arguments, f"field_{each.name}") for each in fields(Recipe)}
-    changes = {name: value for name, value in given.items() if value is not None}
+    options = {option.name: getattr(arguments, f"field_{option.name}") for option in fields(Recipe)}
+    changes = {name: value for name, value in options.items() if value is not None}
     if "model_args" in changes:
         from vizkit.training.architectures import parse_args
 
@@ -80,7 +80,7 @@ def recipe_of(arguments: argparse.Namespace) -> Recipe:
     return recipe.but(changes)
 
 
-def train(arguments: argparse.Namespace) -> None:
+def _train(arguments: argparse.Namespace) -> None:
     if arguments.resume:
         run = RunFolder(arguments.resume)
         recipe = run.recipe
@@ -108,7 +108,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 class Bar:
-    """A progress bar in the terminal, read from the run's own status: the loop knows nothing of it."""
+    """A progress bar in the terminal, read from the run's own status: it is no part of the loop."""
 
     def __init__(self, run: RunFolder) -> None:
         from tqdm import tqdm
@@ -142,7 +142,7 @@ class Bar:
 
 
 def end_with(parent: int) -> None:
-    """Stop, as if asked to, when the process that started this one has gone: no training is left behind unseen."""
+    """Stop, as after SIGTERM, when the process that started this one has gone: no training is left behind unseen."""
     import signal
     import time
 

@@ -37,10 +37,10 @@ def open_archive(zipped: Path | bytes, split: str, *, seed: int = 0, name: str =
     """
     folder = unpacked(zipped)
     name = name or (zipped.stem if isinstance(zipped, Path) else "archive")
-    found = open_folder(folder, split, seed=seed, name=name)
+    opened = open_folder(folder, split, seed=seed, name=name)
     # Not the folder's digest, which follows from the time of unpacking too.
-    order = [found.place(index) for index in range(len(found))]
-    return replace(found, digest=digest_of(folder.name, found.labels, order, found.targets.tobytes()))
+    order = [opened.place(index) for index in range(len(opened))]
+    return replace(opened, digest=digest_of(folder.name, opened.labels, order, opened.targets.tobytes()))
 
 
 def unpacked(zipped: Path | bytes) -> Path:
@@ -122,7 +122,7 @@ def _damage_in_a_sentence() -> Iterator[None]:
 
 def _pictures(file: zipfile.ZipFile) -> Contents:
     """What is to be unpacked; of two entries with one name the later one, as other programs do."""
-    found: Contents = {}
+    contents: Contents = {}
     for entry in file.infolist():
         name = _name(entry)
         if not name.split("\0")[0]:  # zipfile cannot say what it is
@@ -134,16 +134,16 @@ def _pictures(file: zipfile.ZipFile) -> Contents:
             continue
         if entry.flag_bits & _ENCRYPTED:
             raise DatasetError("The zip file is encrypted; pack it again without a password.")
-        found[parts] = entry
-    if not found:
+        contents[parts] = entry
+    if not contents:
         raise DatasetError("The zip file holds no pictures; pack a folder that has a folder for each class.")
-    _refuse_size(found)
-    return found
+    _refuse_size(contents)
+    return contents
 
 
-def _refuse_size(found: Contents) -> None:
-    size = sum(entry.file_size for entry in found.values())
-    packed = sum(entry.compress_size for entry in found.values())
+def _refuse_size(contents: Contents) -> None:
+    size = sum(entry.file_size for entry in contents.values())
+    packed = sum(entry.compress_size for entry in contents.values())
     if size > MAX_BYTES:
         raise DatasetError(f"The zip file unpacks to more than {MAX_BYTES >> 30} GiB; leave some pictures out.")
     if size > RATIO_FROM and size > MAX_RATIO * packed:
@@ -170,9 +170,9 @@ def _parts(name: str) -> tuple[str, ...]:
     return parts
 
 
-def _without_wrapping(found: Contents) -> Contents:
+def _without_wrapping(contents: Contents) -> Contents:
     """The same without the one folder that lies around everything, unless that is a split or a class."""
-    tops = {parts[0] for parts in found}
-    if len(tops) > 1 or min(map(len, found)) < 3 or split_of(next(iter(tops))):
-        return found
-    return {parts[1:]: entry for parts, entry in found.items()}
+    tops = {parts[0] for parts in contents}
+    if len(tops) > 1 or min(map(len, contents)) < 3 or split_of(next(iter(tops))):
+        return contents
+    return {parts[1:]: entry for parts, entry in contents.items()}

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, Source, digest_of
 from vizkit.datasets.layout import Listing, list_folder, shown
-from vizkit.datasets.shares import divide
+from vizkit.datasets.split_shares import divide
 from vizkit.image import RGB, open_image
 
 RATIO = (0.7, 0.15, 0.15)  # train, val, test, where the folder itself has none
@@ -37,7 +37,7 @@ def open_folder(
 
     Classes stand in natural order of their names. Where the folder has no splits, each class is divided by `ratio`
     (train, val, test); the division follows from the seed, the class and the file names alone. With a folder for train
-    and test only, val is divided off train; with train and val only, val stands for test. A note tells. `name`: what
+    and test only, val is divided off train; with train and val only, val stands for test. A note says so. `name`: what
     to call the set, if not after its folder. Raises DatasetError.
     """
     if min(ratio) <= 0:
@@ -74,19 +74,19 @@ def _members(
     own: Rows = {split: _of(listing, split) for split in listing.splits}
     _refuse_untrained(listing, targets, own)
     shares: dict[str, float] = dict(zip(SPLITS, ratio, strict=True))
-    told = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
+    note = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
     if len(own) == 3:
         return own, []
     if "test" in own:
         part = {split: shares[split] for split in ("train", "val")}
         share = shares["val"] / sum(part.values())
-        told = f"There is no val: {share:.0%} of train, chosen by seed {seed}, take its place."
-        return {**_divided(listing, targets, own["train"], seed, part), "test": own["test"]}, [told]
+        note = f"There is no val: {share:.0%} of train, chosen by seed {seed}, take its place."
+        return {**_divided(listing, targets, own["train"], seed, part), "test": own["test"]}, [note]
     if "val" in own:
-        told = "There is no test: val takes its place, so results are too good if val chose the model."
-        return {**own, "test": own["val"]}, [told]
+        note = "There is no test: val takes its place, so results are too good if val chose the model."
+        return {**own, "test": own["val"]}, [note]
     rows = own.get("train", np.arange(len(targets)))
-    return _divided(listing, targets, rows, seed, shares), [f"Divided by seed {seed}, each class alike: {told}."]
+    return _divided(listing, targets, rows, seed, shares), [f"Divided by seed {seed}, each class alike: {note}."]
 
 
 def _of(listing: Listing, split: str) -> Int[np.ndarray, " member"]:
@@ -105,7 +105,7 @@ def _divided(
 
 
 def _refuse_untrained(listing: Listing, targets: Int[np.ndarray, " image"], own: Rows) -> None:
-    """What has no picture in train can never be told right; most often it is a class that is spelt in two ways."""
+    """A class without a picture in train can never be answered right; most often it is spelt in two ways."""
     if "train" not in own:
         return
     unknown = sorted(set(targets.tolist()) - set(targets[own["train"]].tolist()))
@@ -117,9 +117,9 @@ def _refuse_untrained(listing: Listing, targets: Int[np.ndarray, " image"], own:
 
 def _missing(listing: Listing, targets: Int[np.ndarray, " image"], members: Rows) -> list[str]:
     """A sentence for every split in which some class has no picture."""
-    found = []
+    sentences = []
     for split, rows in members.items():
         labels = [listing.labels[i] for i in sorted(set(targets.tolist()) - set(targets[rows].tolist()))]
         if labels:
-            found.append(f"No pictures in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
-    return found
+            sentences.append(f"No pictures in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
+    return sentences

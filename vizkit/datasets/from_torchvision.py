@@ -17,7 +17,7 @@ import numpy as np
 from vizkit.datasets.cache import cache_folder, complete_folder
 from vizkit.datasets.folder import Files
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source, digest_of
-from vizkit.datasets.shares import divide
+from vizkit.datasets.split_shares import divide
 from vizkit.image import RGB
 
 VAL_SHARE = 0.1  # of train, where the set itself has no val

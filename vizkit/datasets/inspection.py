@@ -49,7 +49,7 @@ def check(
 ) -> tuple[list[tuple[str, str]], ImageSet]:
     """Open every picture: (place, sentence) of each broken one, and the set without them.
 
-    `progress` is told how many of how many are done. Raises DatasetError if none is left.
+    `progress` gets how many of how many are done. Raises DatasetError if none is left.
     """
     broken: list[tuple[str, str]] = []
     whole = []

@@ -23,7 +23,7 @@ _DEEPEST = 8  # folders below a class that are still looked into
 
 @dataclass(frozen=True)
 class File:
-    """One picture: its path relative to the folder, what it is labelled as, and what tells a changed file."""
+    """One picture: its path relative to the folder, what it is labelled as, and what shows that a file has changed."""
 
     path: str
     size: int  # bytes
@@ -32,7 +32,7 @@ class File:
     label: str = ""
 
 
-# What is told of files and folders that are not simply pictures of a class.
+# Notes on files and folders that are not simply pictures of a class.
 LINKED = "Left out: links that lead out of the folder, or in circles"
 OTHER = "Left out: files that are no pictures by their names"
 LOOSE = "Left out: pictures that lie beside the class folders"
@@ -67,7 +67,7 @@ class Folder:
     def _sorted_out(self, inside: str, entries: list["os.DirEntry[str]"]) -> tuple[list[str], list[File]]:
         folders, files = [], []
         for entry in entries:
-            path = under(inside, entry.name)
+            path = _under(inside, entry.name)
             if is_junk(entry.name):
                 continue
             if entry.is_symlink() and not self._stays(entry.path):
@@ -91,7 +91,7 @@ class Folder:
         """All pictures in a folder and in the folders in it; links to folders are not followed, for they may circle."""
         folders, files = self.look(inside)
         yield from files
-        for path in (under(inside, name) for name in folders):
+        for path in (_under(inside, name) for name in folders):
             if os.path.islink(os.path.join(self.root, path)):
                 self.notice(LINKED, path)
             elif depth < _DEEPEST:
@@ -99,7 +99,7 @@ class Folder:
 
     def with_pictures(self, inside: str = "") -> list[str]:
         """Names of the folders in a folder that hold a picture at any depth."""
-        return [name for name in self.look(inside)[0] if next(self.below(under(inside, name)), None)]
+        return [name for name in self.look(inside)[0] if next(self.below(_under(inside, name)), None)]
 
     def notes(self) -> list[str]:
         return [f"{what} ({len(paths):,}, such as {shown(min(paths))})." for what, paths in self.noticed.items()]
@@ -181,10 +181,10 @@ def _labelled(folder: Folder, split: str | None, inside: str) -> Iterator[File]:
     if loose:
         folder.notice(LOOSE, *(file.path for file in loose))
     for name in names:
-        files = list(folder.below(under(inside, name)))
+        files = list(folder.below(_under(inside, name)))
         if not files:
-            folder.notice(EMPTY, under(inside, name))
-        _refuse_deep(folder, under(inside, name), files)
+            folder.notice(EMPTY, _under(inside, name))
+        _refuse_deep(folder, _under(inside, name), files)
         yield from (replace(file, split=split, label=shown(name)) for file in files)
 
 
@@ -201,23 +201,23 @@ def _refuse_deep(folder: Folder, inside: str, files: list[File]) -> None:
     folder.notice(NESTED, *nested)
 
 
-def under(inside: str, name: str) -> str:
+def _under(inside: str, name: str) -> str:
     return f"{inside}/{name}" if inside else name
 
 
 def natural(name: str) -> tuple:
     """Sorts as people do: "class 2" before "class 10", whatever the script, the Unicode form and the case."""
-    parts = re.split(r"(\d+)", composed(name).casefold())
-    return tuple((part, 0) if i % 2 == 0 else ("", int(part)) for i, part in enumerate(parts)), composed(name)
+    parts = re.split(r"(\d+)", _composed(name).casefold())
+    return tuple((part, 0) if i % 2 == 0 else ("", int(part)) for i, part in enumerate(parts)), _composed(name)
 
 
-def composed(name: str) -> str:
+def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
 def shown(path: str) -> str:
     """A path for people: one Unicode form, and � for bytes that are no UTF-8."""
-    return composed(os.fsencode(path).decode("utf-8", "replace"))
+    return _composed(os.fsencode(path).decode("utf-8", "replace"))
 
 
 def is_picture(name: str) -> bool:

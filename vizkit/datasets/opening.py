@@ -8,8 +8,7 @@ It knows drawn insects, handwritten digits, some of torchvision's sets, folders 
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+from vizkit.datasets.builtin import BUILT_IN
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 
 
@@ -27,17 +26,16 @@ def open_set(name: str | Path, split: str, *, images: int | None = None, size_px
     if images is not None and images < 1:
         raise DatasetError(f"A set needs at least one picture, not {images}; ask for more, or for all.")
     kind, detail = kind_of(name)
-    if kind == "insects":
-        from vizkit.datasets.builtin import insects
-
-        return insects(split, images, size_px=size_px, seed=seed, difficulty=detail)
-    whole = _open_pictures(kind, detail, split, seed)
+    if kind in BUILT_IN:
+        whole = BUILT_IN[kind].open_split(detail, split, images=images, size_px=size_px, seed=seed)
+    else:
+        whole = _open_files(kind, detail, split, seed)
     if images is None or images == len(whole):
         return whole
     if images > len(whole):
         few = f"There are {len(whole):,} pictures for {split}, not the {images:,} that were asked for."
         return replace(whole, notes=(*whole.notes, few))
-    return _some(images, whole, seed) if kind != "digits" else whole.take(np.arange(images))
+    return _some(images, whole, seed)
 
 
 def splits_of(name: str | Path, *, seed: int = 0) -> tuple[str, ...]:
@@ -54,7 +52,7 @@ def splits_of(name: str | Path, *, seed: int = 0) -> tuple[str, ...]:
 def kind_of(name: str | Path) -> tuple[str, str]:
     """What opens a name, and with which detail: ("insects", "easy"), ("torchvision", "pets"), ("folder", "a/b") …"""
     kind, _, detail = str(name).partition(":")
-    if not isinstance(name, Path) and kind in ("insects", "digits", "torchvision"):
+    if not isinstance(name, Path) and kind in BUILT_IN:
         return kind, detail
     path = Path(name).expanduser()
     if path.is_dir():
@@ -68,15 +66,7 @@ def kind_of(name: str | Path) -> tuple[str, str]:
     )
 
 
-def _open_pictures(kind: str, detail: str, split: str, seed: int) -> ImageSet:
-    if kind == "digits":
-        from vizkit.datasets.builtin import digits
-
-        return digits(split, detail)
-    if kind == "torchvision":
-        from vizkit.datasets.from_torchvision import open_torchvision
-
-        return open_torchvision(detail, split, seed=seed)
+def _open_files(kind: str, detail: str, split: str, seed: int) -> ImageSet:
     if kind == "archive":
         from vizkit.datasets.archive import open_archive
 
@@ -88,6 +78,6 @@ def _open_pictures(kind: str, detail: str, split: str, seed: int) -> ImageSet:
 
 def _some(images: int, whole: ImageSet, seed: int) -> ImageSet:
     """`images` of the pictures, in proportion to the classes; the same ones for the same seed, fewer in more."""
-    from vizkit.datasets.shares import fair_choice
+    from vizkit.datasets.split_shares import fair_choice
 
     return whole.take(fair_choice(whole.targets, [whole.place(i) for i in range(len(whole))], images, seed))

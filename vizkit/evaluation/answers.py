@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float32, Int
 
 from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
 from vizkit.evaluation.classes import EvaluationError, Known, known
-from vizkit.evaluation.kept import Chunk, Kept, key_of, weights_digest
-from vizkit.evaluation.seen import Seen, loader, pixels_on
+from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
@@ -30,7 +30,7 @@ Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pict
 
 
 class StoppedError(Exception):
-    """Somebody asked it to end; what is answered is kept."""
+    """It was stopped; what is answered is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,29 +60,29 @@ def evaluate(
     stopping: Callable[[], bool] = lambda: False,
     accelerator: "Accelerator | None" = None,
 ) -> Answers | None:
-    """Ask `loaded` about every picture whose label it knows, each prepared as the app does it; take what is kept.
+    """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
     `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is asked after each batch. With an `accelerator` every process answers every n-th batch, the
-    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when asked to stop.
+    the device. `stopping` is called after each batch. With an `accelerator` every process answers every n-th batch, the
+    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when `stopping` is true.
     """
-    found = known(loaded.name, loaded.labels, images)
-    pictures = images if len(found.rows) == len(images) else images.take(found.rows)
+    matched = known(loaded.name, loaded.labels, images)
+    pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
     weights = weights_digest(loaded.model)
-    kept = Kept.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
+    kept = AnswerCache.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
     main = accelerator is None or accelerator.is_main_process
     fill(loaded, pictures, kept, workers, tell, stopping, accelerator)
     if not main:
         return None
     kept.finish()
-    return read(kept, images, found, weights)
+    return read(kept, images, matched, weights)
 
 
 def fill(
     loaded: Loaded,
     pictures: ImageSet,
-    kept: Kept,
+    kept: AnswerCache,
     workers: int,
     tell: Tell,
     stopping: Callable[[], bool],
@@ -90,10 +90,10 @@ def fill(
 ) -> None:
     """Answer what is missing. All processes walk in step: one round is one batch of each."""
     number, processes = (accelerator.process_index, accelerator.num_processes) if accelerator else (0, 1)
-    missing = agreed(kept.missing() if number == 0 else [], accelerator)
+    missing = _agreed(kept.missing() if number == 0 else [], accelerator)
     done = len(pictures) - sum(len(kept.rows(each)) for each in missing)
     tell(done, len(pictures), 0.0)
-    own = chunks(loaded, pictures, kept, missing[number::processes], workers)
+    own = _chunks(loaded, pictures, kept, missing[number::processes], workers)
     started = last = time.perf_counter()
     fresh = 0
     for _ in range(-(-len(missing) // processes)):
@@ -111,18 +111,18 @@ def fill(
             raise StoppedError
 
 
-def chunks(
-    loaded: Loaded, pictures: ImageSet, kept: Kept, numbers: list[int], workers: int
+def _chunks(
+    loaded: Loaded, pictures: ImageSet, kept: AnswerCache, numbers: list[int], workers: int
 ) -> Iterator[tuple[int, Chunk]]:
     """The chunks `numbers` in order."""
-    data = Seen(pictures, loaded.preprocessing)
+    data = PreparedPictures(pictures, loaded.preprocessing)
     batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
     for number, (seen, said) in zip(numbers, batches, strict=True):
-        yield number, answered(loaded, logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
+        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
 
 
 @torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
-def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
+def _logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     try:
         logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing))
     except (RuntimeError, MemoryError) as error:
@@ -138,31 +138,31 @@ def logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     return logits.float()
 
 
-def answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
-    found = logits.cpu().numpy()
-    good = [row for row in range(len(found)) if row not in broken]
-    if not np.isfinite(found[good]).all():
+def _answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
+    rows = logits.cpu().numpy()
+    good = [row for row in range(len(rows)) if row not in broken]
+    if not np.isfinite(rows[good]).all():
         raise EvaluationError(f"{loaded.name} answers with values that are no numbers: its weights are damaged.")
-    found[list(broken)] = np.nan
-    return Chunk(found, broken, 0.0)
+    rows[list(broken)] = np.nan
+    return Chunk(rows, broken, 0.0)
 
 
-def read(kept: Kept, images: ImageSet, found: Known, weights: str) -> Answers:
+def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> Answers:
     """What is kept, in the rows of the whole set."""
     logits, facts = kept.facts()
     broken = {int(row): why for row, why in facts["broken"].items()}
-    rows = np.delete(found.rows, list(broken))
+    rows = np.delete(matched.rows, list(broken))
     if not len(rows):
         why = next(iter(broken.values()))
         raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {why}")
-    places = {images.place(int(found.rows[row])): why for row, why in broken.items()}
-    targets = found.classes[images.targets[rows]]
-    return Answers(logits, rows, targets, found.classes, places, found.note, weights,
+    places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
+    targets = matched.classes[images.targets[rows]]
+    return Answers(logits, rows, targets, matched.classes, places, matched.note, weights,
                    facts["images_per_s"], facts["seconds"])  # fmt: skip
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
-def agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
+def _agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
     """The first process's list, for all."""
     if accelerator is None or accelerator.num_processes == 1:
         return mine

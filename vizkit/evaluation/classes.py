@@ -1,4 +1,4 @@
-"""Which class of a model each label of the pictures is. A model is asked only about what it can answer."""
+"""Which class of a model each label of the pictures is. A model is judged only on what it can answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,20 +35,20 @@ def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
     """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches."""
     if not names:
         raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
-    found = match(images.labels, names)
-    classes = np.array([UNKNOWN if each is None else each for each in found], np.int64)
+    indices = match(images.labels, names)
+    classes = np.array([UNKNOWN if each is None else each for each in indices], np.int64)
     rows = np.flatnonzero(classes[images.targets] != UNKNOWN)
     if not len(rows):
         raise EvaluationError(
-            f"{model} knows no label of {images.name}: its classes are {listed(names)}; the labels are "
-            f"{listed(images.labels)}."
+            f"{model} knows no label of {images.name}: its classes are {_listed(names)}; the labels are "
+            f"{_listed(images.labels)}."
         )
     left = len(images) - len(rows)
-    strange = [label for label, each in zip(images.labels, found, strict=True) if each is None]
-    of_the_set = f"{len(strange)} of {len(images.labels)} labels ({listed(strange)})"
+    strange = [label for label, each in zip(images.labels, indices, strict=True) if each is None]
+    of_the_set = f"{len(strange)} of {len(images.labels)} labels ({_listed(strange)})"
     note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} pictures are left out." if left else ""
     return Known(classes, rows, note)
 
 
-def listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(name[:40] for name in names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")

@@ -120,7 +120,7 @@ def measure(judged: Judged, labels: tuple[str, ...], seed: int = 0) -> Measures:
         loss=float(judged.loss.mean()),
         ece=calibration_error(judged),
         bins=reliability(judged),
-        classes=by_class(judged, labels),
+        classes=_by_class(judged, labels),
         exact=bool(right.all() or not right.any()),
     )
 
@@ -130,8 +130,8 @@ def share_interval(right: Bool[np.ndarray, " image"], seed: int = 0) -> Interval
     from scipy.stats import binomtest
 
     if right.all() or not right.any():
-        found = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
-        return Interval(float(right.mean()), float(found.low), float(found.high))
+        bounds = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
+        return Interval(float(right.mean()), float(bounds.low), float(bounds.high))
     return mean_interval(right.astype(np.float32), seed)
 
 
@@ -139,7 +139,7 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
     """The mean of `values`, one a picture, with its percentile bootstrap interval."""
     from scipy.stats import bootstrap
 
-    found = bootstrap(
+    bounds = bootstrap(
         (values,),
         np.mean,
         n_resamples=RESAMPLES,
@@ -149,10 +149,10 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
         method="percentile",
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(float(values.mean(dtype=np.float64)), float(found.low), float(found.high))
+    return Interval(float(values.mean(dtype=np.float64)), float(bounds.low), float(bounds.high))
 
 
-def confidences(judged: Judged) -> Float32[np.ndarray, " image"]:
+def _confidences(judged: Judged) -> Float32[np.ndarray, " image"]:
     """Probabilities of the answers. One that is rounded to 1 belongs to the last bin, not to a bin of its own, which
     torchmetrics would open for it."""
     return np.minimum(judged.probability, BELOW_ONE)
@@ -163,9 +163,9 @@ def calibration_error(judged: Judged) -> float:
     import torch
     from torchmetrics.functional.classification import binary_calibration_error
 
-    # What is asked is binary: a probability that the answer is right, and whether it is.
-    given = torch.from_numpy(confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
-    return float(binary_calibration_error(*given, n_bins=BINS, norm="l1", validate_args=False))
+    # The question is binary: a probability that the answer is right, and whether it is.
+    binary = torch.from_numpy(_confidences(judged)), torch.from_numpy(judged.right.astype(np.int64))
+    return float(binary_calibration_error(*binary, n_bins=BINS, norm="l1", validate_args=False))
 
 
 def reliability(judged: Judged) -> tuple[Bin, ...]:
@@ -173,7 +173,7 @@ def reliability(judged: Judged) -> tuple[Bin, ...]:
     import torch
 
     edges = torch.linspace(0, 1, BINS + 1).numpy()  # torchmetrics' own, to the last bit
-    sure, right = confidences(judged), judged.right
+    sure, right = _confidences(judged), judged.right
     of = np.searchsorted(edges, sure, side="right") - 1
     counts = np.bincount(of, minlength=BINS)
     sums = (np.bincount(of, weights=each, minlength=BINS) for each in (sure, right))
@@ -190,14 +190,14 @@ def confusion(judged: Judged, labels: int) -> Int[np.ndarray, "label answer"]:
     return confusion_matrix(judged.target, judged.label, labels=np.arange(labels + 1))[:-1].astype(np.int64)
 
 
-def by_class(judged: Judged, labels: tuple[str, ...]) -> tuple[ClassRow, ...]:
+def _by_class(judged: Judged, labels: tuple[str, ...]) -> tuple[ClassRow, ...]:
     from sklearn.metrics import precision_recall_fscore_support
 
     undefined: Any = np.nan
-    found: Any = precision_recall_fscore_support(
+    scores: Any = precision_recall_fscore_support(
         judged.target, judged.label, labels=np.arange(len(labels)), zero_division=undefined
     )
-    rows = zip(labels, *found, strict=True)
+    rows = zip(labels, *scores, strict=True)
     return tuple(ClassRow(label, int(n), float(p), float(r), float(f)) for label, p, r, f, n in rows)
 
 

@@ -30,7 +30,7 @@ Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name
 
 @dataclass(frozen=True)
 class Row:
-    """One model in the table. `images_per_s`: reading, preparing and asking together, when it was asked."""
+    """One model in the table. `images_per_s`: reading, preparing and running together, when it was run."""
 
     name: str
     source: str
@@ -84,7 +84,7 @@ def evaluate_all(
     stopping: Callable[[], bool] = lambda: False,
     accelerator: "Accelerator | None" = None,
 ) -> Outcome | None:
-    """Ask each model about the pictures whose label it knows, and judge all of them on those that all know.
+    """Run each model on the pictures whose label it knows, and judge all of them on those that all know.
 
     A model that cannot be judged is left out with a sentence. Raises EvaluationError where none is left, StoppedError.
     Only the first of several processes gets the outcome.
@@ -99,7 +99,7 @@ def evaluate_all(
             able[number] = known(names[number], loaded.labels, images)
         except EvaluationError as error:
             refused.append(str(error))
-    found: dict[int, Answers] = {}
+    answers_of: dict[int, Answers] = {}
     for number in able:
         name = names[number]
         try:
@@ -117,12 +117,12 @@ def evaluate_all(
             refused.append(str(error))
             continue
         if answers is not None:
-            found[number] = answers
+            answers_of[number] = answers
     if accelerator is not None and not accelerator.is_main_process:
         return None
-    if not found:
+    if not answers_of:
         raise EvaluationError(refused[0])
-    return joined({names[n]: (models[n], answers) for n, answers in found.items()}, images, opened, refused)
+    return _joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
 
 
 def titles(names: Sequence[str]) -> list[str]:
@@ -131,33 +131,36 @@ def titles(names: Sequence[str]) -> list[str]:
     return [name if name not in short[:i] else f"{name} ({short[:i].count(name) + 1})" for i, name in enumerate(short)]
 
 
-def joined(
-    found: "Mapping[str, tuple[Loaded, Answers]]", images: ImageSet, opened: Mapping[str, Any], refused: Sequence[str]
+def _joined(
+    evaluated: "Mapping[str, tuple[Loaded, Answers]]",
+    images: ImageSet,
+    opened: Mapping[str, Any],
+    refused: Sequence[str],
 ) -> Outcome:
     """All models on the pictures that all of them know."""
     from vizkit.evaluation.classes import EvaluationError
     from vizkit.evaluation.measures import judge, measure
     from vizkit.evaluation.paired import compare
 
-    answers = [each for _, each in found.values()]
+    answers = [each for _, each in evaluated.values()]
     rows = reduce(np.intersect1d, [each.rows for each in answers])
     shared = np.flatnonzero(np.all([each.classes >= 0 for each in answers], axis=0))
     if not len(rows):
-        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(found)} know.")
+        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(evaluated)} know.")
     place = np.full(len(images.labels), -1)
     place[shared] = np.arange(len(shared))
     labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
     judged, table = [], []
-    for name, (loaded, each) in found.items():
+    for name, (loaded, each) in evaluated.items():
         mine = np.searchsorted(each.rows, rows)
         whole = len(mine) == len(each.logits)
         judged.append(judge(each.logits if whole else each.logits[mine], target, each.classes[shared]))
         table.append(Row(name, loaded.source, loaded.licence, loaded.parameters, loaded.preprocessing.size_hw,
-                         device_of(loaded), each.images_per_s, each.seconds, each.weights,
+                         _device_of(loaded), each.images_per_s, each.seconds, each.weights,
                          measure(judged[-1], labels)))  # fmt: skip
     notes = [*images.notes, *refused, *(each.note for each in answers if each.note)]
     notes += [
-        f"{name} is untrained: its answers mean nothing." for name, (each, _) in found.items() if not each.trained
+        f"{name} is untrained: its answers mean nothing." for name, (each, _) in evaluated.items() if not each.trained
     ]
     if any(len(each.rows) > len(rows) for each in answers):
         notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
@@ -167,13 +170,14 @@ def joined(
         notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
     return Outcome(
         dict(opened), images.name, images.split, images.digest, labels, tuple(table),
-        compare({name: each.right for name, each in zip(found, judged, strict=True)}), tuple(notes), broken, versions(),
-        tuple(loaded.labels for loaded, _ in found.values()), rows, tuple(images.place(int(row)) for row in rows),
+        compare({name: each.right for name, each in zip(evaluated, judged, strict=True)}),
+        tuple(notes), broken, versions(),
+        tuple(loaded.labels for loaded, _ in evaluated.values()), rows, tuple(images.place(int(row)) for row in rows),
         tuple(judged),
     )  # fmt: skip
 
 
-def device_of(loaded: "Loaded") -> str:
+def _device_of(loaded: "Loaded") -> str:
     import torch
 
     if loaded.device.type == "cuda":
@@ -212,12 +216,12 @@ def read(folder: Path) -> Outcome:
         rows, places = arrays["rows"], tuple(arrays["places"].tolist())
     return Outcome(
         facts["opened"], facts["name"], facts["part"], facts["digest"], tuple(facts["labels"]),
-        tuple(map(row_of, facts["models"])), tuple(map(pair_of, facts["pairs"])), tuple(facts["notes"]),
+        tuple(map(_row_of, facts["models"])), tuple(map(_pair_of, facts["pairs"])), tuple(facts["notes"]),
         facts["broken"], facts["versions"], tuple(map(tuple, facts["classes"])), rows, places, judged,
     )  # fmt: skip
 
 
-def row_of(facts: dict[str, Any]) -> Row:
+def _row_of(facts: dict[str, Any]) -> Row:
     said = facts["measures"]
     measures = Measures(**{
         **said,
@@ -228,5 +232,5 @@ def row_of(facts: dict[str, Any]) -> Row:
     return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
 
 
-def pair_of(facts: dict[str, Any]) -> Pair:
+def _pair_of(facts: dict[str, Any]) -> Pair:
     return Pair(**{**facts, "difference": Interval(**facts["difference"])})

@@ -1,4 +1,4 @@
-"""Is model A better than model B? Asked on the same pictures, where only those on which they differ can tell.
+"""Is model A better than model B? Tested on the same pictures, of which only those on which they differ count.
 
 McNemar's test, exact (McNemar 1947; Dietterich 1998): among the pictures that one of the two has right and the other
 wrong, is A the right one more often than a fair coin? Where there are several pairs, Holm's correction (Holm 1979).
@@ -40,10 +40,10 @@ class Pair:
         """What may be said of the two, in plain words."""
         points = [100 * value for value in (self.difference.value, self.difference.low, self.difference.high)]
         alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} pictures"
-        holm = f", after Holm for {self.pairs} pairs {chance(self.corrected)}" if self.pairs > 1 else ""
+        holm = f", after Holm for {self.pairs} pairs {_chance(self.corrected)}" if self.pairs > 1 else ""
         facts = (
             f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
-            f"exact McNemar {chance(self.p)}{holm}."
+            f"exact McNemar {_chance(self.p)}{holm}."
         ).replace("-", "−")
         if self.told_apart:
             return f"{self.a} is better than {self.b} on pictures like these: {facts}"
@@ -54,14 +54,14 @@ class Pair:
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
     """Every two of the models, by name; the arrays say of the same pictures which answers were right."""
-    found = [one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
-    corrected = holm([pair.p for pair in found])
+    pairs = [_one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
+    corrected = holm([pair.p for pair in pairs])
     return tuple(
-        Pair(**{**vars(pair), "corrected": p, "pairs": len(found)}) for pair, p in zip(found, corrected, strict=True)
+        Pair(**{**vars(pair), "corrected": p, "pairs": len(pairs)}) for pair, p in zip(pairs, corrected, strict=True)
     )
 
 
-def one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: int) -> Pair:
+def _one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: int) -> Pair:
     if right_b.sum() > right_a.sum():
         a, b, right_a, right_b = b, a, right_b, right_a
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
@@ -83,10 +83,10 @@ def holm(p: Sequence[float]) -> list[float]:
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
-    found = np.empty(len(values))
-    found[order] = np.minimum(stepped, 1.0)
-    return found.tolist()
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected.tolist()
 
 
-def chance(p: float) -> str:
+def _chance(p: float) -> str:
     return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}" if p < 0.1 else f"p = {p:.2f}"

@@ -1,4 +1,4 @@
-"""Which pictures are asked about: all of a plain folder, and the test part of what has one. No torch here."""
+"""Which pictures are evaluated: all of a plain folder, and the test part of what has one. No torch here."""
 
 import os
 from dataclasses import replace
@@ -11,7 +11,7 @@ from vizkit.datasets.folder import Files
 from vizkit.datasets.image_set import ImageSet, digest_of
 from vizkit.datasets.layout import Listing, list_folder
 from vizkit.datasets.opening import kind_of, open_set
-from vizkit.datasets.shares import fair_choice
+from vizkit.datasets.split_shares import fair_choice
 
 EVERY = "all pictures"
 
@@ -19,7 +19,7 @@ EVERY = "all pictures"
 def open_pictures(
     data: str | Path, split: str = "", *, images: int | None = None, size_px: int = 224, seed: int = 0
 ) -> ImageSet:
-    """The pictures to be judged on, with a note that says which they are; raises DatasetError.
+    """The pictures to be judged on, with a note on which they are; raises DatasetError.
 
     `split`: "train", "val" or "test" as `open_set` gives them, so that a model trained on a division of a folder is
     judged on the part that it has not seen. Without one: of built-in sets, and of folders that have a test (or a val)
@@ -30,29 +30,29 @@ def open_pictures(
     if split or kind not in ("folder", "archive"):
         part = split or "test"
         opened = open_set(data, part, images=images, size_px=size_px, seed=seed)
-        asked = "was asked for" if split else "no part was named"
-        return noted(opened, f"The {part} part of {opened.name}: {asked}.")
+        why = "as chosen" if split else "no split was chosen"
+        return _noted(opened, f"The {part} part of {opened.name}: {why}.")
     path = Path(detail)
     listing = list_folder(unpacked(path) if kind == "archive" else path)
     own = [part for part in ("test", "val") if part in listing.splits]
     if own:
         opened = open_set(data, own[0], images=images, seed=seed)
-        return noted(
+        return _noted(
             opened, f"Only the pictures in the {own[0]} folder of {opened.name}; name another part if need be."
         )
     if kind == "archive":
         # As in open_archive: the times of unpacking say nothing about the pictures.
         listing = replace(listing, name=path.stem, files=tuple(replace(file, changed_ns=0) for file in listing.files))
-    opened = whole(listing)
+    opened = _whole(listing)
     if images is None or images >= len(opened):
         few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
-        return noted(opened, f"All pictures of {opened.name}: it has no test folder, and no part was named.", *few)
+        return _noted(opened, f"All pictures of {opened.name}: it has no test folder, and no split was chosen.", *few)
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
-    return noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
+    return _noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
 
 
-def whole(listing: Listing) -> ImageSet:
+def _whole(listing: Listing) -> ImageSet:
     """Every picture of a folder, whatever folder it lies in."""
     number = {label: index for index, label in enumerate(listing.labels)}
     targets = np.array([number[file.label] for file in listing.files], np.int64)
@@ -62,10 +62,10 @@ def whole(listing: Listing) -> ImageSet:
     return ImageSet(listing.name, EVERY, listing.labels, targets, source, digest, listing.notes)
 
 
-def noted(images: ImageSet, *sentences: str) -> ImageSet:
+def _noted(images: ImageSet, *sentences: str) -> ImageSet:
     return replace(images, notes=(*sentences, *images.notes))
 
 
-def name_of(data: str) -> str:
+def _name_of(data: str) -> str:
     """A set as people call it: no folders around it."""
     return os.path.basename(os.path.normpath(data)) if os.sep in data or "/" in data else data

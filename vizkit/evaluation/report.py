@@ -26,10 +26,10 @@ COLUMNS = (
 # ---- CSV -------------------------------------------------------------------------------------------------------------
 def models_csv(outcome: Outcome) -> str:
     """One row a model; shares from 0 to 1."""
-    return lines([COLUMNS, *map(model_line, outcome.models)])
+    return _lines([COLUMNS, *map(_model_line, outcome.models)])
 
 
-def model_line(row: Row) -> tuple[object, ...]:
+def _model_line(row: Row) -> tuple[object, ...]:
     m = row.measures
     shares = [f"{value:.6f}" for value in (m.accuracy.value, m.accuracy.low, m.accuracy.high)]
     top5 = "" if m.top5 is None else f"{m.top5:.6f}"
@@ -51,10 +51,10 @@ def pictures_csv(outcome: Outcome) -> str:
                           int(judged.right[image]), f"{judged.loss[image]:.6f}"]  # fmt: skip
             yield cells
 
-    return lines(rows())
+    return _lines(rows())
 
 
-def lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
+def _lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
     """A spreadsheet takes a cell that begins with =, +, - or @ for a formula; names come from strangers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -73,18 +73,18 @@ def html(outcome: Outcome, images: ImageSet | None = None, command: str = "") ->
             title=f"{', '.join(row.name for row in outcome.models)} on {outcome.name}",
             outcome=outcome,
             images=outcome.models[0].measures.images,
-            rows=[cells(row) for row in outcome.models],
+            rows=[_cells(row) for row in outcome.models],
             published=[(each.name, each.setting, f"{each.validation:.2f}%", f"{each.test:.2f}%") for each in STUDY],
             source=STUDY_TABLE,
             bins=BINS,
-            models=[of_model(outcome, model, images) for model in range(len(outcome.models))],
+            models=[_of_model(outcome, model, images) for model in range(len(outcome.models))],
             command=command,
             opened=repr(dict(outcome.opened)),
         )
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[str, ...]:
     m = row.measures
     return (
         row.name, f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
@@ -93,24 +93,24 @@ def cells(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def of_model(outcome: Outcome, model: int, images: ImageSet | None) -> dict[str, Any]:
+def _of_model(outcome: Outcome, model: int, images: ImageSet | None) -> dict[str, Any]:
     row = outcome.models[model]
     counts = confusion(outcome.judged[model], len(outcome.labels))
     return {
         "row": row,
         "confusion": confusion_table(counts, outcome.labels),
         "mistakes": mistakes(counts, outcome.labels),
-        "classes": [(each.label, f"{each.images:,}", share(each.precision), share(each.recall), share(each.f1))
+        "classes": [(each.label, f"{each.images:,}", _share(each.precision), _share(each.recall), _share(each.f1))
                     for each in row.measures.classes],
-        "hardest": [] if images is None else list(figures(outcome, model, images)),
+        "hardest": [] if images is None else list(_figures(outcome, model, images)),
     }  # fmt: skip
 
 
-def share(value: float) -> str:
+def _share(value: float) -> str:
     return EMPTY if math.isnan(value) else f"{value:.1%}"
 
 
-def figures(outcome: Outcome, model: int, images: ImageSet) -> Iterator[dict[str, Any]]:
+def _figures(outcome: Outcome, model: int, images: ImageSet) -> Iterator[dict[str, Any]]:
     """The pictures with the highest loss."""
     judged = outcome.judged[model]
     for image in hardest(judged, HARDEST).tolist():

@@ -1,39 +1,30 @@
 """Models: load one from any source, run an image through it, get a Trace. One file per family."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from jaxtyping import UInt8
 from numpy import ndarray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vizkit.image import prepare
-from vizkit.models.families import cnn, dual_scale, generic, gradual_reduction, swin, tnt, vit
+from vizkit.models.families import FAMILIES, family, family_of
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.hub import ModelError, OfflineError
 from vizkit.models.sources.loading import Loaded, bundled_names, load
 from vizkit.shortage import memory_short
 from vizkit.traces import Trace, TraceError
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-__all__ = ["FAMILIES", "Keep", "Loaded", "ModelError", "OfflineError", "bundled_names", "family_of", "load", "trace"]
-
-FAMILIES: "dict[str, ModuleType]" = {
-    "vit": vit,
-    "swin": swin,
-    "tnt": tnt,
-    "dual_scale": dual_scale,
-    "gradual_reduction": gradual_reduction,
-    "cnn": cnn,
-    "generic": generic,
-}
-"""Asked in this order; each has `names()`, `matches(model)` and `trace(loaded, pixels, *, target, keep)`."""
-
-
-def family_of(model: nn.Module) -> str:
-    return next(name for name, family in FAMILIES.items() if family.matches(model))
+__all__ = [
+    "FAMILIES",
+    "Keep",
+    "Loaded",
+    "ModelError",
+    "OfflineError",
+    "bundled_names",
+    "family",
+    "family_of",
+    "load",
+    "trace",
+]
 
 
 def pixels_of(loaded: Loaded, image: UInt8[ndarray, "height width 3"]) -> Tensor:
@@ -54,7 +45,7 @@ def trace(
     the memory does not suffice for it.
     """
     try:
-        return FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(loaded, image), target=target, keep=keep)
+        return family(loaded.model).trace(loaded, pixels_of(loaded, image), target=target, keep=keep)
     except (RuntimeError, MemoryError) as error:
         if not (owner := memory_short(error)):
             raise

@@ -15,7 +15,7 @@ from torch import nn
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.sources.creating import create, known
 from vizkit.models.sources.loading import published_weights
-from vizkit.training.beginnings import narrow
+from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
@@ -72,23 +72,23 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     Raises ModelError with one sentence when it cannot be made, OfflineError when weights are out of reach.
     """
     torch.manual_seed(recipe.seed)
-    name, given = recipe.model, {**recipe.model_args, "num_classes": len(labels)}
+    name, arguments = recipe.model, {**recipe.model_args, "num_classes": len(labels)}
     if recipe.drop_path:
-        given["drop_path_rate"] = recipe.drop_path
+        arguments["drop_path_rate"] = recipe.drop_path
     if recipe.patch_drop:
-        given["patch_drop_rate"] = recipe.patch_drop
-    side = recipe.image_size or given.pop("img_size", 0)
-    given.pop("img_size", None)
+        arguments["patch_drop_rate"] = recipe.patch_drop
+    side = recipe.image_size or arguments.pop("img_size", 0)
+    arguments.pop("img_size", None)
     if name in OURS:
-        model = ours(name, side, given)
+        model = ours(name, side, arguments)
     else:
         started = (Path(name) / "config.json").is_file()
         if recipe.pretrained and not started:
-            given["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
+            arguments["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
         source = f"local-dir:{name}" if started else known(name)
         pretrained = started or recipe.pretrained
-        model = create(source, (side, side) if side else None, name, pretrained=pretrained, **given)
-        if side:  # timm keeps the usual size there, whatever it was told
+        model = create(source, (side, side) if side else None, name, pretrained=pretrained, **arguments)
+        if side:  # timm keeps the usual size there, whatever its arguments
             model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (3, side, side)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
@@ -123,9 +123,9 @@ def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
 def parse_args(text: str) -> dict[str, Any]:
     """timm arguments typed as JSON."""
     try:
-        found = json.loads(text or "{}")
+        arguments = json.loads(text or "{}")
     except ValueError:
         raise RecipeError('Model arguments are JSON, for example {"depth": 6}.') from None
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise RecipeError('Model arguments are a JSON object, for example {"depth": 6}.')
-    return found
+    return arguments

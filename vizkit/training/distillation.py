@@ -14,9 +14,9 @@ def soft_loss(student: Logits, teacher: Logits, temperature: float) -> Float[Ten
 
     T² keeps the gradient's size about the same at every T.
     """
-    target = F.log_softmax(teacher / temperature, dim=-1)
-    found = F.log_softmax(student / temperature, dim=-1)
-    return temperature**2 * F.kl_div(found, target, reduction="batchmean", log_target=True)
+    log_teacher = F.log_softmax(teacher / temperature, dim=-1)
+    log_student = F.log_softmax(student / temperature, dim=-1)
+    return temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
 
 
 def hard_loss(student: Logits, teacher: Logits) -> Float[Tensor, ""]:

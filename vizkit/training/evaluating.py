@@ -41,15 +41,15 @@ def evaluate(model: nn.Module, images: Dataset, needs: Preprocessing, accelerato
         sums[0] += F.cross_entropy(logits, labels, reduction="sum")
         sums[1] += (logits.argmax(-1) == labels).sum()
         if not samples:
-            samples = spoken(logits[:SAMPLES], labels)
+            samples = _spoken(logits[:SAMPLES], labels)
     if accelerator.num_processes > 1:
         sums: Any = accelerator.reduce(sums, reduction="sum")
     loss, right = (float(each) for each in sums)
     return Score(loss / total, right / total, total, samples)
 
 
-def spoken(logits: torch.Tensor, labels: torch.Tensor) -> list[dict[str, Any]]:
-    """What the model says about the first images of the split."""
+def _spoken(logits: torch.Tensor, labels: torch.Tensor) -> list[dict[str, Any]]:
+    """The model's answers to the first images of the split."""
     probability, predicted = logits.softmax(-1).max(-1)
     rows = zip(labels.tolist(), predicted.tolist(), probability.tolist(), strict=False)
     return [{"index": i, "label": y, "predicted": p, "probability": s} for i, (y, p, s) in enumerate(rows)]

@@ -22,7 +22,7 @@ def follow(
     """Train in a run folder that `RunFolder.create` or an earlier run has left, from the last finished epoch on.
 
     `device`, `workers`, `tensorboard`, `changed_data`: see `loop.train`; `threads`: of the CPU, 0: torch's own.
-    Raises ValueError with one sentence, which status.json holds too. Being asked to stop is no error.
+    Raises ValueError with one sentence, which status.json holds too. A request to stop is no error.
     """
     with run.locked(), run.told(GOES_ON, SMALLER), terminable():
         if speaks() and run.recipe != recipe:  # the other processes may be here before the first has written it

@@ -1,4 +1,4 @@
-"""Being asked to stop: at once while nothing has begun, and then after the present step."""
+"""A request to stop is followed: at once while nothing has begun, and then after the present step."""
 
 import signal
 import threading
@@ -10,20 +10,20 @@ from typing import Any
 @contextmanager
 def terminable() -> Iterator[None]:
     """Within it SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt."""
-    with handled((signal.SIGTERM,), signal.default_int_handler):
+    with _handled((signal.SIGTERM,), signal.default_int_handler):
         yield
 
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
     """Within it SIGTERM and Ctrl-C only set the event that it gives."""
-    asked = threading.Event()
-    with handled((signal.SIGTERM, signal.SIGINT), lambda *_: asked.set()):
-        yield asked
+    stop = threading.Event()
+    with _handled((signal.SIGTERM, signal.SIGINT), lambda *_: stop.set()):
+        yield stop
 
 
 @contextmanager
-def handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], Any]) -> Iterator[None]:
+def _handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Another thread than the main one hears no signals."""
     usual = {}
     if threading.current_thread() is threading.main_thread():

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.training.evaluating import evaluate
-from vizkit.training.ingredients import gather, in_memory
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures import augmentation
 from vizkit.training.pictures.batches import Batches, loader
 from vizkit.training.recipe import Recipe
+from vizkit.training.run_setup import in_memory, set_up
 from vizkit.training.runs import card, saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.updates import Updates
@@ -27,7 +27,7 @@ SAY_EVERY_S = 0.5
 
 
 class StoppedError(Exception):
-    """Somebody asked the run to end; what is saved can be resumed."""
+    """The run was stopped; what is saved can be resumed."""
 
 
 class NotFiniteError(Exception):
@@ -46,15 +46,15 @@ def train(
     """Follow a recipe in a run folder that `RunFolder.create` or an earlier, interrupted run has left.
 
     Goes on from the last finished epoch if there is one. Raises RecipeError, DatasetError or ModelError before the
-    first step when something cannot be done; what happens later is told in status.json ("done", "stopped" or "failed"
+    first step when something cannot be done; what happens later is in status.json ("done", "stopped" or "failed"
     with a sentence). `device`: "cpu", or empty for a GPU where there is one. `workers`: processes that read pictures.
-    `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and tells
-    every error in the status.
+    `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and writes
+    every error into the status.
     """
     precision = "no" if recipe.precision == "fp32" else recipe.precision
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
     loop = Loop(run, recipe, accelerator, workers, tensorboard, changed_data)
-    with interruptible() as loop.asked_to_stop:
+    with interruptible() as loop.stop_requested:
         try:
             loop.fit()
             loop.finish()
@@ -73,7 +73,7 @@ def train(
 class Loop:
     """One run in one process: model, data and what has happened so far."""
 
-    asked_to_stop: threading.Event
+    stop_requested: threading.Event
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class Loop:
     ) -> None:
         self.run, self.recipe, self.accelerator, self.workers = run, recipe, accelerator, workers
         self.main, self.device = accelerator.is_main_process, accelerator.device
-        self.started = self.told = time.monotonic()
+        self.started = self.reported_at = time.monotonic()
         self.epoch = self.step = 0
         self.say("preparing", message="Making the model.")
-        self.given = gather(recipe, self.device)
-        self.model, self.needs, self.sets = self.given.model, self.given.needs, self.given.sets
+        self.setup = set_up(recipe, self.device)
+        self.model, self.needs, self.sets = self.setup.model, self.setup.needs, self.setup.sets
         if not any(isinstance(part, nn.LayerNorm) for part in self.model.modules()):
             self.model.to(memory_format=torch.channels_last)  # a quarter faster for plain convolutional networks
-        self.updates = Updates(self.given, recipe, accelerator)
+        self.updates = Updates(self.setup, recipe, accelerator)
         self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.parts = {"model": self.model, "optimizer": self.optimizer, "ema": self.ema, "scaler": accelerator.scaler}
@@ -127,15 +127,15 @@ class Loop:
             current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
             parts = islice(shown, len(batches.own))
             sums += self.updates.one_step(parts, current, (self.epoch, step), batches)
-            if self.asked_to_stop.is_set():
+            if self.stop_requested.is_set():
                 raise StoppedError
-            if time.monotonic() - self.told > SAY_EVERY_S:
+            if time.monotonic() - self.reported_at > SAY_EVERY_S:
                 per_s = (step + 1) * batches.batch / (time.monotonic() - begin)
                 left = self.seconds_left(steps, per_s, batches.batch)
                 self.say(
                     "running",
                     steps=steps,
-                    loss=finite(sums) / (step + 1),
+                    loss=_finite(sums) / (step + 1),
                     rate=current,
                     images_per_s=per_s,
                     seconds_left=left,
@@ -144,7 +144,7 @@ class Loop:
             sums = self.accelerator.reduce(sums, reduction="sum")
         return {
             "epoch": self.epoch + 1,
-            "train_loss": finite(sums) / steps / self.accelerator.num_processes,
+            "train_loss": _finite(sums) / steps / self.accelerator.num_processes,
             "train_accuracy": float(sums[1] / sums[2]),
             "rate": current,
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
@@ -154,15 +154,15 @@ class Loop:
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
         judged: nn.Module = self.ema.module if self.ema else self.model
-        found = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
-        line |= {"val_loss": found.loss, "val_accuracy": found.accuracy, "seconds": time.monotonic() - begin}
+        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
+        line |= {"val_loss": evaluation.loss, "val_accuracy": evaluation.accuracy, "seconds": time.monotonic() - begin}
         best = max((each["val_accuracy"] for each in self.history), default=-1.0)
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
-            if found.accuracy > best:
-                saving.save_best(self.run, judged, self.given.labels)
-            self.run.write("samples.json", found.samples)
+            if evaluation.accuracy > best:
+                saving.save_best(self.run, judged, self.setup.labels)
+            self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
             saving.save_state(self.run, self.epoch, self.parts, self.data)
             for name, value in line.items() if self.board else ():
@@ -184,20 +184,20 @@ class Loop:
         self.say("testing", message="Testing the best epoch on images it has never seen.")
         saving.load_best(self.run, self.model)
         images = self.in_memory(self.sets["test"])
-        found = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
+        tested = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
         if self.main:
-            result = {"test_accuracy": found.accuracy, "test_loss": found.loss, "test_images": found.images}
+            result = {"test_accuracy": tested.accuracy, "test_loss": tested.loss, "test_images": tested.images}
             self.run.write("result.json", result)
-            self.run.write_text("card.md", card.card(self.run, self.model, found, len(self.sets["train"])))
-        self.say("done", message=f"{found.accuracy:.1%} of {found.images:,} test images right.")
+            self.run.write_text("card.md", card.card(self.run, self.model, tested, len(self.sets["train"])))
+        self.say("done", message=f"{tested.accuracy:.1%} of {tested.images:,} test images right.")
 
     def in_memory(self, images: ImageSet, change: Any = None) -> Any:  # noqa: ANN401
         total = f"{len(images):,}"
 
         def tell(done: int) -> None:
-            if self.asked_to_stop.is_set():
+            if self.stop_requested.is_set():
                 raise StoppedError
-            if time.monotonic() - self.told > SAY_EVERY_S:
+            if time.monotonic() - self.reported_at > SAY_EVERY_S:
                 self.say("preparing", message=f"Reading {images.split} images: {done:,} of {total}.")
 
         return in_memory(images, self.needs, change, tell)
@@ -210,19 +210,19 @@ class Loop:
         return training + (sum(between) / len(between) if between else 0.0) * (self.recipe.epochs - self.epoch)
 
     def say(self, state: str, **more: Any) -> None:  # noqa: ANN401
-        self.told = time.monotonic()
+        self.reported_at = time.monotonic()
         if self.main:
             self.run.say(
                 state=state,
                 epoch=self.epoch,
                 epochs=self.recipe.epochs,
                 step=self.step,
-                seconds=self.told - self.started,
+                seconds=self.reported_at - self.started,
                 **more,
             )
 
 
-def finite(sums: Tensor) -> float:
+def _finite(sums: Tensor) -> float:
     """The first sum, the loss; NotFiniteError when it is no number."""
     total = float(sums[0])
     if not math.isfinite(total):

@@ -49,13 +49,13 @@ def set_training(model: nn.Module) -> None:
 
 def optimizer_of(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """timm's optimiser; weight decay spares biases, norms, and what the model itself names (position tables)."""
-    given: dict[str, Any] = {"betas": (recipe.momentum, 0.999)} if recipe.optimizer.startswith("adam") else {}
+    betas: dict[str, Any] = {"betas": (recipe.momentum, 0.999)} if recipe.optimizer.startswith("adam") else {}
     if recipe.optimizer == "muon":
         # timm orthogonalises in bfloat16, which a CPU without it imitates: a fifth of the time of a whole step.
         exact = torch.bfloat16 if torch.cuda.is_available() else torch.float32
         muon.zeropower_via_newtonschulz = partial(_ORTHOGONALISE, dtype=exact)
     return create_optimizer_v2(
-        model, recipe.optimizer, lr=recipe.lr, weight_decay=recipe.weight_decay, momentum=recipe.momentum, **given
+        model, recipe.optimizer, lr=recipe.lr, weight_decay=recipe.weight_decay, momentum=recipe.momentum, **betas
     )
 
 

@@ -19,7 +19,7 @@ class RecipeError(ValueError):
     """A recipe that cannot be followed; the message is one sentence for the user."""
 
 
-def said(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401
+def _said(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401
     """A field with the sentence that the command line and the page show beside it."""
     metadata = {"help": help, "choices": choices}
     if isinstance(default, dict):
@@ -32,62 +32,62 @@ class Recipe:
     """Everything that decides how a run comes out. Units and ranges stand in each field's sentence."""
 
     # what is learned
-    data: str = said("insects", "insects, insects:hard, digits, torchvision:cifar10, a folder of classes, or a zip")
-    images: int = said(0, "training images; 0 takes the data set's own number")
-    data_seed: int = said(0, "seed of the drawn or split data")
+    data: str = _said("insects", "insects, insects:hard, digits, torchvision:cifar10, a folder of classes, or a zip")
+    images: int = _said(0, "training images; 0 takes the data set's own number")
+    data_seed: int = _said(0, "seed of the drawn or split data")
     # by what
-    model: str = said("small_vit", "a model of ours (small_vit …), a timm name, or a run folder to start from")
-    model_args: dict[str, Any] = said({}, 'timm arguments beside the name, as JSON: {"depth": 6}')  # noqa: RUF009 - a field, its default made anew
-    image_size: int = said(0, "input side in pixels; 0 takes the model's own")
-    pretrained: bool = said(False, "start from published weights (a new head if the classes differ)")
-    train_blocks: int = said(-1, "which blocks learn: -1 all, 0 only the new head, k the last k blocks and the head")
+    model: str = _said("small_vit", "a model of ours (small_vit …), a timm name, or a run folder to start from")
+    model_args: dict[str, Any] = _said({}, 'timm arguments beside the name, as JSON: {"depth": 6}')  # noqa: RUF009 - a field, its default made anew
+    image_size: int = _said(0, "input side in pixels; 0 takes the model's own")
+    pretrained: bool = _said(False, "start from published weights (a new head if the classes differ)")
+    train_blocks: int = _said(-1, "which blocks learn: -1 all, 0 only the new head, k the last k blocks and the head")
     # how long, in what steps
-    epochs: int = said(20, "epochs; the model is validated after each")
-    passes: int = said(1, "times an epoch goes through the training images; more where they are few")
-    batch: int = said(64, "images a step (one change of the weights), over all processes together")
-    accumulate: int = said(
+    epochs: int = _said(20, "epochs; the model is validated after each")
+    passes: int = _said(1, "times an epoch goes through the training images; more where they are few")
+    batch: int = _said(64, "images a step (one change of the weights), over all processes together")
+    accumulate: int = _said(
         1, "parts of a batch that go through the model in turn: less memory, the same step (gradient accumulation)"
     )
-    repeats: int = said(1, "times each image occurs in an epoch, differently augmented (repeated augmentation)")
-    optimizer: str = said("adamw", "the optimiser", OPTIMIZERS)
-    lr: float = said(1e-3, "highest learning rate")
-    min_lr: float = said(1e-5, "lowest learning rate of a cosine or plateau schedule")
-    weight_decay: float = said(0.05, "weight decay; biases, norms and position tables are spared")
-    momentum: float = said(0.9, "of SGD and Muon, or Adam's first β")
-    schedule: str = said("cosine", "cosine: by step, after the warm-up; plateau: ÷10 without progress", SCHEDULES)
-    warmup_epochs: float = said(0.5, "epochs, or part of one, in which the rate climbs from near 0")
-    plateau_patience: int = said(12, "epochs without a better validation accuracy before the rate is divided by 10")
-    stop_patience: int = said(0, "epochs without a better validation accuracy before the run stops; 0 never stops")
-    clip_norm: float = said(1.0, "largest norm of the gradient; 0 does not clip")
-    precision: str = said("fp32", "fp32, or mixed precision (a GPU)", PRECISIONS)
-    ema: float = said(0.0, "decay of the moving average of weights, .999 say; 0 keeps none")
+    repeats: int = _said(1, "times each image occurs in an epoch, differently augmented (repeated augmentation)")
+    optimizer: str = _said("adamw", "the optimiser", OPTIMIZERS)
+    lr: float = _said(1e-3, "highest learning rate")
+    min_lr: float = _said(1e-5, "lowest learning rate of a cosine or plateau schedule")
+    weight_decay: float = _said(0.05, "weight decay; biases, norms and position tables are spared")
+    momentum: float = _said(0.9, "of SGD and Muon, or Adam's first β")
+    schedule: str = _said("cosine", "cosine: by step, after the warm-up; plateau: ÷10 without progress", SCHEDULES)
+    warmup_epochs: float = _said(0.5, "epochs, or part of one, in which the rate climbs from near 0")
+    plateau_patience: int = _said(12, "epochs without a better validation accuracy before the rate is divided by 10")
+    stop_patience: int = _said(0, "epochs without a better validation accuracy before the run stops; 0 never stops")
+    clip_norm: float = _said(1.0, "largest norm of the gradient; 0 does not clip")
+    precision: str = _said("fp32", "fp32, or mixed precision (a GPU)", PRECISIONS)
+    ema: float = _said(0.0, "decay of the moving average of weights, .999 say; 0 keeps none")
     # against learning by heart
-    smoothing: float = said(0.0, "label smoothing, 0 to 1")
-    flip: float = said(0.5, "chance of a left-right flip; 0 where left and right differ, as in digits")
-    crop: float = said(1.0, "smallest share of the picture's area in a random crop; 1 does not crop")
-    turn_deg: float = said(0.0, "largest random turn, degrees; comes with shifts of up to 8 % and scales of 15 %")
-    square_px: int = said(
+    smoothing: float = _said(0.0, "label smoothing, 0 to 1")
+    flip: float = _said(0.5, "chance of a left-right flip; 0 where left and right differ, as in digits")
+    crop: float = _said(1.0, "smallest share of the picture's area in a random crop; 1 does not crop")
+    turn_deg: float = _said(0.0, "largest random turn, degrees; comes with shifts of up to 8 % and scales of 15 %")
+    square_px: int = _said(
         1, "squares over which a turned picture is averaged again: 4 for the digits, whose own pixels are so large"
     )
-    randaugment: str = said("", "timm's RandAugment, rand-m9-mstd0.5-inc1 say; empty for none")
-    mixup: float = said(0.0, "α of Mixup; 0 for none")
-    cutmix: float = said(0.0, "α of CutMix; 0 for none")
-    erasing: float = said(0.0, "chance of random erasing")
-    drop_path: float = said(0.0, "stochastic depth: chance that the last block is skipped")
-    patch_drop: float = said(0.0, "share of patches a ViT does not see in a training step (faster, and regularises)")
+    randaugment: str = _said("", "timm's RandAugment, rand-m9-mstd0.5-inc1 say; empty for none")
+    mixup: float = _said(0.0, "α of Mixup; 0 for none")
+    cutmix: float = _said(0.0, "α of CutMix; 0 for none")
+    erasing: float = _said(0.0, "chance of random erasing")
+    drop_path: float = _said(0.0, "stochastic depth: chance that the last block is skipped")
+    patch_drop: float = _said(0.0, "share of patches a ViT does not see in a training step (faster, and regularises)")
     # from whom
-    teacher: str = said("", "a model to learn from: bundled:NAME, a run folder, a timm name; empty for none")
-    distillation: str = said("none", "soft: KL at a temperature; hard: the teacher's first choice", DISTILLATIONS)
-    temperature: float = said(3.0, "T of soft distillation, > 0")
-    teacher_share: float = said(
+    teacher: str = _said("", "a model to learn from: bundled:NAME, a run folder, a timm name; empty for none")
+    distillation: str = _said("none", "soft: KL at a temperature; hard: the teacher's first choice", DISTILLATIONS)
+    temperature: float = _said(3.0, "T of soft distillation, > 0")
+    teacher_share: float = _said(
         0.5,
         "λ: the teacher's share of the loss, 0 to 1 (a distillation head learns from it alone)",
     )
-    seed: int = said(0, "of initial weights, order and augmentation")
+    seed: int = _said(0, "of initial weights, order and augmentation")
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            checked(each, getattr(self, each.name))
+            _checked(each, getattr(self, each.name))
         for holds, sentence in (
             (
                 min(self.epochs, self.passes, self.batch, self.accumulate, self.repeats, self.square_px) >= 1,
@@ -146,10 +146,10 @@ class Recipe:
         unknown = sorted(set(changes) - set(known))
         if unknown:
             raise RecipeError(f"A recipe has no field {unknown[0]!r}.")
-        return replace(self, **{name: checked(known[name], value) for name, value in changes.items()})
+        return replace(self, **{name: _checked(known[name], value) for name, value in changes.items()})
 
 
-def checked(each: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
+def _checked(each: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
     """A value of the field's kind and among its choices; JSON writes 1.0 as 1, which is a float again."""
     kinds = {"str": str, "int": int, "float": (int, float), "bool": bool}
     expected = getattr(each.type, "__name__", str(each.type))

@@ -11,20 +11,20 @@ from timm.utils import ModelEmaV3
 from torch import Tensor
 
 from vizkit.training.distillation import mixed_loss
-from vizkit.training.ingredients import Ingredients
 from vizkit.training.optimizing import optimizer_of
 from vizkit.training.pictures.augmentation import Rows, augmented
 from vizkit.training.pictures.batches import Batches, normalised, seed_of
 from vizkit.training.recipe import Recipe
+from vizkit.training.run_setup import RunSetup
 
 
 class Updates:
     """The model that learns, what changes it, and its moving average. `live`: wrapped where processes share it."""
 
-    def __init__(self, given: Ingredients, recipe: Recipe, accelerator: Accelerator) -> None:
-        self.given, self.recipe, self.accelerator = given, recipe, accelerator
-        self.live, self.optimizer = accelerator.prepare(given.model, optimizer_of(given.model, recipe))
-        self.ema = ModelEmaV3(given.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
+    def __init__(self, setup: RunSetup, recipe: Recipe, accelerator: Accelerator) -> None:
+        self.setup, self.recipe, self.accelerator = setup, recipe, accelerator
+        self.live, self.optimizer = accelerator.prepare(setup.model, optimizer_of(setup.model, recipe))
+        self.ema = ModelEmaV3(setup.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
 
     def one_step(
         self, shown: Iterator[Any], rate: float, place: tuple[int, int], batches: Batches
@@ -51,19 +51,19 @@ class Updates:
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.ema:
-            self.ema.update(self.given.model, step=place[0] * batches.steps + place[1])
+            self.ema.update(self.setup.model, step=place[0] * batches.steps + place[1])
         return sums
 
     def loss_of(
         self, pictures: Tensor, labels: Int[Tensor, " image"], place: tuple[int, int], batches: Batches, own: Rows
     ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
         """The loss of the rows `own` of a batch, and how many first choices are right."""
-        given, recipe = self.given, self.recipe
-        pixels = normalised(pictures, given.needs, self.accelerator.device)
-        pixels, targets = augmented(pixels, labels, len(given.labels), recipe, place, own, batches.batch)
+        setup, recipe = self.setup, self.recipe
+        pixels = normalised(pictures, setup.needs, self.accelerator.device)
+        pixels, targets = augmented(pixels, labels, len(setup.labels), recipe, place, own, batches.batch)
         with self.accelerator.autocast():
             outputs = self.live(pixels)
-            taught = given.teacher(pixels) if given.teacher else None
+            taught = setup.teacher(pixels) if setup.teacher else None
         heads = tuple(each.float() for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
         loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, recipe)
         return loss, (heads[0].argmax(-1) == labels).sum()

@@ -1,1 +1,1 @@
-"""What attention says: maps, statistics, positions, and one head followed step by step."""
+"""What attention weights show: maps, statistics, positions, and one head followed step by step."""

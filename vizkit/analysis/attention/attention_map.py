@@ -19,7 +19,7 @@ Query = str | tuple[float, float]
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """What one query pays: to every place, to each special token by name, and to padding. All together 1.
+    """What one query attends to: every place, each special token by name, and padding. All together 1.
 
     `fallback` is true when the layer has no such query and another one is shown.
     """
@@ -39,18 +39,18 @@ def layers(trace: Trace) -> tuple[Attention, ...]:
 def find_query(attention: Attention, query: Query) -> tuple[int, bool]:
     """(id of the query token, whether another one had to be taken because this layer has no such query).
 
-    A layer without the asked special token shows its first query; one with special queries only (class attention,
+    A layer without this special token shows its first query; one with special queries only (class attention,
     pooling) shows the first of them for every point.
     """
     kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
     if isinstance(query, str):
         if query in attention.query.special:
-            wanted = attention.query.special.index(query)
-            return (wanted, False) if wanted in kept else (kept[0], True)
+            token_id = attention.query.special.index(query)
+            return (token_id, False) if token_id in kept else (kept[0], True)
         middle = id_at(attention.query, (0.5, 0.5))
         return (middle if middle is not None and middle in kept else kept[0]), True
-    wanted = id_at(attention.query, query)
-    return (wanted, False) if wanted is not None and wanted in kept else (kept[0], True)
+    token_id = id_at(attention.query, query)
+    return (token_id, False) if token_id is not None and token_id in kept else (kept[0], True)
 
 
 def attention_map(attention: Attention, query: Query, head: int | None = None) -> AttentionMap:

@@ -7,7 +7,7 @@ from vizkit.traces import Features, NotApplicable
 
 
 def feature_strength(features: Features) -> Float[Tensor, "row column"]:
-    """‖x‖₂ over the channels of every place, ≥ 0. It says where a stage is active, not for which class."""
+    """‖x‖₂ over the channels of every place, ≥ 0. It shows where a stage is active, not for which class."""
     tokens = features.tokens
     if tokens.grid is None:
         raise NotApplicable("These features have no places in the image.")

@@ -1,13 +1,13 @@
 """The image as a sequence: patches, what they cost, the filters that read them, and how their vectors relate in depth.
 
 Dosovitskiy et al. 2020 (arXiv 2010.11929), eq. 1 and fig. 7 left; costs after Liu et al. 2021 (arXiv 2103.14030), eq. 1
-and 2; token norms after Darcet et al. 2023 (arXiv 2309.16588).
+and 2.
 """
 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import Query
@@ -154,37 +154,3 @@ def similarities(trace: Trace, query: Query) -> tuple[Similarity, ...]:
     if not trace.features:
         raise NotApplicable(f"{trace.model} does not hand out the vectors between its blocks.")
     return tuple(similarity(features, query) for features in trace.features)
-
-
-@dataclass(frozen=True)
-class Norms:
-    """‖x_i‖₂ of every token after the layer `name`. Outliers lie above `threshold` = median + k·MAD of the patches."""
-
-    name: str
-    norms: Float[Tensor, " token"]
-    median: float
-    threshold: float
-    outliers: Bool[Tensor, " token"]
-
-
-def token_norms(trace: Trace, k: float = 5.0) -> tuple[Norms, ...]:
-    """Lengths of all token vectors by layer (Darcet et al. 2023, fig. 3). MAD: median absolute deviation, unscaled.
-
-    Median and MAD are those of the patches; class and register tokens are long by design and never marked. A high norm
-    says that a token is used to store something, not what.
-    """
-    if not trace.features:
-        raise NotApplicable(f"{trace.model} does not hand out the vectors between its blocks.")
-    return tuple(norms_of(features, k) for features in trace.features)
-
-
-def norms_of(features: Features, k: float = 5.0) -> Norms:
-    norms = features.values.float().norm(dim=1)
-    patches = norms[len(features.tokens.special) :]
-    median = patches.quantile(0.5)
-    spread = (patches - median).abs().quantile(0.5)
-    # Vectors that are all equally long differ by rounding only; that marks nothing.
-    threshold = float(median + k * torch.maximum(spread, 1e-6 * median))
-    outliers = norms > threshold
-    outliers[: len(features.tokens.special)] = False
-    return Norms(features.name, norms, float(median), threshold, outliers)

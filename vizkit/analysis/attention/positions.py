@@ -1,4 +1,4 @@
-"""What a position table knows: fixed sinusoids, and the similarities, principal colours and distances of any table.
+"""What a position table encodes: fixed sinusoids, and the similarities, principal colours and distances of any table.
 
 Sinusoids: Vaswani et al. 2017 (arXiv 1706.03762), § 3.5. Cosine grid of a learned table: Dosovitskiy et al. 2020 (arXiv
 2010.11929), fig. 7 centre.
@@ -20,20 +20,20 @@ def sinusoidal(count: int, dim: int, base: float = 10000.0) -> Float[Tensor, "po
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(pos / base^(2i/d)); between −1 and 1."""
     if dim < 2 or dim % 2:
         raise NotApplicable(f"Sines and cosines come in pairs: the number of channels has to be even, not {dim}.")
-    return waves(torch.arange(count, dtype=torch.float64), dim, base).float()
+    return _waves(torch.arange(count, dtype=torch.float64), dim, base).float()
 
 
 def sinusoidal_2d(grid: Size, dim: int, base: float = 10000.0) -> Float[Tensor, "row column channel"]:
     """The first half of the channels encodes the row, the second half the column, each as in `sinusoidal`."""
     if dim < 4 or dim % 4:
         raise NotApplicable(f"Two halves of pairs: the number of channels has to be a multiple of four, not {dim}.")
-    down = waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
-    across = waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
+    down = _waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
+    across = _waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
     half = (grid[0], grid[1], dim // 2)
     return torch.cat([down[:, None].expand(half), across[None].expand(half)], -1).float()
 
 
-def waves(position: Tensor, dim: int, base: float) -> Tensor:
+def _waves(position: Tensor, dim: int, base: float) -> Tensor:
     """(position, dim): sine and cosine alternate, slower from pair to pair."""
     angle = position[:, None] / base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
@@ -71,15 +71,15 @@ def by_distance(
     """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs."""
     axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
     places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
-    # Squared and rounded: whole numbers, so that equal distances are found equal.
+    # Squared and rounded: whole numbers, so that equal distances compare equal.
     squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
     values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
-    found, which, counts = squared.unique(return_inverse=True, return_counts=True)
+    squares, which, counts = squared.unique(return_inverse=True, return_counts=True)
 
     def reduced(how: str) -> Tensor:
-        return values.new_zeros(len(found)).scatter_reduce_(0, which, values, how, include_self=False)
+        return values.new_zeros(len(squares)).scatter_reduce_(0, which, values, how, include_self=False)
 
-    return ByDistance(found.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
+    return ByDistance(squares.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the heads of a model do on the whole: how far they look, how evenly, and what they pay to tokens of no place.
+"""What the heads of a model do on the whole: how far they look, how evenly, and the weight of tokens without a place.
 
 Mean attention distance: Dosovitskiy et al. 2020 (arXiv 2010.11929), fig. 7 right. Works on weights in their groups; no
 dense matrix is formed for windows. One number per head is a summary: it does not say where a head looks.
@@ -17,14 +17,14 @@ from vizkit.geometry import steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 
-def is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
+def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
     """Which positions hold a token with a place on the grid."""
     first, (rows, columns) = len(tokens.special), tokens.grid or (0, 0)
     return (ids >= first) & (ids < first + rows * columns)
 
 
-def centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tensor, "group position 2"]:
-    """(y, x) of the middle of each cell in input pixels; meaningless where `is_patch` is false."""
+def _centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tensor, "group position 2"]:
+    """(y, x) of the middle of each cell in input pixels; meaningless where `_is_patch` is false."""
     assert tokens.grid is not None
     cell = ids - len(tokens.special)
     return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * steps_px(tokens)
@@ -33,15 +33,15 @@ def centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Tens
 def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     """mean_i Σ_j w_ij ‖p_i − p_j‖₂ in input pixels, over patches; 0 for a head that sees only itself.
 
-    Weights to special tokens and to padding are taken out and the rows renormalised; without that, a head that pays
-    much to the class token would seem to look near. Rows that pay nothing to any patch are left out; NaN when no row is
+    Weights to special tokens and to padding are taken out and the rows renormalised; without that, a head that attends
+    much to the class token would seem to look near. Rows that attend to no patch are left out; NaN when no row is
     left.
     """
     query, key = attention.query, attention.key
     if query.grid is None or key.grid is None:
         raise NotApplicable("Distances need to know where queries and keys lie in the image; this layer does not say.")
-    from_patch, to_patch = is_patch(attention.query_ids, query), is_patch(attention.key_ids, key)
-    distance = torch.cdist(centres_px(attention.query_ids, query), centres_px(attention.key_ids, key))
+    from_patch, to_patch = _is_patch(attention.query_ids, query), _is_patch(attention.key_ids, key)
+    distance = torch.cdist(_centres_px(attention.query_ids, query), _centres_px(attention.key_ids, key))
     weights = attention.weights.float() * to_patch[:, None, None]
     total = weights.sum(-1)  # group head query
     travelled = torch.einsum("ghqk,gqk->ghq", weights, distance)
@@ -50,15 +50,15 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     return row.sum((0, 2)) / counted.sum((0, 2))
 
 
-def over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
-    """Mean over all queries that are tokens; padding asks nothing."""
-    asked = attention.query_ids != PADDING
-    return (rows * asked[:, None]).sum((0, 2)) / asked.sum()
+def _over_queries(attention: Attention, rows: Float[Tensor, "group head query"]) -> Float[Tensor, " head"]:
+    """Mean over all queries that are tokens; padding is no query."""
+    is_token = attention.query_ids != PADDING
+    return (rows * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
 
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     """H = −mean_i Σ_j w_ij log w_ij in nats, from 0 to log(number of keys that a query compares)."""
-    return over_queries(attention, torch.special.entr(attention.weights.float()).sum(-1))
+    return _over_queries(attention, torch.special.entr(attention.weights.float()).sum(-1))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Layer:
 
     `distance_px`: mean attention distance in input pixels, NaN where tokens have no place. `entropy`: H / log N, 0 (one
     token) to 1 (evenly). `effective`: exp(H), the number of tokens that a query attends to. `special`, `padding`,
-    `itself`: the share of attention paid to special tokens by name, to padding, and by a token to itself.
+    `itself`: the share of attention to special tokens by name, to padding, and of a token to itself.
     """
 
     name: str
@@ -82,15 +82,15 @@ class Layer:
 def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, " head"]:
     """Share of all attention that goes to the key tokens `ids` together, 0 to 1; for instance to outliers in norm."""
     chosen = torch.isin(attention.key_ids, ids.to(attention.key_ids.device))
-    return over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
+    return _over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
 
 
-def paid_to_itself(attention: Attention) -> Float[Tensor, " head"]:
-    """Share that a token pays to itself; 0 where queries and keys are different sets of tokens."""
+def _weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
+    """Share of attention that a token gives itself; 0 where queries and keys are different sets of tokens."""
     if attention.query != attention.key:
         return torch.zeros(attention.weights.shape[1])
     same = attention.query_ids[:, :, None] == attention.key_ids[:, None]
-    return over_queries(attention, torch.einsum("ghqk,gqk->ghq", attention.weights.float(), same.float()))
+    return _over_queries(attention, torch.einsum("ghqk,gqk->ghq", attention.weights.float(), same.float()))
 
 
 def layer(attention: Attention) -> Layer:
@@ -105,16 +105,16 @@ def layer(attention: Attention) -> Layer:
         entropy.exp(),
         {name: paid_to(attention, torch.tensor([i])) for i, name in enumerate(attention.key.special)},
         paid_to(attention, torch.tensor([PADDING])),
-        paid_to_itself(attention),
+        _weight_on_itself(attention),
     )
 
 
 def by_layer(trace: Trace) -> tuple[Layer, ...]:
     """The statistics of every layer with learned attention, in the order of the forward pass."""
-    found = tuple(layer(attention) for attention in layers(trace))
-    if not found:
+    statistics = tuple(layer(attention) for attention in layers(trace))
+    if not statistics:
         raise NotApplicable(f"{trace.no_attention}; there is nothing to count.")
-    return found
+    return statistics
 
 
 def spread(images: Sequence[tuple[Layer, ...]]) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
@@ -122,13 +122,13 @@ def spread(images: Sequence[tuple[Layer, ...]]) -> tuple[tuple[Layer, ...], tupl
 
     Give `by_layer` of each trace, one at a time, so that no more than one trace has to be kept.
     """
-    if not images or len({tuple(found.name for found in image) for image in images}) != 1:
+    if not images or len({tuple(layer.name for layer in image) for image in images}) != 1:
         raise NotApplicable("A spread needs at least one image, all of them through the same model.")
-    together = [gathered(one) for one in zip(*images, strict=True)]
+    together = [_gathered(one) for one in zip(*images, strict=True)]
     return tuple(pair[0] for pair in together), tuple(pair[1] for pair in together)
 
 
-def gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
+def _gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
     """Mean and deviation of one layer over the images."""
 
     def reduced(values: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ def steps(
     """Every step of attention. `scale`: None for 1/√d_k, 1.0 to leave the scaling out, or one number for each head.
 
     `bias` is added to the scaled scores: relative positions, or −∞ where a query may not look. A query that may look
-    nowhere pays nothing, as in torch's kernel.
+    nowhere has weights of zero, as in torch's kernel.
     """
     scores = query @ key.transpose(-1, -2)
     factor = torch.as_tensor(query.shape[-1] ** -0.5 if scale is None else scale, dtype=scores.dtype).view(-1, 1, 1)

@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 """Mass that differs by less than this share of the largest differs by rounding only."""
 
 
-def class_attention(layer: Attention) -> Float[Tensor, "group query key"]:
+def _class_attention(layer: Attention) -> Float[Tensor, "group query key"]:
     """Ā of one layer, ≥ 0, in logits."""
     if layer.gradient is None:
         raise NotApplicable("This needs the gradient of a class: choose a target class first.")
@@ -39,19 +39,19 @@ def class_mass(
         assert mass.tokens.grid is not None
         return mass.rows[0, len(mass.tokens.special) :].unflatten(0, mass.tokens.grid)
 
-    return places(class_attention), places(nothing)
+    return places(_class_attention), places(_nothing)
 
 
-def nothing(layer: Attention) -> Float[Tensor, "group query key"]:
+def _nothing(layer: Attention) -> Float[Tensor, "group query key"]:
     groups, _, queries, keys = layer.weights.shape
     return torch.zeros(groups, queries, keys, dtype=torch.float64)
 
 
 def gained(
-    found: Float[Tensor, "row column"], without: Float[Tensor, "row column"], method: str
+    relevance: Float[Tensor, "row column"], without: Float[Tensor, "row column"], method: str
 ) -> Float[Tensor, "row column"]:
     """What attention changed; NotApplicable where it changed nothing."""
-    gain = found - without
+    gain = relevance - without
     if not float(gain.abs().max()) > ROUNDING * float(without.abs().max()):  # so written, it refuses NaN too
         raise NotApplicable(f"{method} gives nothing for this class here: nothing that attends speaks for it.")
     return gain

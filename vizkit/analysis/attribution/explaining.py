@@ -80,7 +80,7 @@ def explain(
     one = METHODS[method]
     if one.needs == "model" and subject is None:
         raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
-    known = target_of(one, trace, against, subject)
+    known = _target_of(one, trace, against, subject)
     notes = ()
     if one.needs != "model":
         checks = {trace.check, (against or trace).check}
@@ -88,13 +88,13 @@ def explain(
             raise NotApplicable(refused)
         notes = tuple({check.failure for check in checks if check.failure})
     query = read_by_head(trace) if query is None else query
-    heat, said = run(one, Given(trace, query, fill, subject, progress), against)
+    heat, said = _run(one, Given(trace, query, fill, subject, progress), against)
     notes = (*notes, *said)
     signed = one.signed or (one.needs == "target" and known[1] is not None)
-    return Explanation(method, checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
+    return Explanation(method, _checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
 
 
-def target_of(
+def _target_of(
     one: Method, trace: Trace, against: Trace | None, subject: Subject | None
 ) -> tuple[int | None, int | None]:
     """(target, rival) of what is explained."""
@@ -108,18 +108,17 @@ def target_of(
     return (trace.target if one.needs == "target" else None), (against.target if against else None)
 
 
-def run(one: Method, given: Given, against: Trace | None) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
+def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
     """The map of a record and the sentences about it; against a rival's trace the difference."""
-    if one.needs == "model" or against is None:
-        found = one.run(given)
-        return (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
-    if one.signed_run is not None:
-        return one.signed_run(given, against), ()
-    here, there = (run(one, each, None)[0] for each in (given, replace(given, trace=against)))
-    return here - there, ()
+    if method.needs == "model" or against is None:
+        result = method.run(inputs)
+        return (result[0], result[1:]) if isinstance(result, tuple) else (result, ())
+    if method.signed_run is not None:
+        return method.signed_run(inputs, against), ()
+    return _run(method, inputs, None)[0] - _run(method, replace(inputs, trace=against), None)[0], ()
 
 
-def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
+def _checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
     """The map, unless there is nothing to see on it."""
     if not bool(torch.isfinite(heat).all()):
         raise NotApplicable(f"{title} gives values that are not numbers here, so no map is drawn.")
@@ -134,18 +133,18 @@ def why_not(trace: Trace, *, model: bool = True) -> dict[str, str]:
 
     `model`: whether a `Subject` will be at hand. A method that applies may still find nothing on this image.
     """
-    found = {}
-    for name, one in METHODS.items():
+    reasons = {}
+    for name, method in METHODS.items():
         try:
-            if one.needs == "model" and not model:
-                raise NotApplicable(f"{one.title} runs the model again, which is not at hand here.")
-            if one.needs == "target" and trace.target is None:
-                raise NotApplicable(f"{one.title} needs the gradient of a class: choose a target class first.")
-            if one.applies is not None:
-                one.applies(trace)
+            if method.needs == "model" and not model:
+                raise NotApplicable(f"{method.title} runs the model again, which is not at hand here.")
+            if method.needs == "target" and trace.target is None:
+                raise NotApplicable(f"{method.title} needs the gradient of a class: choose a target class first.")
+            if method.applies is not None:
+                method.applies(trace)
         except NotApplicable as error:
-            found[name] = str(error)
-    return found
+            reasons[name] = str(error)
+    return reasons
 
 
 def applicable(trace: Trace, *, model: bool = True) -> list[str]:

@@ -19,5 +19,5 @@ def generic_relevance(trace: Trace, query: Query = "cls", start_layer: int = 0) 
     for every place under a mean. Layers before `start_layer` count as the identity. Swin's merging averages.
     Errors as for `rollout.rollout`; NotApplicable also where nothing that a layer attends to speaks for the class.
     """
-    found, without = class_mass(trace, query, 1.0, 1.0, start_layer, normalise=False)
-    return gained(found, without, "Generic relevance").clamp(min=0).float()
+    relevance, without = class_mass(trace, query, 1.0, 1.0, start_layer, normalise=False)
+    return gained(relevance, without, "Generic relevance").clamp(min=0).float()

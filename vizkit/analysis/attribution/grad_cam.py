@@ -23,14 +23,14 @@ def grad_cam(trace: Trace) -> Float[Tensor, "row column"]:
 
     Needs a trace with a target. Raises NotApplicable when no place speaks for the class.
     """
-    values, gradient = on_places(cam_layer(trace))
-    return speaking(torch.einsum("rck,k->rc", values, gradient.mean((0, 1))), "Grad-CAM")
+    values, gradient = _on_places(cam_layer(trace))
+    return _speaking(torch.einsum("rck,k->rc", values, gradient.mean((0, 1))), "Grad-CAM")
 
 
 def hires_cam(trace: Trace) -> Float[Tensor, "row column"]:
     """relu(Σ_k ∂y_c/∂F_k · F_k) at every place; ≥ 0, in logits. Conditions and errors as for `grad_cam`."""
-    values, gradient = on_places(cam_layer(trace))
-    return speaking((values * gradient).sum(-1), "HiResCAM")
+    values, gradient = _on_places(cam_layer(trace))
+    return _speaking((values * gradient).sum(-1), "HiResCAM")
 
 
 def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
@@ -39,17 +39,17 @@ def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]
     `against`: a trace of the same input whose target is the other class. Exact, because the map before relu is linear
     in the logit.
     """
-    values, gradient = of_difference(trace, against)
+    values, gradient = _of_difference(trace, against)
     return torch.einsum("rck,k->rc", values, gradient.mean((0, 1)))
 
 
 def signed_hires_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
     """HiResCAM of the difference of two logits; as `signed_grad_cam`."""
-    values, gradient = of_difference(trace, against)
+    values, gradient = _of_difference(trace, against)
     return (values * gradient).sum(-1)
 
 
-def of_difference(
+def _of_difference(
     trace: Trace, against: Trace
 ) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
     """(features, gradient of the difference) at the latest features where both logits have a gradient."""
@@ -58,8 +58,8 @@ def of_difference(
         raise NotApplicable(
             "The two classes are decided at different features, so there is no map of their difference."
         )
-    values, gradient = on_places(here)
-    return values, gradient - on_places(there)[1]
+    values, gradient = _on_places(here)
+    return values, gradient - _on_places(there)[1]
 
 
 def cam_layer(trace: Trace) -> Features:
@@ -70,12 +70,12 @@ def cam_layer(trace: Trace) -> Features:
     if not placed:
         raise NotApplicable("Class activation maps need late features with known places; this model gives none.")
     for features in placed:
-        if bool(on_places(features)[1].any()):
+        if bool(_on_places(features)[1].any()):
             return features
     raise NotApplicable("Class activation maps give nothing for this class here: its logit has no gradient.")
 
 
-def on_places(features: Features) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
+def _on_places(features: Features) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:
     """(features, gradient) on the grid, without special tokens."""
     tokens = features.tokens
     assert tokens.grid is not None
@@ -85,7 +85,7 @@ def on_places(features: Features) -> tuple[Float[Tensor, "row column channel"], 
     return values, gradient
 
 
-def speaking(signed: Float[Tensor, "row column"], method: str) -> Float[Tensor, "row column"]:
+def _speaking(signed: Float[Tensor, "row column"], method: str) -> Float[Tensor, "row column"]:
     """The positive part of a map; NotApplicable where nothing is left or all places are alike."""
     places = signed.clamp(min=0)
     if not bool(torch.isfinite(places).all()):

@@ -27,6 +27,6 @@ def gradient_rollout(
     """
     if not 0 <= residual <= 1:
         raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
-    found, without = class_mass(trace, query, residual, 1 - residual, start_layer, normalise=True)
-    gained(found, without, "Gradient rollout")
-    return shares(found).float()
+    relevance, without = class_mass(trace, query, residual, 1 - residual, start_layer, normalise=True)
+    gained(relevance, without, "Gradient rollout")
+    return shares(relevance).float()

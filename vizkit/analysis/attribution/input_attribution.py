@@ -48,11 +48,11 @@ def integrated_gradients(
     with torch.no_grad():
         whole = float(subject.score(subject.pixels) - subject.score(start))
     while True:
-        score = counted(subject, steps, progress)
-        found = IntegratedGradients(score).attribute(
+        score = _counted(subject, steps, progress)
+        attributions = IntegratedGradients(score).attribute(
             subject.pixels, start, n_steps=steps, internal_batch_size=subject.batch
         )
-        heat = found[0].detach().sum(0).float()
+        heat = attributions[0].detach().sum(0).float()
         error = abs(float(heat.sum()) - whole) / max(abs(whole), 1e-6)
         if error <= COMPLETE or 2 * steps > MOST_STEPS:
             return Integrated(heat.cpu(), error, steps)
@@ -69,14 +69,14 @@ def smooth_grad(
     """
     from captum.attr import NoiseTunnel, Saliency
 
-    method = NoiseTunnel(Saliency(counted(subject, samples, progress)))
+    method = NoiseTunnel(Saliency(_counted(subject, samples, progress)))
     options = {"nt_samples_batch_size": subject.batch, "abs": False}
-    with seeded(seed):
-        found = method.attribute(
-            graph_leaf(subject), nt_samples=samples, stdevs=noise * spread(subject.pixels), **options
+    with _seeded(seed):
+        attributions = method.attribute(
+            _graph_leaf(subject), nt_samples=samples, stdevs=noise * _spread(subject.pixels), **options
         )
-    assert isinstance(found, Tensor)
-    return found[0].detach().abs().sum(0).float().cpu()
+    assert isinstance(attributions, Tensor)
+    return attributions[0].detach().abs().sum(0).float().cpu()
 
 
 def gradient_shap(
@@ -89,15 +89,15 @@ def gradient_shap(
     from captum.attr import GradientShap
 
     starts = torch.cat([filled(subject.pixels, "blur"), filled(subject.pixels, "mean")])
-    method = GradientShap(counted(subject, samples, progress))
+    method = GradientShap(_counted(subject, samples, progress))
     total = torch.zeros_like(subject.pixels[0])
-    with seeded(seed):
+    with _seeded(seed):
         for first in range(0, samples, subject.batch):
             count = min(subject.batch, samples - first)
-            found = method.attribute(
-                graph_leaf(subject), starts, n_samples=count, stdevs=noise * spread(subject.pixels)
+            attributions = method.attribute(
+                _graph_leaf(subject), starts, n_samples=count, stdevs=noise * _spread(subject.pixels)
             )
-            total += found[0].detach() * count / samples
+            total += attributions[0].detach() * count / samples
     return total.sum(0).float().cpu()
 
 
@@ -113,16 +113,16 @@ def occlusion(
     height, width = subject.pixels.shape[-2:]
     step = (-(-height // cells[0]), -(-width // cells[1]))
     shape = (min(window * step[0], height), min(window * step[1], width))
-    places = [1 + -(-(size - one) // by) for size, one, by in zip((height, width), shape, step, strict=True)]
+    places = [1 + -(-(size - extent) // by) for size, extent, by in zip((height, width), shape, step, strict=True)]
     with torch.no_grad():
-        found = Occlusion(counted(subject, places[0] * places[1] + 1, progress)).attribute(
+        attributions = Occlusion(_counted(subject, places[0] * places[1] + 1, progress)).attribute(
             subject.pixels,
             sliding_window_shapes=(subject.pixels.shape[1], *shape),
             strides=(subject.pixels.shape[1], *step),
             baselines=filled(subject.pixels, fill),
             perturbations_per_eval=subject.batch,
         )
-    return on_cells(found[0].mean(0).float().cpu(), cells)  # every channel holds the whole difference
+    return on_cells(attributions[0].mean(0).float().cpu(), cells)  # every channel holds the whole difference
 
 
 def patch_ablation(
@@ -133,13 +133,13 @@ def patch_ablation(
 
     index = cell_of_pixel((subject.pixels.shape[-2], subject.pixels.shape[-1]), cells)
     with torch.no_grad():
-        found = FeatureAblation(counted(subject, cells[0] * cells[1] + 1, progress)).attribute(
+        attributions = FeatureAblation(_counted(subject, cells[0] * cells[1] + 1, progress)).attribute(
             subject.pixels,
             baselines=filled(subject.pixels, fill),
             feature_mask=index[None, None].to(subject.pixels.device),
             perturbations_per_eval=subject.batch,
         )
-    return on_cells(found[0].mean(0).float().cpu(), cells)
+    return on_cells(attributions[0].mean(0).float().cpu(), cells)
 
 
 def infidelity(
@@ -163,7 +163,7 @@ def infidelity(
     start = filled(subject.pixels, fill)
     share = on_cells(heat, cells).to(subject.pixels).flatten()
     share = (share / torch.bincount(index.flatten(), minlength=len(share)))[index][None, None]
-    score = counted(subject, 2 * (samples + 1), progress)
+    score = _counted(subject, 2 * (samples + 1), progress)
 
     def without(pixels: Tensor) -> tuple[Tensor, Tensor]:
         gone = (torch.rand(len(pixels), cells[0] * cells[1]) < 0.5).to(pixels)[:, index][:, None]
@@ -171,7 +171,7 @@ def infidelity(
 
     def of(map: Tensor, normalize: bool) -> float:
         options = {"n_perturb_samples": samples, "max_examples_per_batch": subject.batch, "normalize": normalize}
-        with seeded(seed), torch.no_grad():
+        with _seeded(seed), torch.no_grad():
             return float(measured(score, without, subject.pixels, map.expand_as(subject.pixels), **options))
 
     return of(share, True) / max(of(torch.zeros_like(share), False), 1e-12)
@@ -196,45 +196,45 @@ def sensitivity(
 
     def maps(several: tuple[Tensor, ...]) -> tuple[Tensor]:  # Captum would take a bare tensor apart
         nonlocal done
-        found = []
-        for one in several[0]:
+        heats = []
+        for image in several[0]:
             with torch.enable_grad():
-                found.append(again(one[None]))
+                heats.append(again(image[None]))
             done += 1
             if progress:
                 progress(min(done, samples + 1), samples + 1)
-        return (torch.stack(found),)
+        return (torch.stack(heats),)
 
-    with seeded(seed):
-        found = sensitivity_max(maps, pixels, perturb_radius=radius * spread(pixels), n_perturb_samples=samples)  # pyright: ignore[reportArgumentType]
-    return float(found)
+    with _seeded(seed):
+        largest = sensitivity_max(maps, pixels, perturb_radius=radius * _spread(pixels), n_perturb_samples=samples)  # pyright: ignore[reportArgumentType]
+    return float(largest)
 
 
-def counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
-    """The subject's score, which tells how many pictures it was asked for."""
+def _counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
+    """The subject's score, which reports how many pictures it has scored."""
     done = 0
 
     def score(pixels: Tensor) -> Tensor:
         nonlocal done
-        found = subject.score(pixels)
+        scores = subject.score(pixels)
         done += len(pixels)
         if progress:
             progress(min(done, total), total)
-        return found
+        return scores
 
     return score
 
 
-def graph_leaf(subject: Subject) -> Tensor:
+def _graph_leaf(subject: Subject) -> Tensor:
     return subject.pixels.detach().clone().requires_grad_()
 
 
-def spread(pixels: Tensor) -> float:
+def _spread(pixels: Tensor) -> float:
     return float(pixels.max() - pixels.min())
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def _seeded(seed: int) -> Iterator[None]:
     """Captum draws from the generators of torch and numpy; both are left as they were."""
     state = np.random.get_state()
     with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""What one query pays to each place in the last layer.
+"""How much one query attends to each place in the last layer.
 
 Vaswani et al. 2017 (arXiv 1706.03762), eq. 1; as a map in Caron et al. 2021 (arXiv 2104.14294).
 """
@@ -14,28 +14,28 @@ from vizkit.traces import NotApplicable, Tokens, Trace, row_times
 
 
 def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
-    """The mean over heads of what the query pays to each place in the last layer.
+    """The mean over heads of the query's weights on each place in the last layer.
 
-    "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. Another than the
-    asked query is never taken in its place.
+    "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. No other query
+    is ever taken in its place.
     """
-    found = layers(trace)
-    if not found:
+    learned = layers(trace)
+    if not learned:
         raise NotApplicable(f"{trace.no_attention}.")
-    last = found[-1]
+    last = learned[-1]
     if last.key.grid is None:
         raise NotApplicable("The last layer's keys have no known places, so no map is drawn.")
-    ids = asked_ids(last.query, query)
+    ids = _query_ids_of(last.query, query)
     if not set(ids) <= set(last.query_ids.flatten().tolist()):
         raise NotApplicable("The row of this token was not recorded.")
     row = torch.zeros(len(last.query))
     row[ids] = 1 / len(ids)
     first = len(last.key.special)
-    paid = row_times(row, last)
-    return paid[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
+    attended = row_times(row, last)
+    return attended[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
 
 
-def asked_ids(tokens: Tokens, query: Query) -> list[int]:
+def _query_ids_of(tokens: Tokens, query: Query) -> list[int]:
     """The tokens whose mean a query is."""
     if isinstance(query, int):
         return [query]

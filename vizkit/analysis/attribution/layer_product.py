@@ -1,6 +1,6 @@
 """Rows of a product of layers, one vector–matrix product after another, last layer first.
 
-The frame that rollout and relevance share: which layers form one stream of tokens, where the wanted row starts, and how
+What rollout and relevance share: which layers form one stream of tokens, where the row of the query starts, and how
 mass moves through one layer. A layer is Â = identity · I + share · Ā, kept in the groups in which it was computed, so
 that Swin's windows, shifts and merging cost no dense matrix. The residual connection exists only for queries that are
 keys of the same layer: merging and attention pooling have none.
@@ -17,7 +17,7 @@ from vizkit.geometry import id_of, name_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 Query = str | int | tuple[int, int]
-"""Whose row is wanted.
+"""Whose row is computed.
 
 - "cls": the class token; in a model without one what its head reads instead, the attention pool or the mean of all
   places. "mean": the mean of all places. "dist", "reg1", "pool": another special token; "cls+dist": the mean of two.
@@ -63,7 +63,7 @@ def stream(trace: Trace) -> list[Attention]:
         raise NotApplicable(f"{trace.no_attention}; there is nothing to multiply.")
     if len(learned) < trace.check.layers_found:
         raise NotApplicable("Some layers were not recorded; multiplying layers needs all of them.")
-    found: list[Attention] = []
+    followed: list[Attention] = []
     now: Tokens | None = None  # the tokens with places that have been reached
     for layer in reversed(trace.attention):
         query, key = layer.query, layer.key
@@ -81,11 +81,11 @@ def stream(trace: Trace) -> list[Attention]:
             )
         if int((layer.query_ids != PADDING).sum()) < len(query):
             raise NotApplicable("Only some rows were recorded; multiplying layers needs all of them.")
-        found.append(layer)
+        followed.append(layer)
         now = key if key.grid else now
     if now is None:
         raise NotApplicable("The tokens of this model have no known places, so no map is drawn.")
-    return found[::-1]
+    return followed[::-1]
 
 
 def read_by_head(trace: Trace) -> Query:
@@ -140,20 +140,20 @@ def factors(
 
     `mixing` gives Ā of a layer. ValueError where there is no such `start_layer`.
     """
-    count, index, found = sum(layer.learned for layer in layers), 0, []
+    count, index, product_factors = sum(layer.learned for layer in layers), 0, []
     if not 0 <= start_layer < count:
         raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
     for layer in layers:
         if not layer.learned:
-            found.append(Factor(layer, None, 0.0, 1.0, False))
+            product_factors.append(Factor(layer, None, 0.0, 1.0, False))
             continue
         early, index = index < start_layer, index + 1
         # A query that is no key has no identity to fall back on: such a layer is never left out.
         early = early and bool((same_token(layer.query, layer.key) >= 0).all())
-        found.append(
+        product_factors.append(
             Factor(layer, None, 1.0, 0.0, False) if early else Factor(layer, mixing(layer), identity, share, normalise)
         )
-    return found
+    return product_factors
 
 
 def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass:
@@ -165,7 +165,7 @@ def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass
 
 
 def times(mass: Mass, factor: Factor) -> Mass:
-    """Mass · Â. What lies on tokens that do not ask in this layer stays where it is."""
+    """Mass · Â. What lies on tokens that are no query in this layer stays where it is."""
     if not factor.share and not factor.normalise:  # the identity
         return mass
     layer, rows = factor.layer, mass.rows
@@ -204,12 +204,12 @@ def spread(taken: Float[Tensor, "row query_or_padding"], factor: Factor) -> Floa
     layer, keys = factor.layer, len(factor.layer.key)
     grouped = taken[:, layer.query_ids].transpose(0, 1)  # group row query
     out = taken.new_zeros(len(taken), keys + 1)
-    asked = grouped[:, 0].nonzero(as_tuple=True) if factor.mixing is None and len(taken) == 1 else ()
-    if asked and FEW * len(asked[0]) < grouped.numel():  # one token's row, or one window: the rest is not even read
-        group, position = asked
+    nonzero = grouped[:, 0].nonzero(as_tuple=True) if factor.mixing is None and len(taken) == 1 else ()
+    if nonzero and FEW * len(nonzero[0]) < grouped.numel():  # one token's row, or one window: the rest is not even read
+        group, position = nonzero
         passed = layer.weights[group, :, position].to(taken.dtype).mean(1) * grouped[group, 0, position, None]
         return out.index_add_(1, (layer.key_ids[group] % (keys + 1)).flatten(), passed.view(1, -1))
-    if asked:
+    if nonzero:
         heads = layer.weights.shape[1]
         weights = layer.weights.to(taken.dtype).flatten(1, 2)  # group head·query key
         passed = grouped.repeat(1, 1, heads) / heads @ weights
@@ -229,7 +229,7 @@ def same_token(source: Tokens, target: Tokens) -> Int[Tensor, " token"]:
 
 
 def joined(layer: Attention, before: Tokens) -> Tokens:
-    """The keys of a layer and, besides, the special tokens and places that did not ask in it."""
+    """The keys of a layer and, besides, the special tokens and places that are no query in it."""
     key, gone = layer.key, {*layer.key.special, *layer.query.special}
     special = (*key.special, *(name for name in before.special if name not in gone))
     home = key if key.grid else before

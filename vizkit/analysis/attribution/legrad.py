@@ -1,4 +1,4 @@
-"""LeGrad: at which keys would more attention raise the class, asked of every layer on its own.
+"""LeGrad: at which keys would more attention raise the class, for every layer on its own.
 
 Bousselham et al. 2024 (arXiv 2404.03214), § 3: for every layer l, relu(∂s_l/∂A_l) averaged over heads and queries, s_l
 being the class's score read off the tokens that leave block l; then the mean over layers.
@@ -23,7 +23,7 @@ def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
     Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
     BEiT and the like). NotApplicable for others, and where no layer's score rises with any attention.
     """
-    return nonzero(torch.stack(legrad_by_layer(trace)[checked(trace, start_layer) :]).mean(0))
+    return _nonzero(torch.stack(legrad_by_layer(trace)[_checked(trace, start_layer) :]).mean(0))
 
 
 def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
@@ -38,36 +38,36 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
         raise NotApplicable(f"{trace.no_attention}.")
     if len(layers) < trace.check.layers_found:
         raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
-    found = []
-    for layer in read_by_the_head(trace, layers):
+    maps = []
+    for layer in _read_by_the_head(trace, layers):
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
         by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
         by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
-        found.append(by_id[first:last].unflatten(0, layer.key.grid))
-    rows, columns = (max(sides) for sides in zip(*(each.shape for each in found), strict=True))
+        maps.append(by_id[first:last].unflatten(0, layer.key.grid))
+    rows, columns = (max(sides) for sides in zip(*(heat.shape for heat in maps), strict=True))
     # A token that stands for several places speaks for each of them.
     return [
-        each.repeat_interleave(rows // len(each), 0).repeat_interleave(columns // each.shape[1], 1) for each in found
+        heat.repeat_interleave(rows // len(heat), 0).repeat_interleave(columns // heat.shape[1], 1) for heat in maps
     ]
 
 
-def read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
+def _read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
     """Those on the tokens of the last layer, or on tokens that were averaged to become those."""
     known = {layers[-1].query.name, layers[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
     return [layer for layer in layers if layer.key.name in known]
 
 
-def checked(trace: Trace, start_layer: int) -> int:
+def _checked(trace: Trace, start_layer: int) -> int:
     layers = [layer for layer in trace.attention if layer.learned]
-    count = len(read_by_the_head(trace, layers)) if layers else 0
+    count = len(_read_by_the_head(trace, layers)) if layers else 0
     if count and not 0 <= start_layer < count:
         raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
     return start_layer
 
 
-def nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+def _nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
     high, low = float(places.max()), float(places.min())
     if not high > low:  # so written, it refuses NaN too
         raise NotApplicable("LeGrad gives nothing for this class here: all places are alike.")

@@ -23,7 +23,7 @@ from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 class Rollout:
     """Where one query's mass comes from: every place of the input, each special token by name, and padding; together 1.
 
-    `tokens` are those of the input. `query` says whose row it is: "cls", "pool", "mean", "row 3, column 5" …
+    `tokens` are those of the input. `query` names the row: "cls", "pool", "mean", "row 3, column 5" …
     """
 
     grid: Float[Tensor, "row column"]
@@ -65,8 +65,8 @@ def rollout_masses(
     residual: float = 0.5,
 ) -> Rollout:
     """As `rollout`, with nothing left out: what places, special tokens and padding take, together 1."""
-    ready = prepared(trace, fusion, discard, start_layer, residual)
-    return rolled(ready, *start([factor.layer for factor in ready], query))
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
+    return _rolled(ready, *start([factor.layer for factor in ready], query))
 
 
 def rollout_by_layer(
@@ -82,20 +82,20 @@ def rollout_by_layer(
     All are on the tokens of the input. A cell means the same point of the image on the grid of layer l. Where a layer
     has no class token yet (class attention at the end), "cls" is the mean of all places.
     """
-    ready = prepared(trace, fusion, discard, start_layer, residual)
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
     layers = [factor.layer for factor in ready]
     last = next(layer.query for layer in reversed(layers) if layer.query.grid)
     if isinstance(query, int) and 0 <= query < len(last):  # ids differ from stage to stage, places and names do not
         query = cell_of(last, query) or last.special[query]
-    found = []
+    rollouts = []
     for end in [i for i, layer in enumerate(layers) if layer.learned][start_layer:]:
         here = next((layer.query.grid for layer in layers[end::-1] if layer.query.grid), None)
-        asked = query
+        start_query = query
         if isinstance(query, tuple) and here and last.grid:
             row, column = ((2 * at + 1) * now // (2 * of) for at, now, of in zip(query, here, last.grid, strict=True))
-            asked = (row, column)
-        found.append(rolled(ready, *start(layers[: end + 1], asked)))
-    return found
+            start_query = (row, column)
+        rollouts.append(_rolled(ready, *start(layers[: end + 1], start_query)))
+    return rollouts
 
 
 def rollout_matrix(
@@ -105,21 +105,21 @@ def rollout_matrix(
 
     Rows sum to 1 but for what padding takes. Costs as many times a single row as there are queries.
     """
-    ready = prepared(trace, fusion, discard, start_layer, residual)
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
     last = max(i for i, factor in enumerate(ready) if factor.layer.query.grid)
     return through(ready[: last + 1], torch.eye(len(ready[last].layer.query))).rows
 
 
-def prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:
+def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:
     layers = stream(trace)
     if not 0 <= discard < 1:
         raise ValueError(f"The discarded share is 0 to below 1, not {discard}.")
     if not 0 <= residual <= 1:
         raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
-    return factors(layers, lambda layer: fused(layer, fusion, discard), residual, 1 - residual, start_layer)
+    return factors(layers, lambda layer: _fused(layer, fusion, discard), residual, 1 - residual, start_layer)
 
 
-def fused(layer: Attention, fusion: Fusion, discard: float) -> Float[Tensor, "group query key"] | None:
+def _fused(layer: Attention, fusion: Fusion, discard: float) -> Float[Tensor, "group query key"] | None:
     """Ā of a layer, None for the plain mean."""
     if fusion == "mean" and not discard:
         return None
@@ -127,26 +127,26 @@ def fused(layer: Attention, fusion: Fusion, discard: float) -> Float[Tensor, "gr
     if fusion != "mean" and heads < layer.heads:
         raise NotApplicable("Only the mean over heads was recorded, so there is no maximum or minimum of them.")
     mixing = fuse(layer.weights.transpose(0, 1).flatten(1, 2), fusion).unflatten(0, (groups, queries)).float()
-    return without_smallest(mixing, layer, discard) if discard else mixing
+    return _without_smallest(mixing, layer, discard) if discard else mixing
 
 
-def without_smallest(
+def _without_smallest(
     mixing: Float[Tensor, "group query key"], layer: Attention, discard: float
 ) -> Float[Tensor, "group query key"]:
     """The smallest `discard` of all weights between tokens set to zero; equal weights stay or go together."""
     real = (layer.query_ids != PADDING)[:, :, None] & (layer.key_ids != PADDING)[:, None]
     values = mixing[real]
     below = values.kthvalue(int(discard * len(values)) + 1).values
-    return mixing.masked_fill(real & (mixing < below) & ~diagonal(layer), 0.0)
+    return mixing.masked_fill(real & (mixing < below) & ~_diagonal(layer), 0.0)
 
 
-def diagonal(layer: Attention) -> Bool[Tensor, "group query key"]:
+def _diagonal(layer: Attention) -> Bool[Tensor, "group query key"]:
     """Where a query meets itself among the keys."""
     itself = same_token(layer.query, layer.key)[layer.query_ids]
     return itself[:, :, None] == layer.key_ids[:, None]
 
 
-def rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query: str) -> Rollout:
+def _rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query: str) -> Rollout:
     mass = through(ready[: end + 1], row.float())
     tokens, first = mass.tokens, len(mass.tokens.special)
     special = {name: float(mass.rows[0, i]) for i, name in enumerate(tokens.special)}

@@ -1,6 +1,6 @@
-"""What the methods that run the model again ask of it: the logits of any pictures, and the class to explain.
+"""What the methods that run the model again need of it: the logits of any pictures, and the class to explain.
 
-`vizkit.models.probes.asking.logits_of_batch` makes the callable; nothing here knows a model.
+`vizkit.models.probes.model_functions.logits_of_batch` makes the callable; nothing here knows a model.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ MOST_CELLS = 400
 
 
 class Stopped(Exception):  # noqa: N818  (the wish of a user, not an error)
-    """The user wants no more of this; a `progress` raises it, and it passes through to whoever asked."""
+    """The user wants no more of this; a `progress` raises it, and it passes through to the caller."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model that can be asked again, the input it was given, and the class whose logit is explained.
+    """A model that can be run again, its input, and the class whose logit is explained.
 
     `logits`: (image, channel, height, width) → (image, label), differentiable with respect to the pixels. `against`:
     explain the difference of the two logits instead. `batch`: images in one forward pass.
@@ -44,8 +44,8 @@ class Subject:
 
     def score(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
         """The target's logit, less that of the other class; in the graph of `pixels`."""
-        found = self.logits(pixels)
-        return found[:, self.target] if self.against is None else found[:, self.target] - found[:, self.against]
+        logits = self.logits(pixels)
+        return logits[:, self.target] if self.against is None else logits[:, self.target] - logits[:, self.against]
 
     def share(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
         """The target's probability, 0 to 1: among all classes, or among the two. No graph, one batch."""

@@ -1,7 +1,7 @@
 """Which class of one model is which class of another one, by name: the same words, never a guess.
 
 ImageNet writes the synonyms of a class with commas ("tabby, tabby cat") and uses some words twice: "crane" is a bird
-and a machine, both under this very name, so nobody can tell which of the two another list means by it.
+and a machine, both under this very name, so it is unknown which of the two another list means by it.
 """
 
 import re
@@ -23,27 +23,27 @@ def match(names: Sequence[str], known: Sequence[str]) -> Matched:
     Case, underscores and hyphens do not matter. The whole name counts first, then a synonym that both have; no two of
     `names` get the same class. A list finds itself place by place, even where it has a name twice.
     """
-    mine, theirs = [normal(name) for name in names], [normal(name) for name in known]
+    mine, theirs = [_normal(name) for name in names], [_normal(name) for name in known]
     if mine == theirs:
         return tuple(range(len(names)))
-    found = one_to_one([{name} for name in mine], [{name} for name in theirs])
-    left, free = [i for i, k in enumerate(found) if k is None], sorted(set(range(len(theirs))) - set(found))
-    more = one_to_one([synonyms(mine[i]) for i in left], [synonyms(theirs[k]) for k in free])
+    by_name = _one_to_one([{name} for name in mine], [{name} for name in theirs])
+    left, free = [i for i, k in enumerate(by_name) if k is None], sorted(set(range(len(theirs))) - set(by_name))
+    more = _one_to_one([_synonyms(mine[i]) for i in left], [_synonyms(theirs[k]) for k in free])
     by_synonym = {i: free[k] for i, k in zip(left, more, strict=True) if k is not None}
-    return tuple(by_synonym.get(i, k) for i, k in enumerate(found))
+    return tuple(by_synonym.get(i, k) for i, k in enumerate(by_name))
 
 
-def normal(name: str) -> str:
+def _normal(name: str) -> str:
     """A name without case, forms of letters and kinds of space: "Water_Strider" is "water strider"."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return _SPACES.sub(" ", folded).strip()
 
 
-def synonyms(name: str) -> set[str]:
+def _synonyms(name: str) -> set[str]:
     return {part.strip() for part in name.split(",")}
 
 
-def one_to_one(names: Sequence[set[str]], known: Sequence[set[str]]) -> list[int | None]:
+def _one_to_one(names: Sequence[set[str]], known: Sequence[set[str]]) -> list[int | None]:
     """Pairs that share a word of which neither shares one with anybody else."""
     having: defaultdict[str, set[int]] = defaultdict(set)
     for index, words in enumerate(known):
@@ -82,7 +82,7 @@ def agreeing(labels: Sequence[Sequence[str]]) -> Agreed:
     """
     number: dict[Member, int] = {}
     names: list[str] = []
-    for chain in chains(labels):
+    for chain in _chains(labels):
         torn = len({model for model, _ in chain}) < len(chain)
         for members in [[each] for each in chain] if torn else [chain]:
             number |= dict.fromkeys(members, len(names))
@@ -91,7 +91,7 @@ def agreeing(labels: Sequence[Sequence[str]]) -> Agreed:
     return Agreed(tuple(names), tuple(tuple(number[m, i] for i in range(len(own))) for m, own in enumerate(labels)))
 
 
-def chains(labels: Sequence[Sequence[str]]) -> list[list[Member]]:
+def _chains(labels: Sequence[Sequence[str]]) -> list[list[Member]]:
     """The classes of all models, those together that matches join, in the order of the first model's, then the rest."""
     parent: dict[Member, Member] = {(m, i): (m, i) for m, own in enumerate(labels) for i in range(len(own))}
 
@@ -100,10 +100,10 @@ def chains(labels: Sequence[Sequence[str]]) -> list[list[Member]]:
             parent[each] = each = parent[parent[each]]
         return each
 
-    for one, other in combinations(range(len(labels)), 2):
-        for index, found in enumerate(match(labels[one], labels[other])):
-            if found is not None:
-                first, second = sorted((root((one, index)), root((other, found))))
+    for a, b in combinations(range(len(labels)), 2):
+        for index, other_index in enumerate(match(labels[a], labels[b])):
+            if other_index is not None:
+                first, second = sorted((root((a, index)), root((b, other_index))))
                 parent[second] = first
     joined: defaultdict[Member, list[Member]] = defaultdict(list)
     for each in parent:

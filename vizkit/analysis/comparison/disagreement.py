@@ -20,10 +20,10 @@ Overlaps = dict[tuple[int, int], tuple[list[int], list[int]]]
 
 def groups(first: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
     """Models of the same first class together, the largest group first. `first`: model → class in the joint list."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for model, each in first.items():
-        found[each].append(model)
-    return tuple(sorted((tuple(group) for group in found.values()), key=len, reverse=True))
+    by_class: defaultdict[int, list[int]] = defaultdict(list)
+    for model, label in first.items():
+        by_class[label].append(model)
+    return tuple(sorted((tuple(group) for group in by_class.values()), key=len, reverse=True))
 
 
 def js_bits(p: Float[Tensor, " label"], q: Float[Tensor, " label"]) -> float:
@@ -40,12 +40,12 @@ def js_bits(p: Float[Tensor, " label"], q: Float[Tensor, " label"]) -> float:
 
 def overlaps(agreed: Agreed) -> Overlaps:
     """For each pair of models that share two classes or more: where these stand in either."""
-    found: Overlaps = {}
-    for one, other in combinations(range(len(agreed.of)), 2):
-        shared = agreed.shared(one, other)
+    places: Overlaps = {}
+    for first, second in combinations(range(len(agreed.of)), 2):
+        shared = agreed.shared(first, second)
         if len(shared) > 1:
-            found[one, other] = agreed.places(one, shared), agreed.places(other, shared)
-    return found
+            places[first, second] = agreed.places(first, shared), agreed.places(second, shared)
+    return places
 
 
 def clusters(models: int, comparable: Overlaps) -> list[tuple[int, ...]]:
@@ -62,11 +62,11 @@ def divergences(shared: Overlaps, probabilities: Mapping[int, Tensor]) -> dict[t
     `probabilities`: model → its (label). Pairs of which one gives most of its probability to other classes are
     left out.
     """
-    found = {}
+    bits = {}
     for (one, other), places in shared.items():
         if not {one, other} <= set(probabilities):
             continue
         p, q = (probabilities[model].double()[at] for model, at in zip((one, other), places, strict=True))
         if min(float(p.sum()), float(q.sum())) >= LEAST_COVERED:
-            found[one, other] = js_bits(p / p.sum(), q / q.sum())
-    return found
+            bits[one, other] = js_bits(p / p.sum(), q / q.sum())
+    return bits

@@ -24,8 +24,8 @@ BICUBIC = Image.Resampling.BICUBIC
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One kind of change. `strengths`: ascending from 0, in `unit`. `told`: how a strength is written, `left` being 100
-    minus it. `about`: what is done, in a few words.
+    """One kind of change. `strengths`: ascending from 0, in `unit`. `wording`: how a strength is written, `left` being
+    100 minus it. `about`: what is done, in a few words.
 
     `apply(rgb, strength, seed)`: a picture of the same size. `chance`: whether the seed matters.
     """
@@ -33,7 +33,7 @@ class Perturbation:
     name: str
     title: str
     unit: str
-    told: str
+    wording: str
     strengths: tuple[float, ...]
     about: str
     apply: Callable[[RGB, float, int], RGB]
@@ -41,12 +41,12 @@ class Perturbation:
 
     def in_words(self, level: int) -> str:
         strength = self.strengths[level]
-        return self.told.format(strength, left=100 - strength) if strength else "unchanged"
+        return self.wording.format(strength, left=100 - strength) if strength else "unchanged"
 
     @property
     def percent(self) -> bool:
         """Whether strengths are shares."""
-        return "%" in self.told
+        return "%" in self.wording
 
 
 def perturbed(rgb: RGB, kind: str, strength: float, seed: int = 0) -> RGB:
@@ -129,7 +129,7 @@ def occlude(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     return out
 
 
-def shuffle(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def _shuffle(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     """`strength` × `strength` cells in a random order."""
     side = round(strength)
     return rearranged(rgb, side, np.random.default_rng(seed).permutation(side**2))
@@ -184,7 +184,7 @@ PERTURBATIONS: dict[str, Perturbation] = {
         Perturbation(
             "shuffle", "Patch shuffle", "cells on a side", "{0:g} × {0:g}",
             (0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0),
-            "cells in a random order: parts stay, the whole goes", shuffle, True,
+            "cells in a random order: parts stay, the whole goes", _shuffle, True,
         ),
     )
 }  # fmt: skip

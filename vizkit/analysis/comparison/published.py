@@ -182,11 +182,11 @@ def families(rows: Sequence[Row]) -> list[str]:
 def matching(rows: Sequence[AnyRow], words: str = "", of: Sequence[str] = ()) -> list[AnyRow]:
     """The rows that hold every one of the words somewhere in their texts or numbers, upper or lower case alike, and
     are of one of the families `of` (empty: of any)."""
-    wanted = words.casefold().split()
-    return [row for row in rows if (not of or row.family in of) and all(word in text_of(row) for word in wanted)]
+    needles = words.casefold().split()
+    return [row for row in rows if (not of or row.family in of) and all(word in _text_of(row) for word in needles)]
 
 
-def text_of(row: Row) -> str:
-    """All that a row says, for searching: numbers as `g` writes them."""
+def _text_of(row: Row) -> str:
+    """All text of a row, for searching: numbers as `g` writes them."""
     values = (getattr(row, field.name) for field in fields(row))
     return " ".join(f"{value:g}" if isinstance(value, float | int) else str(value or "") for value in values).casefold()

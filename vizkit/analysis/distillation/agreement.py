@@ -30,7 +30,7 @@ class Row:
 
 def table(answers: Mapping[str, Answers], labels: Answers | None, teacher: Answers | None) -> list[Row]:
     """One row for each of `answers` (name → class index of every image). ValueError where the numbers differ."""
-    return [Row(name, share(given, labels), share(given, teacher)) for name, given in answers.items()]
+    return [Row(name, share(predicted, labels), share(predicted, teacher)) for name, predicted in answers.items()]
 
 
 def share(one: Answers, other: Int[np.ndarray, " other"] | None) -> float | None:

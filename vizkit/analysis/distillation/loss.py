@@ -1,4 +1,4 @@
-"""What a student pays for answering otherwise than its teacher and the label, and where the loss pulls its logits.
+"""The loss of a student that answers otherwise than its teacher and the label, and where the loss pulls its logits.
 
     soft: L = (1 − λ) · CE(softmax(z_s), y) + λ · T² · KL(softmax(z_t / T) ‖ softmax(z_s / T))
     hard: L = (1 − λ) · CE(softmax(z_s), y) + λ · CE(softmax(z_s), argmax z_t)
@@ -119,7 +119,7 @@ def gradient_at_high_temperature(teacher: Logits, student: Logits) -> PerLabel:
 @dataclass(frozen=True)
 class GradientSizes:
     """Length of the gradient on the logits, ‖∂L/∂z_s‖₂, mean over images. `plain`: of KL; `scaled`: of T² · KL, by
-    temperature; `limit`: where `scaled` goes; `label`: of the cross-entropy with the label, which knows no T."""
+    temperature; `limit`: where `scaled` goes; `label`: of the cross-entropy with the label, which has no T."""
 
     temperatures: Float64[Tensor, " temperature"]
     plain: Float64[Tensor, " temperature"]
@@ -169,13 +169,13 @@ def surface(
     return Surface(shares, at, (1 - shares[:, None]) * label + shares[:, None] * soft, soft, label)
 
 
-def level_lines(found: Surface, count: int = 6) -> list[tuple[float, Float64[Tensor, " temperature"]]]:
+def level_lines(surface: Surface, count: int = 6) -> list[tuple[float, Float64[Tensor, " temperature"]]]:
     """(loss, λ at which it is reached by temperature) for `count` losses, evenly between the least and the greatest;
     NaN where no λ from 0 to 1 gives it. Exact, as the loss is a straight line in λ."""
-    low, high = float(found.values.min()), float(found.values.max())
+    low, high = float(surface.values.min()), float(surface.values.max())
     lines = []
     for level in torch.linspace(low, high, count + 2, dtype=torch.float64)[1:-1].tolist():
-        share = (level - found.label) / (found.soft - found.label)
+        share = (level - surface.label) / (surface.soft - surface.label)
         lines.append((level, share.masked_fill(~((share >= 0) & (share <= 1)), torch.nan)))
     return lines
 
@@ -190,11 +190,11 @@ def same_labels(teacher: tuple[str, ...], student: tuple[str, ...], names: tuple
         return torch.arange(len(teacher))
     if sorted(teacher) != sorted(student) or len(set(teacher)) < len(teacher):
         raise NotApplicable(
-            f"{names[0]} knows {told(teacher)} and {names[1]} {told(student)}: their answers cannot be compared; "
+            f"{names[0]} knows {_listed(teacher)} and {names[1]} {_listed(student)}: their answers cannot be compared; "
             "choose models that learned the same classes."
         )
     return torch.tensor([student.index(label) for label in teacher])
 
 
-def told(labels: tuple[str, ...]) -> str:
+def _listed(labels: tuple[str, ...]) -> str:
     return f"{len(labels)} classes ({', '.join(labels[:2])}{', …' if len(labels) > 2 else ''})"

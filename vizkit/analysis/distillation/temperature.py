@@ -1,4 +1,4 @@
-"""What temperature does to a softmax, and what a model says beside its first choice: dark knowledge.
+"""What temperature does to a softmax, and the probabilities beside a model's first choice: dark knowledge.
 
 softmax(z / T): Hinton, Vinyals & Dean 2015 (arXiv 1503.02531), eq. 1. Everything in float64, from logarithms, so that
 logits of ±10⁴ at T = 0.05 give neither NaN nor infinity. T → 0 is the first choice alone (tied ones share it),
@@ -60,9 +60,9 @@ class Softened:
 
     def of(self, labels: Sequence[int]) -> list[float]:
         """The probabilities of these labels and, where there are others, of all others together."""
-        told = torch.zeros(len(self.probabilities), dtype=torch.bool)
-        told[list(labels)] = True
-        others = [float(self.probabilities[~told].sum())] if not told.all() else []
+        named = torch.zeros(len(self.probabilities), dtype=torch.bool)
+        named[list(labels)] = True
+        others = [float(self.probabilities[~named].sum())] if not named.all() else []
         return self.probabilities[list(labels)].tolist() + others
 
 
@@ -118,7 +118,7 @@ def along(
 def against_even(
     logits: Float[Tensor, "image label"], labels: Int[Tensor, " image"], temperature: float
 ) -> Float64[Tensor, "label label"]:
-    """What is said of the images of each class beside that class, in units of saying nothing: mean softmax at T, the
+    """The probability of the other classes for images of each class, relative to an even share: mean softmax at T, the
     class itself set aside, each row divided by its sum, times the number of other classes. 1: as likely as any other.
 
     Rows are true classes; NaN on the diagonal and in rows without an image. Label smoothing in training makes this
@@ -128,5 +128,5 @@ def against_even(
     own = torch.nn.functional.one_hot(labels, count).double()
     sums = own.T @ probabilities(logits, temperature)
     sums.fill_diagonal_(0.0)
-    found = sums / sums.sum(-1, keepdim=True) * (count - 1)
-    return found.fill_diagonal_(torch.nan)
+    ratios = sums / sums.sum(-1, keepdim=True) * (count - 1)
+    return ratios.fill_diagonal_(torch.nan)

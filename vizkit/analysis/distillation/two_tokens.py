@@ -15,15 +15,15 @@ PUBLISHED = (0.06, 0.93)
 
 def cosines(trace: Trace) -> Float[Tensor, " layer"]:
     """Cosine of the two tokens as they leave each layer, −1 to 1. NotApplicable without both of them."""
-    found = [one for one in trace.features if set(PAIR) <= set(one.tokens.special)]
-    if not found:
+    layers = [features for features in trace.features if set(PAIR) <= set(features.tokens.special)]
+    if not layers:
         raise NotApplicable("The two tokens between the layers of this model are not known, so they are not compared.")
-    pairs = [[one.values[one.tokens.special.index(name)].float() for name in PAIR] for one in found]
+    pairs = [[features.values[features.tokens.special.index(name)].float() for name in PAIR] for features in layers]
     return torch.stack([F.cosine_similarity(cls, dist, dim=0) for cls, dist in pairs])
 
 
 def overlaps(trace: Trace) -> Float[Tensor, " layer"]:
-    """The share of attention that both tokens pay to the same keys, by layer: Σ min(a_cls, a_dist), from 0 to 1.
+    """The share of attention that both tokens give the same keys, by layer: Σ min(a_cls, a_dist), from 0 to 1.
 
     One minus the total variation distance of the two rows, heads averaged, special tokens included. NotApplicable
     where no layer has both tokens as queries.

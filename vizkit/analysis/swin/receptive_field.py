@@ -53,7 +53,7 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
     first = layers[0].key
     if first.grid is None or any(layer.query.special or layer.query.grid is None for layer in layers):
         raise NotApplicable("A receptive field is followed through tokens that all have a place in the image.")
-    found = []
+    fields = []
     for end in learned:
         tokens = layers[end].query
         token_id = id_at(tokens, point_xy)
@@ -62,21 +62,23 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
         reached = torch.zeros(len(tokens), dtype=torch.bool)
         reached[token_id] = True
         for index in range(end, -1, -1):
-            reached = back(reached, layers[index], apart.get(index))
+            reached = _back(reached, layers[index], apart.get(index))
         cell = (token_id // tokens.grid[1], token_id % tokens.grid[1])
-        found.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
-    return found
+        fields.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
+    return fields
 
 
-def back(
+def _back(
     reached: Bool[Tensor, " token_after"], layer: Attention, region: Int[Tensor, "group token"] | None
 ) -> Bool[Tensor, " token_before"]:
     """From the tokens after a layer to those before it that can reach one of them. No regions: all meet (merging)."""
-    asks = reached[layer.query_ids] & (layer.query_ids != PADDING)  # group query
-    meets = asks.any(1, keepdim=True).expand_as(layer.key_ids)
+    is_query = reached[layer.query_ids] & (layer.query_ids != PADDING)  # group query
+    meets = is_query.any(1, keepdim=True).expand_as(layer.key_ids)
     if region is not None:
-        asking = torch.zeros(len(region), int(region.max()) + 1, dtype=torch.int8)  # which regions of a window ask
-        meets = asking.scatter_reduce(1, region, asks.to(asking), "amax").gather(1, region).bool()
+        regions_reached = torch.zeros(
+            len(region), int(region.max()) + 1, dtype=torch.int8
+        )  # regions of a window with such a query
+        meets = regions_reached.scatter_reduce(1, region, is_query.to(regions_reached), "amax").gather(1, region).bool()
     out = torch.zeros(len(layer.key) + 1, dtype=torch.bool)  # the last collects padding
     out[layer.key_ids[meets] % len(out)] = True
     if layer.learned:

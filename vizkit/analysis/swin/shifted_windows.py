@@ -53,10 +53,10 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     row, column = ids // grid[1], ids % grid[1]
     # A token that came round lies below or right of where it was.
     came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
-    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
+    return Layout(grid, window, shift, pad_first, ids, _regions(size, window, shift), windows, came_round)
 
 
-def regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
+def _regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
     """The region of every place of a rolled and padded grid of `size`: 3 · its strip of rows + its strip of columns.
 
     Strips of an axis: what lies before the last window, what of the last window was there before the roll, and the last
@@ -84,53 +84,53 @@ def whole(parts: Shaped[Tensor, "window token"], size: Size, window: Size) -> Sh
     return across.permute(0, 2, 1, 3).reshape(size)
 
 
-def allowed(found: Layout, window: int) -> Bool[Tensor, "query key"]:
+def allowed(layout: Layout, window: int) -> Bool[Tensor, "query key"]:
     """Which pairs of one window may see each other: those of one region. The others get −100 before softmax.
 
     Padding is not kept apart: it has a region like every place.
     """
-    region = cut(found.regions, found.window)[window]
+    region = cut(layout.regions, layout.window)[window]
     return region[:, None] == region[None]
 
 
-def members(found: Layout, window: int) -> list[tuple[int, int, int]]:
+def members(layout: Layout, window: int) -> list[tuple[int, int, int]]:
     """(region, its places in this window, how many of them are padding), by the number of the region."""
-    region, ids = cut(found.regions, found.window)[window], cut(found.ids, found.window)[window]
+    region, ids = cut(layout.regions, layout.window)[window], cut(layout.ids, layout.window)[window]
     return [
         (number, int((region == number).sum()), int((ids[region == number] == PADDING).sum()))
         for number in region.unique().tolist()
     ]
 
 
-def strangers(found: Layout, window: int) -> int:
+def strangers(layout: Layout, window: int) -> int:
     """How many pairs (query, key) of tokens the mask lets through though they lie further apart than a window reaches.
 
     0 but where a grid is padded after the roll (timm): there the strips of the mask count the padding too, so it misses
     the line along which the two edges of the image meet.
     """
-    ids = cut(found.ids, found.window)[window]
-    row, column = ids // found.grid[1], ids % found.grid[1]
-    far = ((row[:, None] - row[None]).abs() >= found.window[0]) | (
-        (column[:, None] - column[None]).abs() >= found.window[1]
+    ids = cut(layout.ids, layout.window)[window]
+    row, column = ids // layout.grid[1], ids % layout.grid[1]
+    far = ((row[:, None] - row[None]).abs() >= layout.window[0]) | (
+        (column[:, None] - column[None]).abs() >= layout.window[1]
     )
     real = (ids != PADDING)[:, None] & (ids != PADDING)[None]
-    return int((far & real & allowed(found, window)).sum())
+    return int((far & real & allowed(layout, window)).sum())
 
 
-def window_of(found: Layout, token_id: int) -> tuple[int, int]:
+def window_of(layout: Layout, token_id: int) -> tuple[int, int]:
     """(the window that holds a token, its place in it); KeyError for an id that is not on the grid."""
-    where = (cut(found.ids, found.window) == token_id).nonzero().tolist()
+    where = (cut(layout.ids, layout.window) == token_id).nonzero().tolist()
     if token_id < 0 or not where:
         raise KeyError(token_id)
     return where[0][0], where[0][1]
 
 
-def pieces(found: Layout) -> Int[Tensor, "row column"]:
+def pieces(layout: Layout) -> Int[Tensor, "row column"]:
     """For every token, at its own place on the grid, which piece it belongs to: tokens of one piece may meet."""
-    out = torch.zeros(found.grid[0] * found.grid[1], dtype=torch.long)
-    real = found.ids != PADDING
-    out[found.ids[real]] = (9 * found.windows + found.regions)[real]
-    return out.view(found.grid)
+    out = torch.zeros(layout.grid[0] * layout.grid[1], dtype=torch.long)
+    real = layout.ids != PADDING
+    out[layout.ids[real]] = (9 * layout.windows + layout.regions)[real]
+    return out.view(layout.grid)
 
 
 def evenly(may_meet: Bool[Tensor, "query key"]) -> Float[Tensor, "query key"]:

@@ -36,9 +36,9 @@ def sides(
 
 def moved(one: Weights, other: Weights, ids: Int[Tensor, "window token"]) -> Float[Tensor, " head"]:
     """Share of the attention that lies elsewhere, mean over all queries that are tokens: ½ Σ_j |a_j − b_j|, 0 to 1."""
-    asked = ids != PADDING
+    is_token = ids != PADDING
     differs = (one - other).abs().sum(-1) / 2  # window head query
-    return (differs * asked[:, None]).sum((0, 2)) / asked.sum()
+    return (differs * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
 
 def regions(masked: Bool[Tensor, "window query key"]) -> Int[Tensor, "window token"]:
@@ -47,7 +47,7 @@ def regions(masked: Bool[Tensor, "window query key"]) -> Int[Tensor, "window tok
 
 
 def lost_to_padding(weights: Weights, ids: Int[Tensor, "window token"]) -> Float[Tensor, "window token"]:
-    """What each token pays to padding, mean over heads, 0 to 1; NaN for padding itself, which asks nothing.
+    """Each token's weight on padding, mean over heads, 0 to 1; NaN for padding itself, which is no query.
 
     NotApplicable where there is no padding: the window divides the grid.
     """

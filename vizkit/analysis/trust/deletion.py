@@ -60,7 +60,7 @@ def curves(
     Costs 2 · steps − 2 forward passes for each map and two for all, in batches of `subject.batch` across curves and
     maps. Fewer steps where there are fewer cells.
     """
-    return along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
+    return _along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
 
 
 def random_curves(
@@ -72,15 +72,17 @@ def random_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Curves:
-    """The mean over random orders: what a map that knows nothing would get. It depends on nothing but the picture."""
+    """The mean over random orders: what a random map would get. It depends on nothing but the picture."""
     generator = torch.Generator().manual_seed(seed)
     drawn = [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(orders)]
-    found = along(subject, drawn, cells, steps, fill, progress)
-    mean = {name: torch.stack([getattr(one, name) for one in found]).mean(0) for name in ("deletion", "insertion")}
-    return Curves(found[0].share, **mean)
+    by_order = _along(subject, drawn, cells, steps, fill, progress)
+    mean = {
+        name: torch.stack([getattr(curves, name) for curves in by_order]).mean(0) for name in ("deletion", "insertion")
+    }
+    return Curves(by_order[0].share, **mean)
 
 
-def along(
+def _along(
     subject: Subject,
     orders: Sequence[Int[Tensor, " cell"]],
     cells: tuple[int, int],
@@ -96,16 +98,16 @@ def along(
     gone = rank[:, None] < between[:, None]  # order step cell
     # One stack of masks (of what is there) for both curves; the whole picture and the whole fill stand at its ends.
     there = torch.cat([torch.ones(1, count), torch.zeros(1, count), torch.stack([~gone, gone], 1).flatten(0, 2)])
-    found = torch.cat(list(shares(subject, there, cells, fill, progress)))
-    whole, empty = found[:1], found[1:2]
+    scores = torch.cat(list(_shares(subject, there, cells, fill, progress)))
+    whole, empty = scores[:1], scores[1:2]
     result = []
-    for both in found[2:].unflatten(0, (len(orders), 2, len(between))):
+    for both in scores[2:].unflatten(0, (len(orders), 2, len(between))):
         falling, rising = torch.cat([whole, both[0], empty]), torch.cat([empty, both[1], whole])
         result.append(Curves(ends / count, falling, rising))
     return result
 
 
-def shares(
+def _shares(
     subject: Subject,
     there: Float[Tensor, "picture cell"],
     cells: tuple[int, int],

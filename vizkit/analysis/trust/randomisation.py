@@ -1,7 +1,7 @@
 """Does a map change when the model forgets what it learned?
 
 Adebayo et al. 2018 (arXiv 1810.03292), § 3: the map of the trained model is compared with that of the same model with
-random weights by rank correlation. A map that stays the same, such as an edge detector, cannot tell what was learned.
+random weights by rank correlation. A map that stays the same, such as an edge detector, cannot show what was learned.
 A low correlation does not prove a map right: noise passes too.
 """
 

@@ -35,7 +35,7 @@ class Road:
 
     @property
     def gap(self) -> float:
-        """Mean of LeRF − MoRF, −1 to 1: larger is better, about 0 for a map that knows nothing."""
+        """Mean of LeRF − MoRF, −1 to 1: larger is better, about 0 for a random map."""
         return float((self.least_relevant_first - self.most_relevant_first).mean())
 
 
@@ -58,14 +58,14 @@ def road(
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(missing.shape[0], *pixels.shape[1:], generator=generator).to(pixels)
     noise *= NOISE * float(pixels.max() - pixels.min())
-    found = []
+    scores = []
     for first in range(0, len(missing), subject.batch):
         rows = slice(first, first + subject.batch)
         whole = imputed(pixels, missing[rows])
-        found.append(subject.share(torch.where(missing[rows], whole + noise[rows], whole)).cpu())
+        scores.append(subject.share(torch.where(missing[rows], whole + noise[rows], whole)).cpu())
         if progress:
             progress(min(first + subject.batch, len(missing)), len(missing))
-    first_gone, last_gone = torch.cat(found).unflatten(0, (2, len(ends)))
+    first_gone, last_gone = torch.cat(scores).unflatten(0, (2, len(ends)))
     return Road(torch.tensor(ends) / count, first_gone, last_gone)
 
 

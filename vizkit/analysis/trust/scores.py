@@ -1,10 +1,10 @@
 """How far a map can be believed: every score of one map, and their mean over many images.
 
-    found = score(explanation, subject, truth)
+    result = score(explanation, subject, truth)
     for scores in score_many(cases, ["rollout", "grad_cam"]): ...
     rows = table.table(all_scores)
 
-No single score settles it. Deletion, insertion and ROAD ask the model on pictures it never saw; pointing and mass ask
+No single score settles it. Deletion, insertion and ROAD run the model on pictures it never saw; pointing and mass ask
 whether the model looks at the thing, which a model may rightly not do; randomisation finds only maps that ignore what
 was learned. `table.FIGURES` has one sentence for each.
 """
@@ -30,7 +30,7 @@ Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "s
 
 @dataclass(frozen=True)
 class Score:
-    """What was measured of one map; None for what was not asked or has no meaning (`notes` says why).
+    """What was measured of one map; None for what was not measured or has no meaning (`notes` says why).
 
     `chance`: the curves of random orders on the same picture. `undecided`: why nothing is ranked on this picture.
     `figures()` names them as `table.FIGURES` does.
@@ -49,7 +49,7 @@ class Score:
 
     def figures(self) -> dict[str, float]:
         """Name in `table.FIGURES` → number, for what was measured."""
-        found = {
+        values = {
             "pointing": None if self.placed is None else float(self.placed.pointing),
             "pointing_strict": None if self.placed is None else float(self.placed.pointing_strict),
             "on_thing": self.placed and self.placed.on_thing,
@@ -61,11 +61,11 @@ class Score:
             "infidelity": self.infidelity,
             "sensitivity": self.sensitivity,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
     def by_chance(self) -> dict[str, float]:
-        """What a map that knows nothing would get, for the figures of which that is known: see `table`."""
-        found = {
+        """What a random map would get, for the figures of which that is known: see `table`."""
+        values = {
             "pointing": self.placed and self.placed.near_share,
             "pointing_strict": self.placed and self.placed.thing_share,
             "on_thing": self.placed and self.placed.thing_share,
@@ -74,7 +74,7 @@ class Score:
             "insertion": self.chance and self.chance.insertion_area,
             "road": self.road and 0.0,  # an order and its reverse are equally likely
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def undecided(subject: Subject, fill: Fill = "blur") -> str:
@@ -85,14 +85,14 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
     gets the same answer, no order of its places can take it back.
     """
     with torch.no_grad():
-        given, empty = (subject.logits(each)[0] for each in (subject.pixels, filled(subject.pixels, fill)))
+        original, empty = (subject.logits(each)[0] for each in (subject.pixels, filled(subject.pixels, fill)))
 
     def answers(logits: Float[Tensor, " label"]) -> bool:
         if subject.against is not None:
             return bool(logits[subject.target] > logits[subject.against])
         return int(logits.argmax()) == subject.target
 
-    if not answers(given):
+    if not answers(original):
         preferred = "the model's answer" if subject.against is None else "the one of the two that the model prefers"
         return f"the class is not {preferred}, so there is no decision to take back"
     if answers(empty):
@@ -114,10 +114,10 @@ def score(
     fill: Fill = "blur",
     progress: Progress | None = None,
 ) -> Score:
-    """Every asked measure of one map.
+    """The chosen measures of one map.
 
     `truth` is needed for "truth", `randomised` (the same method on the model with random weights, see
-    `vizkit.models.probes.asking.randomised`) for "randomisation", `again` (the map of a changed input) for
+    `vizkit.models.probes.model_functions.randomised`) for "randomisation", `again` (the map of a changed input) for
     "sensitivity"; what is missing is left None. `chance`: random curves of this picture, made here unless given; share
     them between maps, since they depend on the picture only. Maps finer than the model's patches are averaged over
     them first.
@@ -125,12 +125,12 @@ def score(
     A measure without meaning here leaves its sentence in `notes`. `progress` may raise `subject.Stopped`.
     """
     heat, cells = on_patches(explanation), explanation.cells
-    found: dict[str, object] = {}
+    measured: dict[str, object] = {}
     notes: list[str] = []
 
     def attempt(name: str, work: Callable[[], object]) -> None:
         try:
-            found[name] = work()
+            measured[name] = work()
         except NotApplicable as error:
             notes.append(str(error))
 
@@ -138,7 +138,7 @@ def score(
         attempt("placed", lambda: placed(heat, truth))
     if "deletion" in measures:
         made = chance or random_curves(subject, cells, steps=steps, fill=fill, progress=progress)
-        found["chance"] = made
+        measured["chance"] = made
         attempt("curves", lambda: curves(subject, [heat], cells, len(made.share) - 1, fill, progress)[0])
     if "road" in measures:
         attempt("road", lambda: road(subject, heat, cells, progress=progress))
@@ -152,12 +152,12 @@ def score(
         from vizkit.analysis.attribution.input_attribution import sensitivity
 
         attempt("sensitivity", lambda: sensitivity(again, subject.pixels, progress=progress))
-    return Score(explanation.method, **found, notes=tuple(notes))  # pyright: ignore[reportArgumentType]
+    return Score(explanation.method, **measured, notes=tuple(notes))  # pyright: ignore[reportArgumentType]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One image of many: its trace with the target, the model to ask, the truth where known, and for "randomisation"
+    """One image of many: its trace with the target, the model to run, the truth where known, and for "randomisation"
     the trace and subject of the model with random weights; for "sensitivity" `trace_again`, from pixels to a trace.
     """
 
@@ -184,18 +184,18 @@ def score_case(
     The curves of chance are those of a single random order: over many images that is as good as more.
     `progress` is called with the methods done and all of them, often enough to stop within a batch.
     """
-    found: list[Score] = []
+    scores: list[Score] = []
 
     def tell(_done: int, _total: int) -> None:
         if progress:
-            progress(len(found), len(methods))
+            progress(len(scores), len(methods))
 
     shared, reason = None, undecided(case.subject, fill)
     for name in methods:
         try:
             explanation = explain(name, case.trace, subject=case.subject, progress=tell)
         except NotApplicable as error:
-            found.append(Score(name, notes=(str(error),), undecided=reason))
+            scores.append(Score(name, notes=(str(error),), undecided=reason))
             continue
         randomised, notes = None, ()
         if "randomisation" in measures and case.random_trace is not None:
@@ -207,9 +207,9 @@ def score_case(
             shared = random_curves(case.subject, explanation.cells, 1, steps, fill, progress=tell)
         options = {"measures": measures, "chance": shared, "randomised": randomised, "steps": steps, "fill": fill}
         scored = score(explanation, case.subject, case.truth, again=again_of(name, case), progress=tell, **options)
-        found.append(replace(scored, notes=scored.notes + notes, undecided=reason))
+        scores.append(replace(scored, notes=scored.notes + notes, undecided=reason))
         tell(0, 0)
-    return found
+    return scores
 
 
 def again_of(method: str, case: Case) -> Callable[[Tensor], Float[Tensor, "row column"]] | None:

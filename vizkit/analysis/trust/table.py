@@ -11,7 +11,7 @@ from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
 CHANCE = "chance"
-Found = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
+Figures = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
 """Method → for each image its figures and those of chance."""
 
 
@@ -91,7 +91,7 @@ FIGURES: dict[str, Figure] = {
 class Summary:
     """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it.
 
-    `chance`: the mean, over the same images, of what a map that knows nothing gets; None where that is not known.
+    `chance`: the mean, over the same images, of what a random map gets; None where that is not known.
     """
 
     mean: float
@@ -110,7 +110,7 @@ class Row:
     """One method over many images, its figures by their names in `FIGURES`.
 
     `rank`: the mean of its places among the methods, 1 is best, over the figures that count for it; None for the row of
-    chance, and where nothing is ranked. `nothing`: images on which the method found nothing.
+    chance, and where nothing is ranked. `nothing`: images on which the method gives no map.
     """
 
     method: str
@@ -144,8 +144,8 @@ class Tally:
     def __init__(self) -> None:
         self.images = 0
         self.left_out: Counter[str] = Counter()
-        self._ranked: Found = {}
-        self._unranked: Found = {}
+        self._ranked: Figures = {}
+        self._unranked: Figures = {}
 
     def add(self, scores: Sequence[Score]) -> None:
         """All methods on one image."""
@@ -162,8 +162,8 @@ class Tally:
         self.images += later.images
         self.left_out.update(later.left_out)
         for mine, others in ((self._ranked, later._ranked), (self._unranked, later._unranked)):
-            for method, found in others.items():
-                mine.setdefault(method, []).extend(found)
+            for method, figures in others.items():
+                mine.setdefault(method, []).extend(figures)
 
     def said(self) -> str:
         """What was left out and why, in sentences; "" if nothing was."""
@@ -179,25 +179,25 @@ class Tally:
         map; for ROAD nothing, its two orders being one. The rank weighs all figures alike, which is a choice: look at
         the figures.
         """
-        found = self._ranked or self._unranked
-        summed = {name: summaries(each) for name, each in found.items()}
-        places = ranks(summed) if self._ranked else {}
+        figures = self._ranked or self._unranked
+        summed = {name: _summaries(each) for name, each in figures.items()}
+        places = _ranks(summed) if self._ranked else {}
         rows = [
             Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one, _ in each))
-            for name, each in found.items()
+            for name, each in figures.items()
         ]
         rows.sort(key=lambda row: (row.rank is None, row.rank or 0))
         # Chance is a matter of the image: the method that was scored on most of them has most of it.
-        fullest = max(found.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
-        chance = summaries([(by_chance, {}) for _, by_chance in fullest])
+        fullest = max(figures.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
+        chance = _summaries([(by_chance, {}) for _, by_chance in fullest])
         return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
 
 
-def summaries(found: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
+def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
     """Over images, from each image's figures and those of chance."""
     result = {}
     for name in FIGURES:
-        there = [(one[name], by_chance.get(name)) for one, by_chance in found if name in one]
+        there = [(measured[name], by_chance.get(name)) for measured, by_chance in figures if name in measured]
         values = torch.tensor([value for value, _ in there], dtype=torch.float64)
         expected = [value for _, value in there if value is not None]
         if there:
@@ -207,7 +207,7 @@ def summaries(found: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) 
     return result
 
 
-def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
+def _ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
     """The mean place of each method; methods with equal means share a place, one without a figure is left out there.
 
     Means that differ by less than `SAME` are equal: one map, computed in two ways, is not better than itself.
@@ -217,7 +217,7 @@ def ranks(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, float]:
         if figure.larger_is_better is None or not figure.ranked:
             continue
         sign = -1 if figure.larger_is_better else 1
-        values = {method: sign * found[name].mean for method, found in rows.items() if name in found}
+        values = {method: sign * row[name].mean for method, row in rows.items() if name in row}
         for method, value in values.items():
             better = sum(other < value - SAME for other in values.values())
             equal = sum(abs(other - value) <= SAME for other in values.values())

@@ -1,4 +1,4 @@
-"""A map against a mask: where the thing really is, or the parts that tell its class.
+"""A map against a mask: where the thing really is, or the parts that decide its class.
 
 Pointing game: Zhang et al. 2016 (arXiv 1608.00507), § 4.1. Mass on the mask is the energy-based pointing game of Wang
 et al. 2020 (arXiv 1910.01279), § 4.3. A map may be right about the model and still miss the thing, when the model
@@ -23,7 +23,7 @@ TOLERANCE = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known of a picture, on the pixels of the model's input: the thing, the parts that tell its class."""
+    """What is known of a picture, on the pixels of the model's input: the thing, the parts that decide its class."""
 
     thing: Bool[Tensor, "height width"]
     deciding: Bool[Tensor, "height width"] | None = None
@@ -34,9 +34,9 @@ class Placed:
     """`pointing`: the hottest pixel is on the thing or within the tolerance of it; `pointing_strict`: it is on it.
 
     `on_thing`, `on_deciding`: share of the map's positive mass. `per_pixel`: mass per pixel on the thing over that
-    beside it, 1 for a map that knows nothing; likewise `deciding_per_pixel`.
+    beside it, 1 for a random map; likewise `deciding_per_pixel`.
 
-    What knows nothing would get: `near_share`, of the pixels at which `pointing` is true, for a point put anywhere;
+    By chance: `near_share`, of the pixels at which `pointing` is true, for a point put anywhere;
     `thing_share` for a point that has to be on the thing, and for the mass of an even map; `deciding_share` likewise.
     """
 
@@ -62,7 +62,7 @@ def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = T
     """All scores of one map; NotApplicable where it has no positive value or the mask is empty or everything."""
     on_thing = mass(heat, truth.thing)
     on_deciding = (None, None, None) if truth.deciding is None else mass(heat, truth.deciding)
-    allowed = near(truth.thing, tolerance)
+    allowed = _near(truth.thing, tolerance)
     hit, strict = (pointing(heat, mask, 0.0) for mask in (allowed, truth.thing))
     return Placed(hit, strict, float(allowed.double().mean()), *on_thing, *on_deciding)
 
@@ -70,15 +70,15 @@ def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = T
 def pointing(
     heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"], tolerance: float = TOLERANCE
 ) -> bool:
-    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `near` it. Of equal pixels the
+    """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `_near` it. Of equal pixels the
     first counts.
     """
     size = (mask.shape[0], mask.shape[1])
     large = F.interpolate(heat[None, None].float(), size, mode="bilinear", align_corners=False)[0, 0]
-    return bool(near(mask, tolerance).flatten()[large.argmax()])
+    return bool(_near(mask, tolerance).flatten()[large.argmax()])
 
 
-def near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, "height width"]:
+def _near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, "height width"]:
     """The mask and what is within `tolerance` of the longer side of it, in a square around each pixel."""
     reach = round(tolerance * max(mask.shape))
     return F.max_pool2d(mask[None].float(), 2 * reach + 1, stride=1, padding=reach)[0] > 0

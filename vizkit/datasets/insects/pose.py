@@ -39,15 +39,15 @@ def pose(one: Specimen, difficulty: Difficulty, draw: np.random.Generator) -> Po
     every = (every * (draw.choice((-1.0, 1.0)), 1)) @ np.array([[cos, sin], [-sin, cos]])
     low, high = every.min(0), every.max(0)
     extent = float((high - low).max())
-    wanted = draw.uniform(*difficulty.extent)
+    size = draw.uniform(*difficulty.extent)
     grid = (every - low) / extent
-    share = (raster(Posed(one.pieces, grid, 1.0)) > 0).mean() * wanted**2
-    usual = USUAL_SHARE * (wanted / 0.75) ** 2
-    wanted = np.clip(wanted * (usual / share) ** 0.3, difficulty.extent[0] * 0.85, 0.97)
-    room = max(1.0 - wanted, 0.0) / 2 + 0.01
+    share = (raster(Posed(one.pieces, grid, 1.0)) > 0).mean() * size**2
+    usual = USUAL_SHARE * (size / 0.75) ** 2
+    size = np.clip(size * (usual / share) ** 0.3, difficulty.extent[0] * 0.85, 0.97)
+    room = max(1.0 - size, 0.0) / 2 + 0.01
     shift = np.clip(draw.uniform(-1, 1, 2) * difficulty.shift, -room, room)
-    placed = (every - (low + high) / 2) * (wanted / extent) + 0.5 + shift
-    return Posed(one.pieces, placed, float(wanted / extent))
+    placed = (every - (low + high) / 2) * (size / extent) + 0.5 + shift
+    return Posed(one.pieces, placed, float(size / extent))
 
 
 def raster(posed: Posed) -> UInt8[np.ndarray, "96 96"]:

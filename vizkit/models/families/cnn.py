@@ -3,13 +3,14 @@
 from torch import Tensor, nn
 
 from vizkit.models.families import generic
-from vizkit.models.families.translate import cam_features, features_of, finish
+from vizkit.models.families.translate import cam_features, features_of, finish, step_of_stages
 from vizkit.models.recording.forward import forward
-from vizkit.models.recording.kinds import home
+from vizkit.models.recording.kinds import home, is_torchvision
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Tokens, Trace
 
+TITLE, SAME_ROWS = "CNN", False
 MODULES = ("resnet", "resnetv2", "convnext", "efficientnet", "mobilenetv3", "regnet", "densenet", "vgg", "byobnet")
 
 
@@ -21,6 +22,19 @@ def names() -> list[str]:
 
 def matches(model: nn.Module) -> bool:
     return home(model) in MODULES
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+    """None: the stages have grids, but no patches."""
+    return ()
+
+
+def expected(model: nn.Module) -> None:
+    """Some have attention here and there; it is counted in the pass."""
+
+
+def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int | None:
+    return None if is_torchvision(model) else step_of_stages(size_hw)
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:

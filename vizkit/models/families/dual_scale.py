@@ -20,6 +20,7 @@ from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
 
+TITLE, SAME_ROWS = "dual scale", True
 COARSE = "coarse patches"
 
 
@@ -35,7 +36,19 @@ def matches(model: nn.Module) -> bool:
     return home(model) == "dual_scale"
 
 
-def tokens_of(model: Any, coarse: bool = False) -> Tokens:  # noqa: ANN401
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
+    return (stream(model),)
+
+
+def expected(model: nn.Module) -> int:
+    return len(streams_of(model))
+
+
+def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
+    return int(model.step_px)
+
+
+def stream(model: Any, coarse: bool = False) -> Tokens:  # noqa: ANN401
     """The fine tokens, or the copies of the coarse ones, in the order of the fine patches' cells."""
     rows, columns = model.patch_embed.grid_size
     return Tokens(
@@ -50,7 +63,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     if keep.rows is not None:  # the layers run on aligned rows
         keep = replace(keep, rows=tuple(rows_of[i] for i in keep.rows if 0 <= i < len(rows_of)) or (0,))
     result = forward(loaded, pixels, keep, target, tokens=True)
-    fine, coarse, ids = tokens_of(model), tokens_of(model, coarse=True), model.order[None].cpu()
+    fine, coarse, ids = stream(model), stream(model, coarse=True), model.order[None].cpu()
     attention = []
     for call, is_coarse in zip(result.calls, streams_of(model), strict=False):
         if call.weights is not None:
@@ -69,7 +82,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         f"{model.ratio**2} times, at the cells of the fine patches inside it; rollout and relevance follow the fine "
         "stream, which alone gives the values."
     )
-    return finish(loaded, pixels, target, result, attention, features, len(streams_of(model)), (note,), cam=cam)
+    return finish(loaded, pixels, target, result, attention, features, expected(model), (note,), cam=cam)
 
 
 def streams_of(model: Any) -> list[bool]:  # noqa: ANN401
@@ -92,7 +105,7 @@ class Partners:
 def partners(loaded: Loaded, fine_id: int) -> Partners:
     """Which patches are aligned with a fine one; ValueError where there is no such token."""
     model = dual(loaded)
-    fine, ratio = tokens_of(model), model.ratio
+    fine, ratio = stream(model), model.ratio
     cell = cell_of(fine, fine_id)
     if cell is None or fine.grid is None:
         raise ValueError(f"There is no fine patch {fine_id}: there are {len(fine)}.")
@@ -142,7 +155,7 @@ def streams(loaded: Loaded, pixels: Tensor) -> Streams:
         alpha=float(model.balance()),
         learned=model.balance.free is not None,
         layer=f"blocks.{model.merge_block - 1}.attn",
-        tokens=tokens_of(model),
+        tokens=stream(model),
     )
 
 

@@ -18,6 +18,8 @@ from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens, Trace
 
+TITLE, SAME_ROWS = "other", False
+
 CHANNELS = (
     "timm.models.davit.ChannelAttention",
     "timm.models.davit.ChannelAttentionV2",
@@ -47,6 +49,19 @@ def names() -> list[str]:
 
 def matches(model: nn.Module) -> bool:
     return True
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+    """None: nothing is known of the model before it has run."""
+    return ()
+
+
+def expected(model: nn.Module) -> None:
+    """Counted in the pass."""
+
+
+def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
+    return None
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:

@@ -7,12 +7,17 @@ from torch import Tensor, nn
 
 from vizkit.geometry import all_ids, merging
 from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
-from vizkit.models.families.vit import special_names
+from vizkit.models.families.vit import layer, position_table, special_names
 from vizkit.models.recording.forward import forward
 from vizkit.models.recording.kinds import home
-from vizkit.models.recording.recorder import Keep
+from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens, Trace
+
+__all__ = ["position_table"]
+
+
+TITLE, SAME_ROWS = "gradual reduction", False  # a row is another token after each reduction
 
 
 def names() -> list[str]:
@@ -25,6 +30,22 @@ def names() -> list[str]:
 
 def matches(model: nn.Module) -> bool:
     return home(model) == "gradual_reduction"
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+    return tuple(dict.fromkeys(token_sets(model, size_hw)))
+
+
+def expected(model: Any) -> int:  # noqa: ANN401
+    return len(model.blocks)
+
+
+def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
+    return int(model.step_px)
+
+
+def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+    return layer(call, token_sets(model, size_hw)[index], call.path)
 
 
 def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: ANN401
@@ -43,7 +64,6 @@ def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: A
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    """Chosen rows do not apply: a row is another token after each reduction, and all of them are kept."""
     model: Any = loaded.model
     keep = keep or Keep()
     result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target, tokens=True)
@@ -61,7 +81,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         for i, (values, special, tokens) in enumerate(zip(result.maps, specials, sets, strict=False))
     ]
     cam = cam_features(result, sets[-1], sets[-2])
-    return finish(loaded, pixels, target, result, attention, features, len(model.blocks), cam=cam)
+    return finish(loaded, pixels, target, result, attention, features, expected(model), cam=cam)
 
 
 def reduction(block: int, before: Tokens, after: Tokens) -> Attention:

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from vizkit.geometry import merging, window_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, step_of_stages
 from vizkit.models.recording.forward import forward
-from vizkit.models.recording.kinds import home
-from vizkit.models.recording.recorder import Keep
+from vizkit.models.recording.kinds import home, is_torchvision
+from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens, Trace
+
+TITLE, SAME_ROWS = "Swin", False  # a window's rows are few, and all of them are kept
+CHANNELS_LAST = True
+"""Its feature maps are (row, column, channel)."""
 
 MODULES = ("swin_transformer", "swin_transformer_v2")
 
@@ -37,10 +41,6 @@ def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "head")
 
 
-def is_torchvision(model: nn.Module) -> bool:
-    return type(model).__module__.startswith("torchvision")
-
-
 def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
     """All blocks in the order of the forward pass, as the model will run them on stages of these `grids`."""
     if is_torchvision(model):
@@ -56,7 +56,7 @@ def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
             yield Block(f"layers.{s}.blocks.{b}.attn", s, tuple(block.window_size), tuple(block.shift_size))
 
 
-def stages(model: nn.Module, size_hw: tuple[int, int]) -> list[Tokens]:
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
     """The token grid of every stage: patches first, then halved by each merging, an odd edge being padded."""
     if is_torchvision(model):
         patch, count = tuple(model.features[0][0].stride), len(model.features) // 2  # pyright: ignore
@@ -67,26 +67,43 @@ def stages(model: nn.Module, size_hw: tuple[int, int]) -> list[Tokens]:
     for s in range(count):
         tokens.append(Tokens(f"stage {s + 1}", (), (rows, columns), stride=float(patch[1] * 2**s)))
         rows, columns = -(-rows // 2), -(-columns // 2)
-    return tokens
+    return tuple(tokens)
+
+
+def expected(model: nn.Module) -> int:
+    stages = model.features[1::2] if is_torchvision(model) else [stage.blocks for stage in model.layers]  # pyright: ignore
+    return sum(len(stage) for stage in stages)
+
+
+def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int:
+    return step_of_stages(size_hw)
+
+
+def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+    stages = tokens_of(model, size_hw)
+    block = list(blocks(model, [stage.grid for stage in stages if stage.grid]))[index]
+    return placed(model, stages[block.stage], block, call)
+
+
+def placed(model: nn.Module, stage: Tokens, block: Block, call: Call) -> Attention:
+    assert stage.grid is not None
+    ids = window_ids(stage.grid, block.window, block.shift, pad_first=is_torchvision(model))
+    return attention_of(call, stage, stage, ids, ids, block.path)
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    """Chosen rows do not apply: a window's rows are few, and all of them are kept."""
     keep = keep or Keep()
     result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target)
-    tokens = stages(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
     planned = list(blocks(loaded.model, [t.grid for t in tokens if t.grid]))
     attention: list[Attention] = []
     for index, (block, call) in enumerate(zip(planned, result.calls, strict=False)):
         if index and block.stage != planned[index - 1].stage:
             attention.append(merging(f"merging {block.stage}", tokens[block.stage - 1], tokens[block.stage]))
         if call.weights is not None:
-            stage = tokens[block.stage]
-            assert stage.grid is not None
-            ids = window_ids(stage.grid, block.window, block.shift, pad_first=is_torchvision(loaded.model))
-            attention.append(attention_of(call, stage, stage, ids, ids, block.path))
+            attention.append(placed(loaded.model, tokens[block.stage], block, call))
     features = [
         features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
     ]
     cam = cam_features(result, tokens[-1], channels_last=True)
-    return finish(loaded, pixels, target, result, attention, features, len(planned), cam=cam)
+    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam)

@@ -10,6 +10,8 @@ from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Tokens, Trace
 
+TITLE, SAME_ROWS = "TNT", False
+
 
 def names() -> list[str]:
     import timm
@@ -19,6 +21,19 @@ def names() -> list[str]:
 
 def matches(model: nn.Module) -> bool:
     return home(model) == "tnt"
+
+
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+    """None: words and patches are two grids at once."""
+    return ()
+
+
+def expected(model: nn.Module) -> int:
+    return 2 * len(model.blocks)  # pyright: ignore
+
+
+def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
+    return None
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
@@ -42,5 +57,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         features_of(f"blocks.{i}", values, special, sentences)
         for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
     ]
-    layers, cam = 2 * len(loaded.model.blocks), cam_features(result, sentences)  # pyright: ignore
-    return finish(loaded, pixels, target, result, attention, features, layers, cam=cam)
+    cam = cam_features(result, sentences)
+    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam)

@@ -47,6 +47,11 @@ def attention_of(
     return replace(found, gradient=call.gradient, score_gradient=call.score_gradient)
 
 
+def step_of_stages(size_hw: tuple[int, int]) -> int:
+    """Both sides of an image are multiples of it for models whose stages halve their grid."""
+    return 32 if min(size_hw) >= 128 else 4
+
+
 def features_of(name: str, values: Tensor, special: Tensor | None, tokens: Tokens) -> Features:
     """A map (channel, row, column) as tokens, or tokens; the special ones go in front where the block gives them."""
     flat = values.flatten(1).T if values.dim() == 3 else values  # token channel

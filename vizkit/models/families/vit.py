@@ -3,17 +3,19 @@ SigLIP's attention pooling, mean-pooled and hybrid models, torchvision's ViT (Do
 2021; Darcet et al. 2023)."""
 
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
 from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, names_of
 from vizkit.models.recording.forward import Pass, forward
-from vizkit.models.recording.kinds import home, kind
+from vizkit.models.recording.kinds import home, is_torchvision, kind
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Features, Tokens, Trace
 
+TITLE, SAME_ROWS = "ViT", True
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
 MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
 
@@ -30,14 +32,14 @@ def names() -> list[str]:
 
 def matches(model: nn.Module) -> bool:
     """One list of blocks, one patch embedding, special tokens counted by the model: then the places are known."""
-    if type(model).__module__.startswith("torchvision"):
+    if is_torchvision(model):
         return hasattr(model, "encoder") and hasattr(model, "class_token")
     return home(model) in MODULES and hasattr(model, "blocks")
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
     result = forward(loaded, pixels, keep, target, tokens=True)
-    tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    (tokens,) = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
     seen, cam = features(result, tokens), cam_features(result, tokens)
@@ -46,21 +48,45 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
 
 def expected(model: nn.Module) -> int:
     """One call for every attention module, in the blocks or pooling; differential attention calls twice."""
-    if type(model).__module__.startswith("torchvision"):
+    if is_torchvision(model):
         return len(model.encoder.layers)  # pyright: ignore
     layers = [m for m in model.modules() if "fused_attn" in vars(m) or kind(m) == OURS]
     return sum(2 if kind(layer) == TWICE else 1 for layer in layers)
 
 
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> Tokens:
+def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
     """Special tokens and grid as the model itself counts them; never a square root, never a fixed 14."""
-    if type(model).__module__.startswith("torchvision"):
+    if is_torchvision(model):
         patch = int(model.patch_size)  # pyright: ignore
-        return Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=float(patch))
+        return (Tokens("patches", ("cls",), (size_hw[0] // patch, size_hw[1] // patch), stride=float(patch)),)
     embed: nn.Module = model.patch_embed  # pyright: ignore
     sized = getattr(embed, "dynamic_feat_size", lambda _: embed.grid_size)
     grid = tuple(int(n) for n in sized(size_hw))  # pyright: ignore
-    return Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1])
+    return (Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1]),)
+
+
+def step_px(model: Any, size_hw: tuple[int, int]) -> int | None:  # noqa: ANN401
+    """A patch, or of a hybrid the cell of its CNN that becomes one."""
+    if is_torchvision(model):
+        return None
+    return round(tokens_of(model, size_hw)[0].stride)
+
+
+def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+    return layer(call, *tokens_of(model, size_hw), call.path)
+
+
+def position_table(model: Any) -> tuple[str, Tensor, int, tuple[int, int]] | None:  # noqa: ANN401
+    """(name, table (1, row, channel), number of prefix rows, grid) of learned positions."""
+    if is_torchvision(model):
+        side = model.image_size // model.patch_size
+        return "encoder.pos_embedding", model.encoder.pos_embedding, 1, (side, side)
+    table = getattr(model, "pos_embed", None)
+    if not isinstance(table, nn.Parameter):
+        return None
+    prefix = 0 if getattr(model, "no_embed_class", False) else int(model.num_prefix_tokens)
+    rows, columns = model.patch_embed.grid_size
+    return ("pos_embed", table, prefix, (rows, columns)) if table.shape[1] == prefix + rows * columns else None
 
 
 def special_names(model: nn.Module) -> tuple[str, ...]:

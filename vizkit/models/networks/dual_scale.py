@@ -130,11 +130,11 @@ class DualScale(VisionTransformer):
             x = self.run(block, x)
             yield x
 
-    def run(self, block: nn.Module, *given: Tensor | float) -> Stream:
+    def run(self, block: nn.Module, *arguments: Tensor | float) -> Stream:
         # In evaluation nothing is remembered anyway.
         if self.grad_checkpointing and self.training:
-            return checkpoint(block, *given, use_reentrant=False)  # type: ignore[return-value]
-        return block(*given)
+            return checkpoint(block, *arguments, use_reentrant=False)  # type: ignore[return-value]
+        return block(*arguments)
 
     def through(self, pixels: Tensor) -> Iterator[Stream]:
         """The fine stream, and then the only one, after every block; rows in the order of the fine patches."""
@@ -162,17 +162,17 @@ class DualScale(VisionTransformer):
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """As timm's ViT: (tokens for the head, features after the blocks `indices`), those of the fine stream."""
-        wanted, last = feature_take_indices(len(self.blocks), indices)
-        found, tokens = [], x
+        taken, last = feature_take_indices(len(self.blocks), indices)
+        features, tokens = [], x
         for i, tokens in enumerate(self.through(x)):
-            if i in wanted:
-                found.append(self.norm(tokens) if norm else tokens)
+            if i in taken:
+                features.append(self.norm(tokens) if norm else tokens)
             if stop_early and i == last:
                 break
         if output_fmt == "NCHW":
             grid: Any = self.patch_embed.grid_size
-            found = [each.transpose(1, 2).unflatten(2, grid) for each in found]
-        return found if intermediates_only else (self.norm(tokens), found)
+            features = [each.transpose(1, 2).unflatten(2, grid) for each in features]
+        return features if intermediates_only else (self.norm(tokens), features)
 
 
 def with_alpha(model: DualScale, alpha: float) -> DualScale:
@@ -183,9 +183,9 @@ def with_alpha(model: DualScale, alpha: float) -> DualScale:
     return clone
 
 
-def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
     getter = {"out_indices": 3, "feature_cls": "getter"}
-    return build_model_with_cfg(DualScale, variant, pretrained, feature_cfg=getter, **named_sizes(variant, given))
+    return build_model_with_cfg(DualScale, variant, pretrained, feature_cfg=getter, **named_sizes(variant, options))
 
 
 default_cfgs = generate_default_cfgs({f"dual_scale_{size}": config() for size in ("tiny", "small", "base")})

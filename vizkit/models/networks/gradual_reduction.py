@@ -28,17 +28,17 @@ Grid = tuple[int, int]
 Stream = Float[Tensor, "image token channel"]
 
 
-def windows(times: int) -> list[Grid]:
+def _windows(times: int) -> list[Grid]:
     """(rows, columns) of the neighbours that the first `times` reductions average: (1, 2), (2, 1), (1, 2) …"""
     return [(1, 2) if i % 2 == 0 else (2, 1) for i in range(times)]
 
 
 def grids(grid: Grid, times: int) -> list[Grid]:
     """The grid before the first reduction and after each; the reductions have to divide it."""
-    found = [grid]
-    for rows, columns in windows(times):
-        found.append((found[-1][0] // rows, found[-1][1] // columns))
-    return found
+    sizes = [grid]
+    for rows, columns in _windows(times):
+        sizes.append((sizes[-1][0] // rows, sizes[-1][1] // columns))
+    return sizes
 
 
 def averaged(x: Stream, grid: Grid, window: Grid, special: int) -> Float[Tensor, "image fewer channel"]:
@@ -67,7 +67,7 @@ class GradualReduction(VisionTransformer):
             raise ValueError(f"Reductions come after different blocks of 1 to {depth}, in order; not after {after}.")
         if options.get("patch_drop_rate"):
             raise ValueError("Patches that are left out have no neighbours to be averaged with; set patch_drop_rate 0.")
-        rows, columns = (math.prod(each) for each in zip((1, 1), *windows(len(after)), strict=True))
+        rows, columns = (math.prod(each) for each in zip((1, 1), *_windows(len(after)), strict=True))
         step_hw = (patch_size * rows, patch_size * columns)
         refuse_size(sides(img_size), step_hw)
         super().__init__(img_size=sides(img_size), patch_size=patch_size, depth=depth, **options)
@@ -96,7 +96,7 @@ class GradualReduction(VisionTransformer):
         """The tokens after `block`, counted from 0, which saw `grid`: averaged where a reduction follows."""
         if block + 1 not in self.reduce_after:
             return x
-        window = windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
+        window = _windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
         return averaged(x, grid, window, self.num_prefix_tokens)
 
     def through(self, pixels: Tensor) -> Iterator[tuple[Stream, Stream, Grid]]:
@@ -129,28 +129,28 @@ class GradualReduction(VisionTransformer):
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """As timm's ViT: (tokens for the head, what leaves the blocks `indices`), on grids that become smaller."""
-        wanted, last = feature_take_indices(len(self.blocks), indices)
-        found, tokens, special = [], x, self.num_prefix_tokens
+        taken, last = feature_take_indices(len(self.blocks), indices)
+        features, tokens, special = [], x, self.num_prefix_tokens
         for i, step in enumerate(self.through(x)):
             left, tokens, grid = step
-            if i in wanted:
+            if i in taken:
                 left = self.norm(left) if norm else left
                 places = left[:, special:]
                 places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
-                found.append((places, left[:, :special]) if return_prefix_tokens and special else places)
+                features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
             if stop_early and i == last:
                 break
-        return found if intermediates_only else (self.norm(tokens), found)
+        return features if intermediates_only else (self.norm(tokens), features)
 
 
-def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
     return build_model_with_cfg(
         GradualReduction,
         variant,
         pretrained,
         pretrained_filter_fn=checkpoint_filter_fn,
         feature_cfg={"out_indices": 3, "feature_cls": "getter"},
-        **named_sizes(variant, given),
+        **named_sizes(variant, options),
     )
 
 

@@ -76,7 +76,7 @@ class MergingBlock(Block):
 
 
 def block_of(merge_block: int, depth: int, **options: Any) -> Block:  # noqa: ANN401
-    """timm tells every block its index from 0, and calls it depth."""
+    """timm gives every block its index from 0, and calls it depth."""
     if depth + 1 == merge_block:
         return MergingBlock(**{**options, "attn_layer": MergedAttention}, depth=depth)
     return Block(**options, depth=depth)

@@ -22,22 +22,22 @@ def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> di
     """The weights of a timm ViT as ours; our own pass unchanged. ValueError where timm's ViT has parts that ours lacks
     (registers, layer scale, a normalisation before the blocks or after the pooling).
     """
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     for name, value in state.items():
         if ".attn.qkv." in name:
             kinds = zip(("query", "key", "value"), value.chunk(3), strict=True)
-            found |= {name.replace("qkv", kind): part for kind, part in kinds}
+            weights |= {name.replace("qkv", kind): part for kind, part in kinds}
         else:
-            found[_NAME.sub(lambda match: OTHER_NAMES[match[0]], name)] = value
+            weights[_NAME.sub(lambda match: OTHER_NAMES[match[0]], name)] = value
     if model is not None:
-        strange = sorted(found.keys() - model.state_dict().keys())
+        strange = sorted(weights.keys() - model.state_dict().keys())
         if strange:
             raise ValueError(f"a ViT from parts has no {strange[0]}; this timm model is built differently")
-        resample(found, model)
-    return found
+        _resample(weights, model)
+    return weights
 
 
-def resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
+def _resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
     """Positions learned on another grid, stretched to the model's as timm does: bicubic, antialiased."""
     table, own = state.get("pos_embed"), getattr(model, "pos_embed", None)
     if table is not None and own is not None and table.shape != own.shape:
@@ -45,14 +45,14 @@ def resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
         state["pos_embed"] = resample_abs_pos_embed(table, new_size=grid, num_prefix_tokens=special)
 
 
-def _made(variant: str, pretrained: bool, given: dict[str, Any]) -> nn.Module:
+def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
     return build_model_with_cfg(
         ViT,
         variant,
         pretrained,
         pretrained_filter_fn=from_timm,
         feature_cfg={"out_indices": 3, "feature_cls": "getter"},
-        **named_sizes(variant, given),
+        **named_sizes(variant, options),
     )
 
 

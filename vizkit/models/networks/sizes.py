@@ -16,9 +16,9 @@ SIZES: dict[str, dict[str, int]] = {
 times as wide."""
 
 
-def named_sizes(variant: str, given: dict[str, Any]) -> dict[str, Any]:
+def named_sizes(variant: str, options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a name that ends in its size, where nothing else is given."""
-    return {**SIZES[variant.rpartition("_")[2]], **given}
+    return {**SIZES[variant.rpartition("_")[2]], **options}
 
 
 def config(**facts: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from vizkit.models.networks.positions import sinusoids
 from vizkit.models.networks.sizes import refuse_size, sides
-from vizkit.models.networks.timm_manners import TimmManners
+from vizkit.models.networks.timm_protocol import TimmProtocol
 
 Pixels = Float[Tensor, "image channel height width"]
 Stream = Float[Tensor, "image token dim"]
@@ -115,7 +115,7 @@ class EncoderBlock(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-class ViT(TimmManners):
+class ViT(TimmProtocol):
     """Images to logits. `pool`: "cls" reads the class token, "mean" the mean of all patches (then there is no class
     token). `positions`: a "learned" table, or "sinusoidal", computed once, with a row for the class token too. `stem`:
     "patches" or "conv".
@@ -150,7 +150,7 @@ class ViT(TimmManners):
         self.blocks = nn.Sequential(*(EncoderBlock(embed_dim, num_heads, hidden) for _ in range(depth)))
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
         self.head = nn.Linear(embed_dim, num_classes) if num_classes else nn.Identity()
-        self.apply(small_weights)
+        self.apply(_small_weights)
 
     def embedded(self, pixels: Pixels) -> Stream:
         """Patches as tokens, the class token in front, positions added."""
@@ -170,7 +170,7 @@ class ViT(TimmManners):
         return self.forward_head(self.forward_features(pixels))
 
 
-def small_weights(module: nn.Module) -> None:
+def _small_weights(module: nn.Module) -> None:
     """Linear layers begin with a deviation of 0.02 and no bias, as in timm's ViT."""
     if isinstance(module, nn.Linear):
         nn.init.trunc_normal_(module.weight, std=0.02)

@@ -1,1 +1,1 @@
-"""What a page asks of one model: a layer taken apart, its cost, its positions, its answers."""
+"""What a page needs of one model: a layer taken apart, its cost, its positions, its answers."""

@@ -48,9 +48,9 @@ def time_layer(layer: Layer, size_px: int, window: int | None, device: str = "cp
     with torch.no_grad():
         attend(tokens[:, : 2 * (window or 4), : 2 * (window or 4)], into, out_of, layer.heads, window)  # warm
         for _ in range(REPEATS):
-            start = now(device)
+            start = _now(device)
             attend(tokens, into, out_of, layer.heads, window)
-            best = min(best, now(device) - start)
+            best = min(best, _now(device) - start)
             spent += best
             if spent > ENOUGH_S:
                 break
@@ -77,7 +77,7 @@ def one_layer(groups: Tensor, into: Tensor, out_of: Tensor, heads: int) -> Tenso
     return F.linear(mixed.transpose(1, 2).flatten(2), out_of)
 
 
-def now(device: str) -> float:
+def _now(device: str) -> float:
     """Seconds, once the device has done what it was given."""
     if not device.startswith("cuda"):
         return time.thread_time()

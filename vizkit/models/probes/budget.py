@@ -3,12 +3,11 @@
 import torch
 
 from vizkit.geometry import id_at
-from vizkit.models.families import dual_scale, vit
+from vizkit.models.families import family
 from vizkit.models.probes.multiply_adds import copy_with, without_content
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Tokens
 
 
 def weights_bytes(loaded: Loaded) -> int:
@@ -22,10 +21,10 @@ def weights_bytes(loaded: Loaded) -> int:
         shape = (1, needs.channels, *needs.size_hw)
         dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
         try:
-            found = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
+            size = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
         except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
-            found = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
-        loaded.weights_bytes[needs.size_hw] = found
+            size = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
+        loaded.weights_bytes[needs.size_hw] = size
     return loaded.weights_bytes[needs.size_hw]
 
 
@@ -35,21 +34,15 @@ def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:
     return counting.bytes
 
 
-def tokens_of(loaded: Loaded) -> Tokens | None:
-    """The tokens of every layer, where all layers have the same."""
-    if vit.matches(loaded.model):
-        return vit.tokens_of(loaded.model, loaded.preprocessing.size_hw)
-    return dual_scale.tokens_of(loaded.model) if dual_scale.matches(loaded.model) else None
-
-
 def keep_within(loaded: Loaded, query: str | tuple[float, float], limit_bytes: int) -> Keep:
     """Everything where it fits; else the rows of the special tokens and of the query, a point in fractions (x, y); and
     the mean over heads where a row is not the same token in every layer."""
     if weights_bytes(loaded) <= limit_bytes:
         return Keep()
-    tokens = tokens_of(loaded)
-    if tokens is None:
+    own = family(loaded.model)
+    if not own.SAME_ROWS:
         return Keep(heads="mean")
-    asked = None if isinstance(query, str) else id_at(tokens, query)
-    rows = range(len(tokens.special)) if asked is None else (*range(len(tokens.special)), asked)
+    (tokens,) = own.tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    token_id = None if isinstance(query, str) else id_at(tokens, query)
+    rows = range(len(tokens.special)) if token_id is None else (*range(len(tokens.special)), token_id)
     return Keep(rows=tuple(rows) or (0,))

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from vizkit.models.probes import budget
-from vizkit.models.probes.asking import logits_of_batch
+from vizkit.models.families import family
 from vizkit.models.probes.flow import flow
-from vizkit.models.probes.swin_stages import hierarchy, is_swin
+from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.models.sources.loaded import Loaded
 
 PASSES, ENOUGH_S = 9, 4.0
@@ -44,11 +43,9 @@ class Measured:
 def tokens_of(loaded: Loaded) -> tuple[int, ...]:
     """How many tokens, or places of a map, the blocks work on, in the order of the pass and each number once; special
     tokens are counted."""
-    known = budget.tokens_of(loaded)
-    if known is not None:
-        return (len(known),)
-    if is_swin(loaded):
-        return tuple(len(stage.tokens) for stage in hierarchy(loaded))
+    known = family(loaded.model).tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    if known:
+        return tuple(len(tokens) for tokens in known)
     return tuple(dict.fromkeys(step.tokens_out for step in flow(loaded) if step.tokens_out))
 
 
@@ -131,17 +128,17 @@ def seconds_of(
     already on the device, and how many passes there were. By the clock on the wall, after one pass to get warm; up to 9
     passes, at least 3, ending after 4 s. `tell` is called between passes and may raise."""
     pixels, ask = pixels.to(loaded.device), logits_of_batch(loaded)
-    found: list[float] = []
+    durations: list[float] = []
     with torch.no_grad():
         ask(pixels)
-        while len(found) < PASSES and (len(found) < 3 or sum(found) < ENOUGH_S):
+        while len(durations) < PASSES and (len(durations) < 3 or sum(durations) < ENOUGH_S):
             tell()
             settle(loaded.device)
             start = time.perf_counter()
             ask(pixels)
             settle(loaded.device)
-            found.append(time.perf_counter() - start)
-    each = [seconds / len(pixels) for seconds in found]
+            durations.append(time.perf_counter() - start)
+    each = [seconds / len(pixels) for seconds in durations]
     return statistics.median(each), min(each), max(each), len(each)
 
 

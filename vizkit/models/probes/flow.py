@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from vizkit.models.families import swin
+from vizkit.models.families import family
 from vizkit.models.probes.multiply_adds import copy_with, shape_of, work_of
 from vizkit.models.sources.loaded import Loaded
 
@@ -40,20 +40,20 @@ def flow(loaded: Loaded) -> tuple[Step, ...]:
     `attention_multiply_adds`: the part of products of two activations, Q Kᵀ and weights · V, which grows with the
     square of the number of tokens.
     """
-    found: dict[str, list[tuple[tuple[Shape, ...], tuple[Shape, ...]]]] = {}
+    passed: dict[str, list[tuple[tuple[Shape, ...], tuple[Shape, ...]]]] = {}
 
-    def see(path: str, given: tuple, out: object) -> None:
-        found.setdefault(path, []).append((shapes(given), shapes(out)))
+    def see(path: str, inputs: tuple, out: object) -> None:
+        passed.setdefault(path, []).append((shapes(inputs), shapes(out)))
 
     def before(model: nn.Module) -> None:
-        found.clear()
+        passed.clear()
         watch(model, [path for path, _ in blocks(model)], see)
 
     shape = shape_of(loaded)
-    image, last = shape[1:], swin.matches(loaded.model)
+    image, last = shape[1:], getattr(family(loaded.model), "CHANNELS_LAST", False)
     work = work_of(loaded.model, shape, before)
     steps = []
-    for path, calls in found.items():  # in the order of the first call
+    for path, calls in passed.items():  # in the order of the first call
         module, (into, out) = loaded.model.get_submodule(path), calls[0]
         steps.append(
             Step(
@@ -84,18 +84,18 @@ def passing(loaded: Loaded, pixels: Tensor, paths: Sequence[str]) -> dict[str, P
     """The real inputs and outputs of some modules, by their path in the model, for one image (1, channel, height,
     width). AttributeError where there is no such module; a module that is not called is missing.
     """
-    found: dict[str, Passing] = {}
+    passed: dict[str, Passing] = {}
 
-    def see(path: str, given: tuple, out: object) -> None:
-        found.setdefault(path, Passing(tensors(given), tensors(out)))
+    def see(path: str, inputs: tuple, out: object) -> None:
+        passed.setdefault(path, Passing(tensors(inputs), tensors(out)))
 
     with torch.no_grad():
         watched(loaded.model, paths, see)(pixels.to(loaded.device))
-    return found
+    return passed
 
 
-def tensors(given: object) -> tuple[Tensor, ...]:
-    several = given if isinstance(given, tuple | list) else (given,)
+def tensors(value: object) -> tuple[Tensor, ...]:
+    several = value if isinstance(value, tuple | list) else (value,)
     return tuple(each[0].cpu() for each in several if isinstance(each, Tensor) and each.dim() > 1)
 
 
@@ -109,7 +109,7 @@ def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, o
 
 def watch(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> None:
     for path in paths:
-        model.get_submodule(path).register_forward_hook(lambda _, given, out, path=path: see(path, given, out))
+        model.get_submodule(path).register_forward_hook(lambda _, inputs, out, path=path: see(path, inputs, out))
 
 
 def blocks(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
@@ -124,16 +124,16 @@ def blocks(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]
             yield here, child
 
 
-def shapes(given: object) -> tuple[Shape, ...]:
+def shapes(value: object) -> tuple[Shape, ...]:
     """Of all tensors in a tuple or list, or of the one tensor, without the axis of the one image; no single numbers."""
-    several = given if isinstance(given, tuple | list) else (given,)
-    found = [each.shape for each in several if isinstance(each, Tensor) and each.dim() > 1]
-    return tuple(tuple(shape[1:] if shape[0] == 1 else shape) for shape in found)  # TNT's words: (patch, word, channel)
+    several = value if isinstance(value, tuple | list) else (value,)
+    sizes = [each.shape for each in several if isinstance(each, Tensor) and each.dim() > 1]
+    return tuple(tuple(shape[1:] if shape[0] == 1 else shape) for shape in sizes)  # TNT's words: (patch, word, channel)
 
 
-def tokens(found: tuple[Shape, ...], image: Shape, channels_last: bool) -> int | None:
+def tokens(several: tuple[Shape, ...], image: Shape, channels_last: bool) -> int | None:
     """Of the last stream. `channels_last`: maps are known to be (row, column, channel), as in Swin."""
-    shape = found[-1] if found else ()
+    shape = several[-1] if several else ()
     if channels_last and len(shape) == 3 and shape != image:
         return shape[0] * shape[1]
     counted = tokens_in(shape, image)

@@ -46,11 +46,11 @@ class Inside:
 def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     """Run one image, (1, channel, height, width), through the parts. NotApplicable for models built differently."""
     pixels = pixels.to(loaded.device)
-    model = rebuilt(loaded)
+    model = _rebuilt(loaded)
     passed: dict[str, Passed] = {}
 
-    def see(path: str, given: tuple, out: Any) -> None:  # noqa: ANN401
-        passed[path] = Passed(given[0][0].float().cpu(), out[0].float().cpu())
+    def see(path: str, inputs: tuple, out: Any) -> None:  # noqa: ANN401
+        passed[path] = Passed(inputs[0][0].float().cpu(), out[0].float().cpu())
 
     parts = [f"blocks.{i}{part}" for i in range(len(model.blocks)) for part in ("", ".attn", ".mlp")]
     logits = watched(model, ("patch_embed", *parts, "norm"), see)(pixels)[0].float().cpu()
@@ -62,7 +62,7 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     return Inside(model, pixels[0].float().cpu(), passed, embedded, logits, error)
 
 
-def rebuilt(loaded: Loaded) -> ViT:
+def _rebuilt(loaded: Loaded) -> ViT:
     """A ViT from our parts with the weights of `loaded`; our own as it is."""
     theirs: Any = loaded.model
     if isinstance(theirs, ViT):

@@ -28,7 +28,7 @@ PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
 }
 
 
-# ---- what is asked for -----------------------------------------------------------------------------------------------
+# ---- the counts ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Counted:
     """Multiply–adds of one image: of everything, of the attention layers of each stage, of the products with weights
@@ -111,7 +111,7 @@ class Counting(TorchDispatchMode):
         self.products: Counter[str] = Counter()
         self.inside: list[str] = []
         # Weights and all that is computed from nothing else. Held, so that no other tensor gets their address.
-        self.constant = {key(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        self.constant = {_key(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         for path, module in model.named_modules():
             module.register_forward_pre_hook(lambda *_, path=path: self.inside.append(path))
             module.register_forward_hook(lambda *_: self.inside.pop() and None)
@@ -129,65 +129,65 @@ class Counting(TorchDispatchMode):
         made = [each for each in tree_leaves(out) if isinstance(each, Tensor)]
         if name in FORMULAS:
             self.count(*FORMULAS[name](args, out))
-        constant = all(key(each) in self.constant for each in given)
+        constant = all(_key(each) in self.constant for each in given)
         for each in made:  # what was written over is the same tensor
-            self.constant.pop(key(each), None)
+            self.constant.pop(_key(each), None)
             if constant:
-                self.constant[key(each)] = each
+                self.constant[_key(each)] = each
         return out
 
     def count(self, total: int, products: int, factors: tuple[Tensor, ...]) -> None:
         """`products` of `total` are between activations, unless one of the `factors` is known to be constant."""
-        products = 0 if any(key(each) in self.constant for each in factors) else products
+        products = 0 if any(_key(each) in self.constant for each in factors) else products
         for path in {"", *self.inside}:
             self.total[path] += total
             self.products[path] += products
 
 
-def key(tensor: Tensor) -> int:
+def _key(tensor: Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------
-Found = tuple[int, int, tuple[Tensor, ...]]
+Operation = tuple[int, int, tuple[Tensor, ...]]
 """Multiply–adds, those of them between the factors, and these factors."""
 
 
-def product(a: Tensor, b: Tensor) -> Found:
+def _product(a: Tensor, b: Tensor) -> Operation:
     """(…, row, inner) × (…, inner, column), or a vector on either side."""
     total = a.numel() * (b.shape[-1] if b.dim() > 1 else 1)
     return total, total, (a, b)
 
 
-def convolution(args: tuple, out: Tensor) -> Found:
+def _convolution(args: tuple, out: Tensor) -> Operation:
     """The kernel of one channel, (channel of the group, row, column), at every output, or input where transposed."""
     pixels, weight, transposed = args[0], args[1], args[6]
     return (pixels if transposed else out).numel() * prod(weight.shape[1:]), 0, ()
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor) -> Found:
+def _attention(query: Tensor, key: Tensor, value: Tensor) -> Operation:
     """(…, head, query, channel), (…, head, key, channel): Q Kᵀ and weights · V, masked or not."""
     total = prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
     return total, total, (query, key, value)
 
 
-def whole_attention(tokens: Tensor) -> Found:
+def _whole_attention(tokens: Tensor) -> Operation:
     """PyTorch's fast path of self-attention, (image, token, channel): Q, K, V, W_O and the two products."""
     count, channels = tokens.shape[-2:]
     return 4 * tokens.numel() * channels + 2 * tokens.numel() * count, 2 * tokens.numel() * count, (tokens,)
 
 
-def encoder_layer(tokens: Tensor, hidden: int) -> Found:
+def _encoder_layer(tokens: Tensor, hidden: int) -> Operation:
     """The fast path of a whole layer: attention and the MLP with `hidden` channels inside."""
-    total, products, factors = whole_attention(tokens)
+    total, products, factors = _whole_attention(tokens)
     return total + 2 * tokens.numel() * hidden, products, factors
 
 
-FORMULAS: dict[str, Callable[[tuple, Tensor], Found]] = {
-    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot"), lambda args, _: product(*args[:2])),
-    **dict.fromkeys(("addmm", "baddbmm", "addmv", "addbmm"), lambda args, _: product(*args[1:3])),
-    "convolution": convolution,
-    "scaled_dot_product_attention": lambda args, _: attention(*args[:3]),
-    "_native_multi_head_attention": lambda args, _: whole_attention(args[0]),
-    "_transformer_encoder_layer_fwd": lambda args, _: encoder_layer(args[0], args[14].shape[0]),
+FORMULAS: dict[str, Callable[[tuple, Tensor], Operation]] = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot"), lambda args, _: _product(*args[:2])),
+    **dict.fromkeys(("addmm", "baddbmm", "addmv", "addbmm"), lambda args, _: _product(*args[1:3])),
+    "convolution": _convolution,
+    "scaled_dot_product_attention": lambda args, _: _attention(*args[:3]),
+    "_native_multi_head_attention": lambda args, _: _whole_attention(args[0]),
+    "_transformer_encoder_layer_fwd": lambda args, _: _encoder_layer(args[0], args[14].shape[0]),
 }

@@ -10,12 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from vizkit.geometry import window_ids
-from vizkit.models.families import gradual_reduction, swin, vit
-from vizkit.models.families.first_grid import first_grid
-from vizkit.models.families.translate import attention_of
+from vizkit.models.families import family, first_grid
 from vizkit.models.recording.recorder import Call
-from vizkit.models.recording.watching import OTHERWISE, Found, Seen, Watcher, side_by_side
+from vizkit.models.recording.watching import OTHERWISE, LayerDone, Seen, Watcher, side_by_side
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -77,32 +74,20 @@ def attention_parts(
 
 def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Attention]:
     """All groups of one layer as they were computed, and its weights with the ids of their tokens."""
-    if not any(family.matches(loaded.model) for family in (vit, swin, gradual_reduction)):
+    layer_at = getattr(family(loaded.model), "layer_at", None)
+    if layer_at is None:
         raise NotApplicable(f"The walk-through is made for ViT and Swin; {loaded.name} is built differently.")
     watcher = Watcher(loaded.model, layer_index)
     try:
         with torch.no_grad(), watcher:
             loaded.model(pixels.to(loaded.device))
-    except Found:
+    except LayerDone:
         seen = watcher.seen
-        return seen, placed(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, seen)
+        call = Call(seen.path, None, "fused", seen.weights)
+        return seen, layer_at(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, call)
     if 0 <= layer_index < watcher.count:
         raise NotApplicable(OTHERWISE)
     raise NotApplicable(f"{loaded.name} has {watcher.count} attention layers; there is no layer {layer_index + 1}.")
-
-
-def placed(model: nn.Module, size_hw: tuple[int, int], index: int, seen: Seen) -> Attention:
-    """The layer's weights with the ids of their tokens."""
-    call = Call(seen.path, None, "fused", seen.weights)
-    if vit.matches(model):
-        return vit.layer(call, vit.tokens_of(model, size_hw), seen.path)
-    if gradual_reduction.matches(model):
-        return vit.layer(call, gradual_reduction.token_sets(model, size_hw)[index], seen.path)
-    stages = swin.stages(model, size_hw)
-    grids = [stage.grid for stage in stages if stage.grid]
-    block = list(swin.blocks(model, grids))[index]
-    ids = window_ids(grids[block.stage], block.window, block.shift, pad_first=swin.is_torchvision(model))
-    return attention_of(call, stages[block.stage], stages[block.stage], ids, ids, block.path)
 
 
 def one_window(seen: Seen, attention: Attention, window: int) -> Parts:

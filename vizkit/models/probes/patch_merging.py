@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.models.families import swin
+from vizkit.models.recording.kinds import is_torchvision
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Features, NotApplicable, Trace
@@ -70,20 +71,20 @@ def merged(loaded: Loaded, features: Features, stage: int) -> Merged:
 def leaving(loaded: Loaded, pixels: Tensor, trace: Trace, stage: int) -> Features:
     """The vectors that leave a stage (from 0): those of the trace, or for torchvision's Swins, which hand out none, of
     the model's first stages run again. `pixels` are (1, channel, height, width)."""
-    found = [features for features in trace.features if features.tokens.name == f"stage {stage + 1}"]
-    if found:
-        return found[-1]
-    if not swin.is_torchvision(loaded.model):
+    recorded = [features for features in trace.features if features.tokens.name == f"stage {stage + 1}"]
+    if recorded:
+        return recorded[-1]
+    if not is_torchvision(loaded.model):
         raise NotApplicable(f"{loaded.name} does not hand out the vectors between its stages.")
     model: Any = loaded.model
-    tokens = swin.stages(model, trace.image_size)[stage]
+    tokens = swin.tokens_of(model, trace.image_size)[stage]
     with torch.no_grad():
         values = model.features[: 2 * stage + 2](pixels.to(loaded.device))  # patches, then stages and mergings in turn
     return Features(tokens.name, values[0].flatten(0, 1), tokens)
 
 
-def off(found: Tensor, own: Tensor) -> float:
-    return float((found - own).abs().max() / own.abs().max().clamp(min=torch.finfo(own.dtype).tiny))
+def off(computed: Tensor, own: Tensor) -> float:
+    return float((computed - own).abs().max() / own.abs().max().clamp(min=torch.finfo(own.dtype).tiny))
 
 
 def merging_layer(loaded: Loaded, stage: int) -> Any:  # noqa: ANN401
@@ -91,10 +92,8 @@ def merging_layer(loaded: Loaded, stage: int) -> Any:  # noqa: ANN401
     model: Any = loaded.model
     if not swin.matches(model):
         raise NotApplicable(f"{loaded.name} is not a Swin: it merges no patches.")
-    if swin.is_torchvision(model):
-        layers = list(model.features[2::2])
-    else:
-        layers = [layer.downsample for layer in model.layers[1:]]
+    torchvision = is_torchvision(model)
+    layers = model.features[2::2] if torchvision else [layer.downsample for layer in model.layers[1:]]
     if not 0 <= stage < len(layers):
         raise NotApplicable(f"Stage {stage + 1} is the last one: nothing is merged after it. Choose an earlier stage.")
     return layers[stage]

@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from vizkit.models.families import gradual_reduction, vit
-from vizkit.models.families.first_grid import first_grid
+from vizkit.models.families import family, first_grid
 from vizkit.models.recording.forward import logits_of
 from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
@@ -33,32 +32,22 @@ def kind(loaded: Loaded) -> tuple[str, ...]:
     a convolution or a window knows places all the same.
     """
     model: Any = loaded.model
-    found = {
+    kinds = {
         "learned": learned_table(loaded) is not None,
         "fixed sinusoids": bool(fixed_tables(model)),
         "relative bias": bool(biased_layers(model)),
         "rotary": getattr(model, "rope", None) is not None,
     }
-    if any(found.values()):
-        return tuple(name for name, there in found.items() if there)
+    if any(kinds.values()):
+        return tuple(name for name, there in kinds.items() if there)
     names = [name for name, _ in (*model.named_parameters(), *model.named_buffers())]
     return ("other",) if any(ABOUT_PLACE.search(name) for name in names) else ("none",)
 
 
 def absolute(model: nn.Module) -> tuple[str, Tensor, int, Size] | None:
-    """(name, table (1, row, channel), number of prefix rows, grid) of a ViT's learned positions."""
-    anything: Any = model
-    if not (vit.matches(model) or gradual_reduction.matches(model)):
-        return None
-    if type(model).__module__.startswith("torchvision"):
-        side = anything.image_size // anything.patch_size
-        return "encoder.pos_embedding", anything.encoder.pos_embedding, 1, (side, side)
-    table = getattr(model, "pos_embed", None)
-    if not isinstance(table, nn.Parameter):
-        return None
-    prefix = 0 if getattr(model, "no_embed_class", False) else int(anything.num_prefix_tokens)
-    rows, columns = anything.patch_embed.grid_size
-    return ("pos_embed", table, prefix, (rows, columns)) if table.shape[1] == prefix + rows * columns else None
+    """(name, table (1, row, channel), number of prefix rows, grid) of a family's learned positions."""
+    table = getattr(family(model), "position_table", None)
+    return None if table is None else table(model)
 
 
 def fixed_tables(model: nn.Module) -> list[str]:
@@ -68,10 +57,10 @@ def fixed_tables(model: nn.Module) -> list[str]:
 
 def learned_table(loaded: Loaded) -> Float[Tensor, "row column channel"] | None:
     """The learned position of every patch, without the rows of class, distillation and register tokens."""
-    found = absolute(loaded.model)
-    if found is None:
+    absolute_table = absolute(loaded.model)
+    if absolute_table is None:
         return None
-    _, table, prefix, grid = found
+    _, table, prefix, grid = absolute_table
     return precise(table.detach()[0, prefix:]).cpu().unflatten(0, grid)
 
 
@@ -145,8 +134,8 @@ def is_source(module: Any) -> bool:  # noqa: ANN401
 
 def shared(model: Any) -> nn.Module | None:  # noqa: ANN401
     """A bias that all layers share (BEiT in pre-training, some relpos ViTs)."""
-    found = (getattr(model, name, None) for name in ("rel_pos_bias", "shared_rel_pos"))
-    return next((module for module in found if is_source(module)), None)
+    modules = (getattr(model, name, None) for name in ("rel_pos_bias", "shared_rel_pos"))
+    return next((module for module in modules if is_source(module)), None)
 
 
 def biased_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -204,9 +193,9 @@ def without_positions(loaded: Loaded) -> Loaded:
         raise NotApplicable(f"How {loaded.name} knows positions cannot be taken out of it.")
     weights = (*loaded.model.parameters(), *loaded.model.buffers())
     model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
-    found = absolute(model)
-    if found is not None:
-        zero(model, found[0])
+    absolute_table = absolute(model)
+    if absolute_table is not None:
+        zero(model, absolute_table[0])
     for name in fixed_tables(model):
         setattr(model, name, torch.zeros_like(getattr(model, name)))
     for name in ("rope", "rel_pos_bias", "shared_rel_pos"):

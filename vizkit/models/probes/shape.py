@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from vizkit.models.families import cnn, dual_scale, gradual_reduction, swin, vit
+from vizkit.models.families import family
+from vizkit.models.recording.kinds import is_torchvision
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
@@ -27,14 +28,8 @@ def see_everything(loaded: Loaded) -> Loaded:
 
 
 def step_px(loaded: Loaded) -> int:
-    model = loaded.model
-    if type(model).__module__.startswith("torchvision") and not swin.matches(model):
-        raise NotApplicable(f"{loaded.name} takes square images of its own size only.")
-    if vit.matches(model):
-        tokens = vit.tokens_of(model, loaded.preprocessing.size_hw)
-        return round(tokens.stride)
-    if swin.matches(model) or cnn.matches(model):
-        return 32 if min(loaded.preprocessing.size_hw) >= 128 else 4
-    if dual_scale.matches(model) or gradual_reduction.matches(model):
-        return int(model.step_px)  # pyright: ignore
-    raise NotApplicable(f"{loaded.name} takes images of its own size only.")
+    step = family(loaded.model).step_px(loaded.model, loaded.preprocessing.size_hw)
+    if step is None:
+        square = "square images" if is_torchvision(loaded.model) else "images"
+        raise NotApplicable(f"{loaded.name} takes {square} of its own size only.")
+    return step

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from vizkit.models.families import swin
 from vizkit.models.families.swin import Block
+from vizkit.models.recording.kinds import is_torchvision
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable, Tokens
 
@@ -42,8 +43,8 @@ def hierarchy(loaded: Loaded, size_hw: tuple[int, int] | None = None) -> tuple[S
     """The stages of a Swin on an input of `size_hw` pixels, its own when not given. NotApplicable for other models."""
     if not is_swin(loaded):
         raise NotApplicable(f"{loaded.name} is not a Swin: it has no windows that shift, and no merging.")
-    found, first = [], 0
-    tokens = swin.stages(loaded.model, size_hw or loaded.preprocessing.size_hw)
+    stages, first = [], 0
+    tokens = swin.tokens_of(loaded.model, size_hw or loaded.preprocessing.size_hw)
     planned = list(swin.blocks(loaded.model, [t.grid for t in tokens if t.grid]))
     for index, stage in enumerate(tokens):
         blocks = tuple(block for block in planned if block.stage == index)
@@ -52,9 +53,9 @@ def hierarchy(loaded: Loaded, size_hw: tuple[int, int] | None = None) -> tuple[S
         heads = attention.num_heads
         assert isinstance(heads, int)
         channels = attention.qkv.in_features
-        found.append(Stage(stage, channels, heads, blocks, first, swin.is_torchvision(loaded.model)))
+        stages.append(Stage(stage, channels, heads, blocks, first, is_torchvision(loaded.model)))
         first += len(blocks)
-    return tuple(found)
+    return tuple(stages)
 
 
 def own_mask(loaded: Loaded, path: str) -> Bool[Tensor, "window query key"] | None:

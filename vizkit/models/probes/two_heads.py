@@ -33,10 +33,10 @@ class TwoHeads:
 
 
 def has_two_tokens(model: nn.Module) -> bool:
-    return has_two_heads(model) and learned(model) is not None
+    return _has_two_heads(model) and _learned(model) is not None
 
 
-def has_two_heads(model: nn.Module) -> bool:
+def _has_two_heads(model: nn.Module) -> bool:
     heads = (getattr(model, "head", None), getattr(model, "head_dist", None))
     return all(isinstance(head, nn.Module) and not isinstance(head, nn.Identity) for head in heads)
 
@@ -46,7 +46,7 @@ def refuse_one_token(loaded: Loaded) -> None:
     if has_two_tokens(loaded.model):
         return
     name = loaded.name.removeprefix("bundled:")
-    if has_two_heads(loaded.model):
+    if _has_two_heads(loaded.model):
         raise NotApplicable(f"{name} has two heads, but both read one pooled vector: there are no two tokens.")
     if hasattr(loaded.model, "dist_token"):
         raise NotApplicable(f"{name} has no head for its distillation token, so it gives no predictions to compare.")
@@ -55,7 +55,7 @@ def refuse_one_token(loaded: Loaded) -> None:
 
 @torch.no_grad()
 def two_heads(loaded: Loaded, pixels: Float[Tensor, "image 3 height width"]) -> TwoHeads:
-    """What each head says about images that are preprocessed for this model. Raises NotApplicable for other models."""
+    """The logits of each head for images preprocessed for this model. Raises NotApplicable for other models."""
     refuse_one_token(loaded)
     model: nn.Module = loaded.model
     features: Tensor = model.forward_features(pixels.to(loaded.device))  # type: ignore[operator]
@@ -67,12 +67,12 @@ def two_heads(loaded: Loaded, pixels: Float[Tensor, "image 3 height width"]) -> 
 def learned_tokens(loaded: Loaded) -> Float[Tensor, "2 channel"]:
     """Both tokens as the model has learned them, before positions and before any image. Raises NotApplicable."""
     refuse_one_token(loaded)
-    found = learned(loaded.model)
-    assert found is not None
-    return found.detach().float().cpu()
+    tokens = _learned(loaded.model)
+    assert tokens is not None
+    return tokens.detach().float().cpu()
 
 
-def learned(model: nn.Module) -> Tensor | None:
+def _learned(model: nn.Module) -> Tensor | None:
     cls, dist = getattr(model, "cls_token", None), getattr(model, "dist_token", None)
     if isinstance(cls, Tensor) and isinstance(dist, Tensor):
         return torch.stack([cls[0, 0], dist[0, 0]])

@@ -52,16 +52,16 @@ def window_parts(loaded: Loaded, pixels: Tensor, layer_index: int) -> WindowPart
     if not swin.matches(loaded.model):
         raise NotApplicable(f"{loaded.name} has no windows: this view is made for Swin.")
     seen, attention = watched(loaded, pixels, layer_index)
-    grids = [stage.grid for stage in swin.stages(loaded.model, (pixels.shape[-2], pixels.shape[-1])) if stage.grid]
+    grids = [stage.grid for stage in swin.tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1])) if stage.grid]
     block = list(swin.blocks(loaded.model, grids))[layer_index]
 
     weights, values = precise(seen.weights), precise(seen.value)
     content = precise(seen.query @ seen.key.transpose(-1, -2) * seen.scale if seen.scaled is None else seen.scaled)
-    given = content + precise(seen.bias) if seen.biased is None else precise(seen.biased)
+    scores = content + precise(seen.bias) if seen.biased is None else precise(seen.biased)
     relative = relative_bias(loaded, layer_index).bias.to(content)
     unmasked = content + relative
     # All heads of a window share the mask, and nothing but the mask is so far from the sum of the two.
-    masked = (given - unmasked).mean(1) < MASKED / 2
+    masked = (scores - unmasked).mean(1) < MASKED / 2
     sums = unmasked + torch.where(masked, MASKED, 0.0).to(unmasked)[:, None]
 
     branch = precise(seen.projected).reshape(len(weights), weights.shape[2], -1)
@@ -77,6 +77,6 @@ def window_parts(loaded: Loaded, pixels: Tensor, layer_index: int) -> WindowPart
         relative=relative.cpu(),
         masked=masked.cpu(),
         weights=weights.cpu(),
-        score_error=float((sums - given).abs().max()),
+        score_error=float((sums - scores).abs().max()),
         branch_error=float((rebuilt - branch).norm() / branch.norm().clamp(min=torch.finfo(branch.dtype).tiny)),
     )

@@ -86,41 +86,41 @@ class Counting(TorchDispatchMode):
             self.unknown = True  # torch's own branches and loops, attention made by flex_attention
             return out
         name = func._schema.name.partition("::")[2].rstrip("_")
-        made = [each for each in tree_leaves(out) if isinstance(each, Tensor)]
-        given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
-        weights = self._called(name, args, given, made)
-        if any(each in self._scores for each in given):
-            scores = (Scores(-1, weights=True),) if weights else self._scores_after(name, args, given, made)
-            for each in made:
+        outputs = [each for each in tree_leaves(out) if isinstance(each, Tensor)]
+        inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+        weights = self._called(name, args, inputs, outputs)
+        if any(each in self._scores for each in inputs):
+            scores = (Scores(-1, weights=True),) if weights else self._scores_after(name, args, inputs, outputs)
+            for each in outputs:
                 self._scores[each] = scores
         return out
 
-    def _called(self, name: str, args: tuple, given: list[Tensor], made: list[Tensor]) -> bool:
+    def _called(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
         """Whether this is a softmax over keys; a whole layer in one operation counts as well."""
         if "attention" in name:
-            query, key = given[:2]
+            query, key = inputs[:2]
             heads = args[4] if name == "_native_multi_head_attention" else 1
             self.called += 1
             self.bytes += heads * prod(query.shape[:-1]) * key.shape[-2] * max(4, query.element_size())
-        elif name == "_safe_softmax" or (name == "_softmax" and softmax_axis(made[0], args, {}) is not None):
+        elif name == "_safe_softmax" or (name == "_softmax" and softmax_axis(outputs[0], args, {}) is not None):
             self.called += 1
-            self.bytes += made[0].numel() * max(4, made[0].element_size())
+            self.bytes += outputs[0].numel() * max(4, outputs[0].element_size())
             return True
         return False
 
-    def _scores_after(self, name: str, args: tuple, given: list[Tensor], made: list[Tensor]) -> tuple[Scores, ...]:
+    def _scores_after(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> tuple[Scores, ...]:
         if name in PRODUCTS:
             first = PRODUCTS[name]
-            return self._product(args[first], args[first + 1], made[0])
+            return self._product(args[first], args[first + 1], outputs[0])
         if name in FORGETTING or name == "_softmax" or "attention" in name:
             return ()
         if name == "convolution":
-            among_heads = tuple(each for each in self._scores.get(args[0], ()) if each.lie_in(made[0]))
-            return among_heads or (self._new(made[0], both=False),)
-        held = (each.after(name) for tensor in given for each in self._scores.get(tensor, ()))
+            among_heads = tuple(each for each in self._scores.get(args[0], ()) if each.lie_in(outputs[0]))
+            return among_heads or (self._new(outputs[0], both=False),)
+        held = (each.after(name) for tensor in inputs for each in self._scores.get(tensor, ()))
         return tuple(dict.fromkeys(held))
 
-    def _product(self, left: Tensor, right: Tensor, made: Tensor) -> tuple[Scores, ...]:
+    def _product(self, left: Tensor, right: Tensor, output: Tensor) -> tuple[Scores, ...]:
         """The scores that a product makes: none where it multiplies values with weights."""
         both = left in self._scores and right in self._scores
         factors = [(each, factor) for factor in (left, right) for each in self._scores.get(factor, ())]
@@ -129,10 +129,10 @@ class Counting(TorchDispatchMode):
             written = {each for each, _ in factors if each.exponential or (each in lying and each.positive)}
             self.written |= {each.product for each in written}
             self.straight |= {each.product for each in lying - written}
-            return () if lying | written or any(each.weights for each, _ in factors) else (self._new(made, both),)
+            return () if lying | written or any(each.weights for each, _ in factors) else (self._new(output, both),)
         among_heads = (each for each, factor in factors if each.both and factor.shape[-1] == prod(each.shape[:-2]))
-        return tuple(among_heads) or (self._new(made, both),)
+        return tuple(among_heads) or (self._new(output, both),)
 
-    def _new(self, made: Tensor, both: bool) -> Scores:
+    def _new(self, output: Tensor, both: bool) -> Scores:
         self._products += 1
-        return Scores(self._products, tuple(made.shape), both)
+        return Scores(self._products, tuple(output.shape), both)

@@ -24,7 +24,7 @@ WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
 
 @dataclass(frozen=True)
 class Pass:
-    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass was asked for `tokens`;
+    """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass returns `tokens`;
     `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
     the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
@@ -55,25 +55,25 @@ def forward(
     layers = None if keep.layers is None else frozenset(keep.layers)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
     if case in loaded.compared:
-        return counted(loaded, pixels, recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
+        return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
     plain = logits_of(plain_pass(loaded, pixels))
-    refuse_unknown(target, plain, loaded)
+    _refuse_unknown(target, plain, loaded)
     try:
-        result = recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
+        result = _recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
     except UNABLE:
         result = None
     with_features = result is not None
-    if result is None or not apart(result.logits, plain) <= LOGIT_TOLERANCE:
+    if result is None or not _apart(result.logits, plain) <= LOGIT_TOLERANCE:
         # The features are to blame only where the pass without them ends elsewhere: recording alone may move logits.
-        alone = recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
-        with_features = result is not None and apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
+        alone = _recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
+        with_features = result is not None and _apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
         result = result if result is not None and with_features else alone
-    error = apart(result.logits, plain)
+    error = _apart(result.logits, plain)
     loaded.compared[case] = (with_features, error)
-    return counted(loaded, pixels, replace(result, logit_error=error))
+    return _counted(loaded, pixels, replace(result, logit_error=error))
 
 
-def apart(logits: Tensor, plain: Tensor) -> float:
+def _apart(logits: Tensor, plain: Tensor) -> float:
     """The largest difference of a logit, relative to the largest of `plain`, but at least to 1."""
     return float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
 
@@ -94,7 +94,7 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
     return out
 
 
-def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
+def _counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
@@ -105,7 +105,7 @@ def counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
 
 
 @cache
-def keep_freed_memory() -> None:
+def _keep_freed_memory() -> None:
     """Let the C library keep what a pass frees for the next one.
 
     As a rule it gives large blocks back to the system, which hands each pass thousands of fresh pages full of zeros.
@@ -115,7 +115,7 @@ def keep_freed_memory() -> None:
     torch.empty(31 << 20, dtype=torch.uint8)
 
 
-def recorded(
+def _recorded(
     loaded: Loaded,
     pixels: Tensor,
     keep: Keep,
@@ -124,36 +124,36 @@ def recorded(
     with_features: bool,
     logit_error: float,
 ) -> Pass:
-    keep_freed_memory()
+    _keep_freed_memory()
     recorder = Recorder(loaded.model, keep, gradient=target is not None)
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
     logits = logits_of(out)
-    refuse_unknown(target, logits, loaded)
+    _refuse_unknown(target, logits, loaded)
     deciding = ()
     if target is not None:
         if tokens:
             joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
             take_score_gradients(loaded.model, recorder.calls, joined, target, logits[target])
-        deciding = with_gradients(recorder, logits[target], final)
+        deciding = _with_gradients(recorder, logits[target], final)
     detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
     return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding)
 
 
-def with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
+def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
     """Take all gradients in one go: of the attention weights, and of the two features of `Pass.deciding`."""
     named = (("before the head", final), ("into the last attention", recorder.entering))
-    asked = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
-    found = recorder.take_gradients(logit, *(values for _, values in asked))
-    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(asked, found, strict=True))
+    inputs = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
+    gradients = recorder.take_gradients(logit, *(values for _, values in inputs))
+    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(inputs, gradients, strict=True))
     # torch's multi-head attention puts the tokens first and the image second.
     alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
     return tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
 
 
-def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
+def _refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
     if target is not None and not 0 <= target < len(logits):
         raise ValueError(f"Class {target} does not exist: {loaded.name} has {len(logits)} classes.")
 
@@ -161,11 +161,11 @@ def refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
 def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Tensor, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
-    """Logits and, when asked, the features of every block and what the head gets: timm's `forward_intermediates`."""
+    """Logits; `with_features` also those of every block and what the head gets, by timm's `forward_intermediates`."""
     if not with_features:
         return model(pixels), [], (), None
-    # timm's own function fails when it is asked for prefix tokens that the model does not have.
-    prefix = getattr(model, "num_prefix_tokens", 0) and takes_prefix(model)
+    # timm's own function fails when it is called for prefix tokens that the model does not have.
+    prefix = getattr(model, "num_prefix_tokens", 0) and _takes_prefix(model)
     options: dict = {"return_prefix_tokens": True} if prefix else {}
     options |= {"output_fmt": "NLC"} if tokens else {}
     final, blocks = model.forward_intermediates(pixels, **options)  # pyright: ignore[reportCallIssue]
@@ -178,7 +178,7 @@ def run(
     return logits, maps, tuple(specials), final if isinstance(final, Tensor) else None
 
 
-def takes_prefix(model: nn.Module) -> bool:
+def _takes_prefix(model: nn.Module) -> bool:
     function: Any = type(model).forward_intermediates  # pyright: ignore[reportAttributeAccessIssue]
     return "return_prefix_tokens" in inspect.signature(function).parameters
 

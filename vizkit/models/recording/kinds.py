@@ -10,6 +10,10 @@ def kind(module: nn.Module | None) -> str:
     return f"{type(module).__module__}.{type(module).__qualname__}"
 
 
+def is_torchvision(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torchvision")
+
+
 def home(module: nn.Module) -> str:
     """The file of timm, of torchvision or of ours that defines a module, such as "volo"; "" for anybody else's."""
     file = type(module).__module__

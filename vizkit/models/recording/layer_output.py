@@ -1,6 +1,6 @@
 """What a layer itself gives for a few of its queries, against what its recorded weights give: the proof of a recording.
 
-The comparison of logits needs a pass without recording and says nothing where the weights are computed beside the
+The comparison of logits needs a pass without recording and shows nothing where the weights are computed beside the
 kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
 """
 
@@ -38,10 +38,10 @@ def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | 
 
 def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
     """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None."""
-    return Difference(alone(mine), alone(theirs), tolerance(dtype or theirs.dtype))
+    return Difference(_alone(mine), _alone(theirs), tolerance(dtype or theirs.dtype))
 
 
-def alone(rows: Tensor) -> Tensor:
+def _alone(rows: Tensor) -> Tensor:
     """Outside the graph of a gradient; a few rows of a large tensor are copied, or they would keep all of it alive."""
     rows = rows.detach()
     return rows.clone() if rows.untyped_storage().nbytes() > 2 * rows.nbytes else rows
@@ -57,13 +57,13 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
     alike: dict[tuple, list[Difference]] = {}
     for one in differences:
         alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
-    errors = torch.stack([largest_error(same) for same in alike.values()])
+    errors = torch.stack([_largest_error(same) for same in alike.values()])
     allowed = [key[0] for key in alike]
-    found = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
-    return float(errors[found]), allowed[found]
+    index = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
+    return float(errors[index]), allowed[index]
 
 
-def largest_error(alike: Sequence[Difference]) -> Tensor:
+def _largest_error(alike: Sequence[Difference]) -> Tensor:
     """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
     mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
     off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
@@ -72,7 +72,7 @@ def largest_error(alike: Sequence[Difference]) -> Tensor:
 
 def of_kernel(
     kernel: Callable[..., Tensor],
-    given: tuple[Tensor, Tensor, Tensor],
+    inputs: tuple[Tensor, Tensor, Tensor],
     options: dict,
     queries: slice | list[int],
     weights: Tensor,
@@ -80,17 +80,17 @@ def of_kernel(
 ) -> list[Difference]:
     """`weights` of some `queries` times the values, against the kernel's `own` output where it made one.
 
-    Where it did not, or rounded it to half precision, it is asked again for these queries alone.
+    Where it did not, or rounded it to half precision, it is called again for these queries alone.
     """
-    query, key, value = given
+    query, key, value = inputs
     gqa = options.get("enable_gqa", False)
     with torch.no_grad(), full_precision(query):
         mine = weights @ precise(repeated(value, query, gqa))
         rounded = own is None or own.element_size() < 4
-        found = [difference(mine, kernel_rows(kernel, query, key, value, queries, options))] if rounded else []
+        differences = [difference(mine, kernel_rows(kernel, query, key, value, queries, options))] if rounded else []
         if own is not None and not options.get("dropout_p"):
-            found.append(difference(mine, own[..., queries, :]))
-    return found
+            differences.append(difference(mine, own[..., queries, :]))
+    return differences
 
 
 def kernel_rows(
@@ -112,32 +112,33 @@ def kernel_rows(
     return kernel(query[..., picked, :], key, value, attn_mask=mask, **kept)
 
 
-def multi_head_rows(weights: Tensor, given: dict[str, Any]) -> Tensor:
+def multi_head_rows(weights: Tensor, arguments: dict[str, Any]) -> Tensor:
     """What `multi_head_attention_forward` makes of some rows of weights, (image, head, row, key), in float32:
     (image, row, channel).
 
     A (X Wᵀ) is computed as (A X) Wᵀ: a few rows are projected instead of every key.
     """
-    value = precise(given["value"] if given["value"].dim() == 3 else given["value"][:, None])  # key image channel
-    heads, keys = given["num_heads"], value.shape[0]
-    split = given.get("use_separate_proj_weight")
-    weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
+    value = arguments["value"]
+    value = precise(value if value.dim() == 3 else value[:, None])  # key image channel
+    heads, keys = arguments["num_heads"], value.shape[0]
+    split = arguments.get("use_separate_proj_weight")
+    weight = arguments["v_proj_weight"] if split else arguments["in_proj_weight"].chunk(3)[2]
     mixed = weights[..., :keys] @ value.transpose(0, 1)[:, None]  # image head row channel
     mixed = mixed @ precise(weight).unflatten(0, (heads, -1)).transpose(-2, -1)
-    if given["in_proj_bias"] is not None:
-        bias = precise(given["in_proj_bias"].chunk(3)[2]).view(heads, 1, -1)
+    if arguments["in_proj_bias"] is not None:
+        bias = precise(arguments["in_proj_bias"].chunk(3)[2]).view(heads, 1, -1)
         mixed = mixed + weights[..., :keys].sum(-1, keepdim=True) * bias
-    if given.get("bias_v") is not None:  # one learned key after the others; the zeros after it add nothing
-        mixed = mixed + weights[..., keys : keys + 1] * precise(given["bias_v"]).view(heads, 1, -1)
-    out_bias = precise(given["out_proj_bias"])
-    return F.linear(mixed.transpose(1, 2).flatten(-2), precise(given["out_proj_weight"]), out_bias)
+    if arguments.get("bias_v") is not None:  # one learned key after the others; the zeros after it add nothing
+        mixed = mixed + weights[..., keys : keys + 1] * precise(arguments["bias_v"]).view(heads, 1, -1)
+    out_bias = precise(arguments["out_proj_bias"])
+    return F.linear(mixed.transpose(1, 2).flatten(-2), precise(arguments["out_proj_weight"]), out_bias)
 
 
-def of_multi_head(given: dict[str, Any], weights: Tensor, outputs: Sequence[Tensor]) -> list[Difference]:
+def of_multi_head(arguments: dict[str, Any], weights: Tensor, outputs: Sequence[Tensor]) -> list[Difference]:
     """`weights`, (image, head, row, key), projected as the layer does it, against its `outputs` of the same rows."""
-    if given.get("static_k") is not None or given.get("static_v") is not None:
+    if arguments.get("static_k") is not None or arguments.get("static_v") is not None:
         return []
     with torch.no_grad(), full_precision(weights):
-        mine = multi_head_rows(weights, given)
+        mine = multi_head_rows(weights, arguments)
         batched = (out if out.dim() == 3 else out[:, None] for out in outputs)
         return [difference(mine, out.transpose(0, 1)) for out in batched]

@@ -1,7 +1,7 @@
 """The target's logit read off after every block, and its gradient at that block's attention.
 
 What LeGrad needs (Bousselham et al. 2024, arXiv 2404.03214, § 3): s_l is the model's own last normalisation and head on
-the tokens that leave block l, and only the attention of block l is asked for ∂s_l/∂A_l.
+the tokens that leave block l, and only for the attention of block l is ∂s_l/∂A_l computed.
 """
 
 import re
@@ -25,14 +25,14 @@ def take_score_gradients(
     Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
     """
     norm, head = getattr(model, "norm", None), getattr(model, "forward_head", None)
-    found = [(BLOCK.match(call.path), call) for call in calls]
-    if not tokens or norm is None or head is None or not all(match for match, _ in found):
+    blocks = [(BLOCK.match(call.path), call) for call in calls]
+    if not tokens or norm is None or head is None or not all(match for match, _ in blocks):
         return
     with torch.enable_grad():
         scores = [head(norm(x))[0, target].float() for x in tokens]
     if not float((scores[-1] - logit).detach().abs()) <= LOGIT_TOLERANCE * max(1.0, float(logit.detach().abs())):
         return
-    for match, call in found:
+    for match, call in blocks:
         if match and call.raw is not None:
             score = scores[int(match[1])]
             (gradient,) = torch.autograd.grad(score, [call.raw], retain_graph=True, allow_unused=True)

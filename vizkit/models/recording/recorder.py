@@ -59,7 +59,7 @@ class Keep:
 class Call:
     """One attention layer as it was called, of one image.
 
-    `weights` are (group, head, query, key), None for a layer that was not asked for. `module` is the innermost
+    `weights` are (group, head, query, key), None for a layer that is not kept. `module` is the innermost
     module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
     says how the layer computes: "fused", "mha" or "softmax" (written out). `row_sums` were taken before the weights
     were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def row_sum_error(self) -> Tensor | None:
-        """The largest |sum of a row − 1|; taken when it is asked for, after the pass, where all layers cost what one
+        """The largest |sum of a row − 1|; computed when it is read, after the pass, where all layers cost what one
         between two others does."""
         if self.weights is None:
             return None
@@ -114,8 +114,8 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         if self.gradient and func is F.linear:
-            given = args[0] if args else kwargs["input"]
-            self._projected = given if given.requires_grad else self._projected  # not the offsets of a position bias
+            x = args[0] if args else kwargs["input"]
+            self._projected = x if x.requires_grad else self._projected  # not the offsets of a position bias
         if func is F.scaled_dot_product_attention:
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
@@ -126,11 +126,11 @@ class Recorder(TorchFunctionMode):
             return out
         return self._softmax(func, args, kwargs) if func in SOFTMAXES else func(*args, **kwargs)
 
-    def _wanted(self) -> bool:
+    def _keeps_next(self) -> bool:
         return self.keep.layers is None or len(self.calls) in self.keep.layers
 
     def _rows(self, like: Tensor) -> tuple[int, ...] | None:
-        """The asked rows that this layer has, where its queries are one group, so that a position is a token id."""
+        """The rows to keep that this layer has, where its queries are one group, so that a position is a token id."""
         if self.keep.rows is None or self.gradient or like.dim() > 4 or (like.dim() > 2 and like.shape[0] != 1):
             return None
         return tuple(row for row in dict.fromkeys(self.keep.rows) if 0 <= row < like.shape[-2]) or None
@@ -179,14 +179,14 @@ class Recorder(TorchFunctionMode):
         Gives ∂logit/∂other of every other tensor of the graph; zeros where the logit does not depend on it.
         """
         kept = [(call, call.raw) for call in self.calls if call.raw is not None]
-        asked = [*(raw for _, raw in kept), *others]
-        found = torch.autograd.grad(logit, asked, allow_unused=True) if asked else ()
-        for (call, raw), gradient in zip(kept, found[: len(kept)], strict=True):
+        tensors = [*(raw for _, raw in kept), *others]
+        gradients = torch.autograd.grad(logit, tensors, allow_unused=True) if tensors else ()
+        for (call, raw), gradient in zip(kept, gradients[: len(kept)], strict=True):
             self._store(call, raw.detach())
             gradient = call.grouped(torch.zeros_like(raw) if gradient is None else gradient)
             call.gradient = gradient.to(self.keep.dtype or gradient.dtype)
             call.raw = None
-        pairs = zip(others, found[len(kept) :], strict=True)
+        pairs = zip(others, gradients[len(kept) :], strict=True)
         return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
@@ -194,7 +194,7 @@ class Recorder(TorchFunctionMode):
         axis = softmax_axis(out, args, kwargs)
         if axis is None:
             return out
-        if not self._wanted():
+        if not self._keeps_next():
             self._add("softmax")
             return out
         exact = precise(args[0]).softmax(axis) if out.element_size() < 4 else out
@@ -212,7 +212,7 @@ class Recorder(TorchFunctionMode):
 
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
-        if not self._wanted():
+        if not self._keeps_next():
             self._add("fused")
             return func(query, key, value, *args, **kwargs)
         # Rows are computed beside the kernel; so are all weights in half precision, where the logits have to stay what
@@ -234,40 +234,40 @@ class Recorder(TorchFunctionMode):
         self._add("fused", weights, rows, heads, (places, sample), differences)
         return out if own is None else following(own, out)
 
-    def _multi_head(self, func: Callable, given: dict) -> tuple[Tensor, Tensor | None]:
-        """`nn.MultiheadAttention`: its inner calls are not seen, so it is asked for its weights."""
-        query = given["query"]
-        if not self._wanted():
+    def _multi_head(self, func: Callable, arguments: dict) -> tuple[Tensor, Tensor | None]:
+        """`nn.MultiheadAttention`: its inner calls are not seen, so it is called for its weights."""
+        query = arguments["query"]
+        if not self._keeps_next():
             self._add("mha")
-            return func(**given)
+            return func(**arguments)
         batched = query.dim() == 3
         rows = self._rows(query.transpose(0, 1) if batched else query)  # sequence first
-        self._projected = given["value"] if batched and self.gradient else None
-        asked = {**given, "need_weights": True, "average_attn_weights": False}
+        self._projected = arguments["value"] if batched and self.gradient else None
+        changed = {**arguments, "need_weights": True, "average_attn_weights": False}
         beside = rows is not None or query.element_size() < 4
         if beside:
-            asked = {name: precise(value) for name, value in asked.items()}
+            changed = {name: precise(value) for name, value in changed.items()}
         if rows is not None:
-            picked, mask = places_of(rows), asked.get("attn_mask")
-            asked |= {"query": asked["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
-        out, weights = func(**asked)
-        own = func(**given) if beside else None
+            picked, mask = places_of(rows), changed.get("attn_mask")
+            changed |= {"query": changed["query"][picked], "attn_mask": None if mask is None else mask[..., picked, :]}
+        out, weights = func(**changed)
+        own = func(**arguments) if beside else None
         images = weights if batched else weights[None]
         places, queries = sampled(images, rows)
         sample = images.detach()[..., places, :]
         outputs = [out[places]] if own is None else [out[places], own[0][queries]]
-        self._add("mha", images, rows, 0, (places, sample), of_multi_head(given, sample, outputs))
+        self._add("mha", images, rows, 0, (places, sample), of_multi_head(arguments, sample, outputs))
         if self.gradient:
-            out = multi_head_output(weights, given)  # torch hands out a view that its own output does not depend on
+            out = multi_head_output(weights, arguments)  # torch hands out a view that its own output does not depend on
         if own is not None:
             return following(own[0], out), own[1]
-        if not given.get("need_weights", True):
+        if not arguments.get("need_weights", True):
             return out, None
-        return out, weights.mean(-3) if given.get("average_attn_weights", True) else weights
+        return out, weights.mean(-3) if arguments.get("average_attn_weights", True) else weights
 
 
 def caller(paths: dict[int, str]) -> tuple[str, nn.Module] | None:
-    """The innermost module on the call stack that belongs to the model: which layer asked."""
+    """The innermost module on the call stack that belongs to the model: which layer called."""
     frame = sys._getframe(3)
     while frame is not None:
         module = frame.f_locals.get("self")

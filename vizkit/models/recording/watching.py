@@ -22,7 +22,7 @@ FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."
 
 
-class Found(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
+class LayerDone(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
     """The layer has been seen from its queries to its projection."""
 
 
@@ -47,7 +47,7 @@ class Seen:
 
 
 class Watcher(TorchFunctionMode):
-    """Follows the forward pass to attention call `layer`; raises `Found` when its projection is done."""
+    """Follows the forward pass to attention call `layer`; raises `LayerDone` when its projection is done."""
 
     def __init__(self, model: nn.Module, layer: int) -> None:
         super().__init__()
@@ -65,12 +65,12 @@ class Watcher(TorchFunctionMode):
                 fused(self.seen, out, *args, **kwargs)
         elif func is F.multi_head_attention_forward:
             if self._here():
-                multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
-                raise Found
+                _multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
+                raise LayerDone
         elif func in SOFTMAXES:
             axis = softmax_axis(out, args, kwargs)
             if axis is not None and self._here():
-                written_out(self.seen, out, args[0], axis, self.before)
+                _written_out(self.seen, out, args[0], axis, self.before)
         elif self.count == self.layer and func in PRODUCTS | FACTORS:
             self.before.append((func, args, out))
         elif self.count == self.layer + 1 and self.seen.weights is not None:
@@ -78,11 +78,11 @@ class Watcher(TorchFunctionMode):
         return out
 
     def _here(self) -> bool:
-        """Count an attention call; whether it is the wanted one."""
+        """Count an attention call; whether it is the one to follow."""
         self.count += 1
         if self.count == self.layer + 1:
-            found = caller(self._paths)
-            self.seen.path = found[0] if found else f"attention {self.layer}"
+            layer = caller(self._paths)
+            self.seen.path = layer[0] if layer else f"attention {self.layer}"
             return True
         self.before.clear()
         return False
@@ -96,7 +96,7 @@ class Watcher(TorchFunctionMode):
         elif func is F.linear and args[0].numel() == seen.mixed.numel():
             weight, bias = (*args[1:], kwargs.get("bias"))[:2]
             seen.entering, seen.projected, seen.out_weight, seen.out_bias = args[0], out, weight, bias
-            raise Found
+            raise LayerDone
 
 
 def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -116,28 +116,28 @@ def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *a
     seen.mixed = out
 
 
-def multi_head(seen: Seen, out: Tensor, given: dict) -> None:
+def _multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
     """`nn.MultiheadAttention` (torchvision's ViT), sequence first; its inner steps are repeated from what it got."""
     unusual = ("bias_k", "attn_mask", "key_padding_mask")
-    if given.get("add_zero_attn") or any(given.get(name) is not None for name in unusual) or out.dim() != 3:
+    if arguments.get("add_zero_attn") or any(arguments.get(name) is not None for name in unusual) or out.dim() != 3:
         raise NotApplicable(OTHERWISE)
-    weights, biases = given["in_proj_weight"], given["in_proj_bias"]
-    if weights is None or given.get("use_separate_proj_weight"):
+    weights, biases = arguments["in_proj_weight"], arguments["in_proj_bias"]
+    if weights is None or arguments.get("use_separate_proj_weight"):
         raise NotApplicable(OTHERWISE)
     biases = (None,) * 3 if biases is None else biases.chunk(3)
-    tokens = (given["query"], given["key"], given["value"])
+    tokens = (arguments["query"], arguments["key"], arguments["value"])
     projected = [F.linear(*three) for three in zip(tokens, weights.chunk(3), biases, strict=True)]
     seen.query, seen.key, seen.value = (
-        p.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
+        p.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
     )  # image head token width
     seen.scale = seen.query.shape[-1] ** -0.5
     seen.weights = attention_weights(seen.query, seen.key)
     seen.mixed = seen.weights.to(seen.value.dtype) @ seen.value
     seen.entering, seen.projected = side_by_side(seen.mixed), out.transpose(0, 1)
-    seen.out_weight, seen.out_bias = given["out_proj_weight"], given["out_proj_bias"]
+    seen.out_weight, seen.out_bias = arguments["out_proj_weight"], arguments["out_proj_bias"]
 
 
-def written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:
+def _written_out(seen: Seen, weights: Tensor, biased: Tensor, axis: int, before: list) -> None:
     """A softmax in plain torch: the product that led to it, and whether queries, keys or scores were scaled."""
     products = [(args, out) for func, args, out in before if func in PRODUCTS and out.numel() == weights.numel()]
     if axis != -1 or weights.dim() != 4 or not products:

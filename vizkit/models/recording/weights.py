@@ -42,7 +42,7 @@ def attention_weights(
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
     with full_precision(query):
-        scores = scaled_product(precise(query), precise(key), factor)
+        scores = _scaled_product(precise(query), precise(key), factor)
         if is_causal:
             position = torch.arange(queries, device=query.device)[picked]
             later = torch.arange(keys, device=query.device) > position[:, None]
@@ -69,7 +69,7 @@ def full_precision(like: Tensor) -> AbstractContextManager:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
-def scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
+def _scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
     """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
         flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
@@ -105,25 +105,25 @@ def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
     return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) if enable_gqa else tensor
 
 
-def precise(given: Any) -> Any:  # noqa: ANN401
+def precise(value: Any) -> Any:  # noqa: ANN401
     """Tensors in half precision as float32, everything else as it is."""
-    half = isinstance(given, Tensor) and given.is_floating_point() and given.element_size() < 4
-    return given.float() if half else given
+    half = isinstance(value, Tensor) and value.is_floating_point() and value.element_size() < 4
+    return value.float() if half else value
 
 
-def multi_head_output(weights: Tensor, given: dict) -> Tensor:
+def multi_head_output(weights: Tensor, arguments: dict) -> Tensor:
     """The output of `multi_head_attention_forward`, computed from `weights`, (image, head, query, key)."""
-    if weights.dim() != 4 or weights.shape[-1] != given["value"].shape[0]:
+    if weights.dim() != 4 or weights.shape[-1] != arguments["value"].shape[0]:
         raise TraceError(
             "Gradients are not recorded for multi-head attention with learned extra keys or without images."
         )
-    split = given.get("use_separate_proj_weight")
-    value_weight = given["v_proj_weight"] if split else given["in_proj_weight"].chunk(3)[2]
-    value_bias = None if given["in_proj_bias"] is None else given["in_proj_bias"].chunk(3)[2]
-    value = F.linear(given["value"], value_weight, value_bias)  # key image channel
-    value = value.unflatten(-1, (given["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
+    split = arguments.get("use_separate_proj_weight")
+    value_weight = arguments["v_proj_weight"] if split else arguments["in_proj_weight"].chunk(3)[2]
+    value_bias = None if arguments["in_proj_bias"] is None else arguments["in_proj_bias"].chunk(3)[2]
+    value = F.linear(arguments["value"], value_weight, value_bias)  # key image channel
+    value = value.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
     mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
-    return F.linear(mixed, given["out_proj_weight"], given["out_proj_bias"])
+    return F.linear(mixed, arguments["out_proj_weight"], arguments["out_proj_bias"])
 
 
 def following(own: Tensor, mine: Tensor) -> Tensor:
@@ -135,8 +135,8 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
     """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
 
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
-    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): there the channels ask. Over an
-    earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
+    that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): channels are the queries. Over
+    an earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
     if axis is None or out.dim() < 3 or out.shape[axis] < 2:
@@ -149,10 +149,10 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     """(group, head, query, key) of one image, from the shapes in which models write their attention.
 
     Besides the usual (group, head, …) there are (group, …) of a single head, (group·head, …) of SAM, (head, group, …)
-    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's own `num_heads` tells;
+    of HaloNet, (1, head, group, …) of Hiera and VOLO, (1, group, head, …) of Twins. The module's `num_heads` decides;
     where it has none, `groups` does, see `groups_among`.
     """
-    heads, shape = heads_of(module), tuple(weights.shape)
+    heads, shape = _heads_of(module), tuple(weights.shape)
     if weights.dim() not in (3, 4, 5) or (weights.dim() == 5 and shape[0] != 1):
         raise TraceError(f"Attention of shape {shape} in {type(module).__name__} is not understood.")
     groups = groups if heads is None else None
@@ -177,14 +177,14 @@ def grouped(weights: Tensor, module: nn.Module | None, groups: int | None = None
     return weights.transpose(0, 1) if swapped else weights
 
 
-def heads_of(module: nn.Module | None) -> int | None:
-    """How many heads a layer says that it has; None where it does not say it under timm's names."""
-    found = (getattr(module, name, None) for name in ("num_heads", "heads"))
-    return next((count for count in found if isinstance(count, int) and count > 0), None)
+def _heads_of(module: nn.Module | None) -> int | None:
+    """How many heads a layer has; None where it has no attribute of timm's name for it."""
+    counts = (getattr(module, name, None) for name in ("num_heads", "heads"))
+    return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
 def groups_among(shape: tuple[int, ...], positions: int | None) -> int | None:
-    """How many groups weights of this shape lie in, None where nothing tells.
+    """How many groups weights of this shape lie in, None where that is unknown.
 
     `positions`: how many tokens the layer before has projected. Each stands in one group, so with the right number all
     keys, or all queries, are that many.

@@ -17,18 +17,18 @@ class Entry:
 
 
 def catalogue(pattern: str) -> list[Entry]:
-    """timm's models whose name, with or without the tag, fits a pattern such as "vit_tiny*"; no network is asked."""
+    """timm's models whose name, with or without the tag, fits a pattern such as "vit_tiny*"; without the network."""
     import timm
 
     own = [(name, family) for family in reversed(FAMILIES) if family != "generic" for name in FAMILIES[family].names()]
-    family_of = dict(own)  # reversed: where two families list a name, the one that is asked first keeps it
+    family_of = dict(own)  # reversed: where two families list a name, the first one keeps it
     return [
-        Entry(name, family_of.get(name.partition(".")[0], "generic"), weights_of(name))
+        Entry(name, family_of.get(name.partition(".")[0], "generic"), _weights_of(name))
         for name in timm.list_models(pattern, include_tags=True)
     ]
 
 
-def weights_of(name: str) -> Literal["on this machine", "published", "none"]:
+def _weights_of(name: str) -> Literal["on this machine", "published", "none"]:
     import timm
 
     config = timm.get_pretrained_cfg(name)

@@ -60,7 +60,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             from safetensors.torch import load_file
 
             return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), False)
-        return from_torch_file(path)
+        return _from_torch_file(path)
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
 
@@ -94,10 +94,10 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError, OSError):
         raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    asked = numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
-    if len(asked) > MAX_NUMBERS:
+    sizes = _numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    if len(sizes) > MAX_NUMBERS:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
-    for name, number in asked:
+    for name, number in sizes:
         most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
         if number > most:
             raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
@@ -108,22 +108,22 @@ def _input_size(about: Any) -> Any:  # noqa: ANN401
     return about.get("input_size") if isinstance(about, Mapping) else None
 
 
-def numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
+def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
     """All numbers in a configuration, each with the name of the entry that it belongs to."""
     if isinstance(value, Mapping):
-        return [found for key, part in value.items() for found in numbers(part, str(key))]
+        return [number for key, part in value.items() for number in _numbers(part, str(key))]
     if isinstance(value, list):
-        return [found for part in value for found in numbers(part, name)]
+        return [number for part in value for number in _numbers(part, name)]
     return [(name, value)] if isinstance(value, int | float) else []
 
 
-def from_torch_file(path: Path) -> Checkpoint:
+def _from_torch_file(path: Path) -> Checkpoint:
     """A `torch.save` file, its pickle restricted to tensors and plain values (`weights_only`)."""
-    mapped = refuse_swelling(path)
+    mapped = _refuse_swelling(path)
     # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
     # torch's context manager for this is not safe between threads.
     torch.serialization.add_safe_globals([argparse.Namespace])
-    # A pickle of a hundred bytes would ask it for as many zeros as fill the memory.
+    # A pickle of a hundred bytes would make it write as many zeros as fill the memory.
     _weights_only_unpickler._get_allowed_globals().pop("builtins.bytearray", None)
     broken = f"{path.name} is not a whole torch checkpoint of plain weights; save its state dict as safetensors."
     try:
@@ -140,7 +140,7 @@ def from_torch_file(path: Path) -> Checkpoint:
         raise ModelError(broken) from None
     if not isinstance(content, Mapping):
         raise ModelError(f"{path.name} holds no state dict.")
-    architecture, averaged = named_architecture(content), False
+    architecture, averaged = _named_architecture(content), False
     for _ in range(3):  # deeper only in a file that contains itself
         nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
         averaged, content = averaged or nest in AVERAGED, content.get(nest, content)
@@ -156,7 +156,7 @@ def from_torch_file(path: Path) -> Checkpoint:
     return Checkpoint(renamed(state), architecture, averaged)
 
 
-def refuse_swelling(path: Path) -> bool:
+def _refuse_swelling(path: Path) -> bool:
     """Refuse what would fill the memory when it is opened; returns whether the tensors can stay in the file until they
     are used. torch stores them uncompressed: an archive that swells was made to do harm."""
     size, mapped = path.stat().st_size, False
@@ -176,7 +176,7 @@ def refuse_swelling(path: Path) -> bool:
     return mapped
 
 
-def named_architecture(content: Mapping) -> str | None:
+def _named_architecture(content: Mapping) -> str | None:
     """timm's training script writes "arch", others keep the options of their command line."""
     options = content.get("args")
     named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))

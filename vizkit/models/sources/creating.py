@@ -59,12 +59,12 @@ def create(
     except ModelError:
         raise
     except Exception as error:  # strangers' configs and weights make constructors raise anything
-        wanted = f" for images of {by(size_hw)} pixels" if size_hw else ""
+        size = f" for images of {by(size_hw)} pixels" if size_hw else ""
         reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))  # no path of this machine
         reason = re.split(r"[.!?:] (?=[A-Z])", reason)[0]  # one sentence
-        raise ModelError(f"{title} cannot be made{wanted}: {reason[:140].rstrip('.') or 'timm refuses'}.") from error
+        raise ModelError(f"{title} cannot be made{size}: {reason[:140].rstrip('.') or 'timm refuses'}.") from error
     if size_hw:
-        refuse_cut_patches(model, size_hw, title)
+        _refuse_cut_patches(model, size_hw, title)
     return model
 
 
@@ -98,7 +98,7 @@ def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:  # noqa
         raise
 
 
-def refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:
+def _refuse_cut_patches(model: nn.Module, size_hw: Size, title: str) -> None:
     """A patch embedding drops, without a word, the rows and columns that fill no patch."""
     embed = getattr(model, "patch_embed", None)
     projection = getattr(embed, "proj", None)
@@ -119,10 +119,10 @@ def misfit(file: str, name: str, state: Mapping[str, Tensor], expected: Mapping[
     wrong += [key for key in state if key not in expected]
     if not wrong:
         return None
-    found, wanted = (str(tuple(s[wrong[0]].shape)) if wrong[0] in s else "none" for s in (state, expected))
+    own, needed = (str(tuple(s[wrong[0]].shape)) if wrong[0] in s else "none" for s in (state, expected))
     return ModelError(
-        f"{file} does not fit {name}: {len(wrong)} tensors differ, the first is {wrong[0]} (found {found}, "
-        f"expected {wanted})."
+        f"{file} does not fit {name}: {len(wrong)} tensors differ, the first is {wrong[0]} (found {own}, "
+        f"expected {needed})."
     )
 
 
@@ -130,10 +130,10 @@ def refuse_stretched_positions(file: str, shapes: Mapping[str, tuple[int, ...]],
     """timm stretches a table of positions to the usual input size without a word; that is for the user to choose."""
     special = int(getattr(model, "num_prefix_tokens", 0))
     for key, own in model.state_dict().items():
-        found = shapes.get(key, ())
-        if "pos" in key and min(own.dim(), len(found)) >= 2 and abs(found[-2] - own.shape[-2]) > special:
+        shape = shapes.get(key, ())
+        if "pos" in key and min(own.dim(), len(shape)) >= 2 and abs(shape[-2] - own.shape[-2]) > special:
             # Up to `special`, the table only has or lacks places for the special tokens.
             raise ModelError(
-                f"{file} was trained on images of another size ({key} has {found[-2]} places, {own.shape[-2]} "
+                f"{file} was trained on images of another size ({key} has {shape[-2]} places, {own.shape[-2]} "
                 "expected); give the image size."
             )

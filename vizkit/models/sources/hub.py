@@ -53,42 +53,42 @@ def weights_file(repo: str, check: Callable[[Path], object] | None = None) -> Pa
     or it holds no safetensors, or more than a model may take.
     """
     name, _, revision = repo.partition("@")
-    return cached(name, revision or None, check is not None) or download(name, revision or None, check)
+    return cached(name, revision or None, check is not None) or _download(name, revision or None, check)
 
 
 def cached(repo: str, revision: str | None = None, with_config: bool = False) -> Path | None:
-    """The weights of an earlier download, by vizkit, timm or anything else, found without asking the network."""
+    """The weights of an earlier download, by vizkit, timm or anything else, without asking the network."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = [try_to_load_from_cache(repo, name, revision=revision) for name in (*WEIGHTS, "config.json")]
+        paths = [try_to_load_from_cache(repo, name, revision=revision) for name in (*WEIGHTS, "config.json")]
     except HFValidationError:
         raise ModelError(f"{repo!r} is not the name of a hub repository; write it as owner/name.") from None
-    weights = next((Path(path) for path in found[:-1] if isinstance(path, str)), None)
-    return None if with_config and not isinstance(found[-1], str) else weights
+    weights = next((Path(path) for path in paths[:-1] if isinstance(path, str)), None)
+    return None if with_config and not isinstance(paths[-1], str) else weights
 
 
-def download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
+def _download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         # A cheap question first, with a time-out of our own: the download itself would retry for a long while.
-        about = within(
+        about = _within(
             TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
         )
         sizes = {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
-        wanted = [name for name in WEIGHTS if name in sizes][:1]
-        if wanted and sizes[wanted[0]] > settings().model_bytes:
-            raise over_budget(repo, sizes[wanted[0]], settings().model_bytes)
+        weights = [name for name in WEIGHTS if name in sizes][:1]
+        if weights and sizes[weights[0]] > settings().model_bytes:
+            raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None
-        for name in ("README.md", "config.json", *wanted):  # the weights last: where they are, all is there
-            if wanted and name in sizes and (name in wanted or sizes[name] <= MAX_TEXT_BYTES):
+        for name in ("README.md", "config.json", *weights):  # the weights last: where they are, all is there
+            if weights and name in sizes and (name in weights or sizes[name] <= MAX_TEXT_BYTES):
                 path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
             if path is not None and name == "config.json" and check is not None:
                 check(path.parent)
-        if path is not None and wanted:
+        if path is not None and weights:
             return path
     except ModelError:
         raise
@@ -98,8 +98,8 @@ def download(repo: str, revision: str | None = None, check: Callable[[Path], obj
         raise ModelError(f"{repo} has no revision {revision!r} on the hub.") from None
     except RepositoryNotFoundError:
         raise ModelError(f"There is no model {repo} on the hub, or it is private.") from None
-    except Exception as error:  # whatever the network library raises: the user is told the same
-        raise unreachable(repo, error) from error
+    except Exception as error:  # whatever the network library raises: the sentence for the user is the same
+        raise _unreachable(repo, error) from error
     raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
 
 
@@ -115,13 +115,13 @@ def fetch(url: str) -> Path:
 
     def download_to(partial: Path) -> None:
         # Unlike torch's own download this one has a time-out, for the first byte and for every further one.
-        with within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer, partial.open("wb") as file:
+        with _within(TIMEOUT_S, lambda: urlopen(request, timeout=TIMEOUT_S)) as answer, partial.open("wb") as file:
             if (answer.length or 0) > settings().model_bytes:
                 raise over_budget(name, answer.length, settings().model_bytes)
             shutil.copyfileobj(answer, file)
-        wanted = _HASH.search(name)
+        digest = _HASH.search(name)
         with partial.open("rb") as file:
-            if wanted and not hashlib.file_digest(file, "sha256").hexdigest().startswith(wanted[1]):
+            if digest and not hashlib.file_digest(file, "sha256").hexdigest().startswith(digest[1]):
                 raise ModelError(f"The download of {name} arrived damaged; try again.")
 
     try:
@@ -132,17 +132,17 @@ def fetch(url: str) -> Path:
     except Exception as error:
         if isinstance(error, HTTPError):
             error.close()  # it is an answer too, with an open connection
-        raise unreachable(name, error) from error
+        raise _unreachable(name, error) from error
     return target
 
 
-def within(seconds: float, ask: Callable[[], Answer]) -> Answer:
+def _within(seconds: float, call: Callable[[], Answer]) -> Answer:
     """The answer, or TimeoutError: a silent name server does not care for the time-outs of network libraries."""
     answer: Future[Answer] = Future()
 
     def run() -> None:
         try:
-            answer.set_result(ask())
+            answer.set_result(call())
         except BaseException as error:
             answer.set_exception(error)
 
@@ -150,7 +150,7 @@ def within(seconds: float, ask: Callable[[], Answer]) -> Answer:
     return answer.result(seconds)
 
 
-def unreachable(what: str, error: Exception) -> ModelError:
+def _unreachable(what: str, error: Exception) -> ModelError:
     if isinstance(error, OSError) and error.errno in _DISK:
         return ModelError(f"The weights of {what} cannot be stored on this machine: {os.strerror(error.errno)}.")
     return OfflineError(

@@ -23,7 +23,7 @@ class Loaded:
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, how many attention layers a plain pass has. None: nobody knows;
+    for each input size, how many attention layers a plain pass has. None: unknown;
     `weights_bytes` what `budget` counted.
     """
 
@@ -81,18 +81,18 @@ def described(
     except ValueError as error:
         reason = str(error)
         raise ModelError(f"The preprocessing of {name} makes no sense: {reason[:1].lower()}{reason[1:]}") from None
-    licence = str(config.get("license") or licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
-    return Loaded(name, model, torch.device("cpu"), preprocessing, labels_of(model, config), source, licence, trained)
+    licence = str(config.get("license") or _licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
+    return Loaded(name, model, torch.device("cpu"), preprocessing, _labels_of(model, config), source, licence, trained)
 
 
-def licence_on(card: Path | None) -> str | None:
+def _licence_on(card: Path | None) -> str | None:
     if card is None or not card.is_file():
         return None
-    found = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])
-    return found[1] if found else None
+    match = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])
+    return match[1] if match else None
 
 
-def labels_of(model: nn.Module, config: dict[str, Any]) -> tuple[str, ...]:
+def _labels_of(model: nn.Module, config: dict[str, Any]) -> tuple[str, ...]:
     """Class names from the model's own configuration, else ImageNet's when the number of classes is one of its sets."""
     count = getattr(model, "num_classes", 0)
     names, descriptions = config.get("label_names"), config.get("label_descriptions") or {}

@@ -33,31 +33,31 @@ def load(
     model allows another input than its own. `device=None` takes the GPU if there is one. Raises ModelError with one
     sentence for the user, OfflineError without a network.
     """
-    chosen, size_hw = checked_device(device), checked_size(image_size)
+    chosen, size_hw = _checked_device(device), _checked_size(image_size)
     name = str(source)
     kind, _, rest = name.partition(":")
     if kind == "torchvision":
-        loaded = from_torchvision(rest, pretrained, size_hw)
+        loaded = _from_torchvision(rest, pretrained, size_hw)
     elif kind == "bundled":
-        loaded = from_folder(bundled_folder(rest), name, pretrained, size_hw)
+        loaded = _from_folder(_bundled_folder(rest), name, pretrained, size_hw)
     elif kind == "hf-hub":
-        folder = hub.weights_file(rest, lambda found: plan_folder(found, rest, size_hw)).parent
-        loaded = from_folder(folder, name, pretrained, size_hw)
+        folder = hub.weights_file(rest, lambda path: _plan_folder(path, rest, size_hw)).parent
+        loaded = _from_folder(folder, name, pretrained, size_hw)
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
-        loaded = from_checkpoint(Path(name), architecture, pretrained, size_hw)
-    elif is_folder(source):
-        loaded = from_folder(Path(name), Path(name).resolve().name, pretrained, size_hw)
+        loaded = _from_checkpoint(Path(name), architecture, pretrained, size_hw)
+    elif _is_folder(source):
+        loaded = _from_folder(Path(name), Path(name).resolve().name, pretrained, size_hw)
     elif {"/", "\\"} & set(name):
         raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
-        loaded = from_timm(name, pretrained, size_hw)
+        loaded = _from_timm(name, pretrained, size_hw)
     if loaded.trained:
         refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)
-    return placed(loaded, chosen, probe=size_hw is not None)
+    return _placed(loaded, chosen, probe=size_hw is not None)
 
 
-def checked_device(device: str | torch.device | None) -> torch.device:
+def _checked_device(device: str | torch.device | None) -> torch.device:
     try:
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError:
@@ -67,14 +67,14 @@ def checked_device(device: str | torch.device | None) -> torch.device:
     return chosen
 
 
-def checked_size(image_size: int | Size | None) -> Size | None:
+def _checked_size(image_size: int | Size | None) -> Size | None:
     size_hw = (image_size, image_size) if isinstance(image_size, int) else image_size
     if size_hw and not all(1 <= side <= MAX_INPUT_SIDE for side in size_hw):
         raise ModelError(f"An image size of {by(size_hw)} is not possible: sides are 1 to {MAX_INPUT_SIDE} pixels.")
     return size_hw
 
 
-def is_folder(source: str | Path) -> bool:
+def _is_folder(source: str | Path) -> bool:
     """Whether to look there; a folder that happens to be called like a timm model has to be given as a Path."""
     import timm
 
@@ -85,8 +85,8 @@ def is_folder(source: str | Path) -> bool:
         return False
 
 
-def placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
-    """The model on its device; `probe`: a forward pass shows whether it takes the size that somebody asked for."""
+def _placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
+    """The model on its device; `probe`: a forward pass shows whether it takes the chosen size."""
     try:
         loaded.model.to(device)
         loaded.device = device
@@ -107,13 +107,13 @@ def bundled_names() -> list[str]:
     return sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
 
 
-def bundled_folder(name: str) -> Path:
+def _bundled_folder(name: str) -> Path:
     if name not in bundled_names():
         raise ModelError(f"There is no bundled model {name[:60]!r}; there are {', '.join(bundled_names()) or 'none'}.")
     return BUNDLED / name
 
 
-def from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
+def _from_timm(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     name = known(name)
     if not pretrained:
         model = create(name, size_hw, name, pretrained=False)
@@ -138,7 +138,7 @@ def published_weights(name: str) -> tuple[Path, str]:
     return file, f"hub: {config.hf_hub_id}" if config.hf_hub_id else str(config.url)
 
 
-def from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
+def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it."""
     kind, _, title = name.rpartition(":")
     if not all((folder / file).is_file() for file in ("config.json", "model.safetensors")):
@@ -156,13 +156,13 @@ def from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None)
     return described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
 
 
-def plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
+def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
     """Refuse a model by its config.json alone."""
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
     plan(f"local-dir:{folder}", size_hw, title)
 
 
-def from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size_hw: Size | None) -> Loaded:
+def _from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size_hw: Size | None) -> Loaded:
     """A file of weights, through timm's own loading: it knows the original names of DINOv2, DeiT, CLIP and others."""
     import timm
 
@@ -193,7 +193,7 @@ def from_checkpoint(path: Path, architecture: str | None, pretrained: bool, size
     return described(path.stem, model, size_hw, source)
 
 
-def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
+def _from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     import torchvision
 
     if name not in TORCHVISION:

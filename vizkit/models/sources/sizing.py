@@ -1,4 +1,4 @@
-"""How large a model would be, found by building it without its weights, and whether its file fits it."""
+"""How large a model would be, measured by building it without its weights, and whether its file fits it."""
 
 import threading
 import time
@@ -79,7 +79,7 @@ def sketch(title: str, make: Callable[[], nn.Module]) -> nn.Module | None:
                 model = make()
         except ModelError:
             raise
-        except Exception:  # it asked for a number; or it cannot be made at all, which making it will say
+        except Exception:  # it needs a number; or it cannot be made at all, which making it will say
             return None
     return model
 
@@ -96,13 +96,13 @@ def bytes_of(model: nn.Module) -> int:
 
 
 def refuse_unfit(title: str, file: Holding, model: nn.Module) -> None:
-    """A file with far more numbers than its model, or with numbers that are no weights. Other differences are told by
+    """A file with far more numbers than its model, or with numbers that are no weights. Other differences are named by
     loading: many files use their authors' names, which timm translates."""
     own = model.state_dict()
-    found = sum(torch.Size(shape).numel() for shape in file.shapes.values())
-    wanted = sum(tensor.numel() for tensor in own.values())
-    if found > 4 * wanted + 2**24:
-        raise ModelError(f"{title} holds {found:,} numbers, and the model has only {wanted:,}; it is of another model.")
+    held = sum(torch.Size(shape).numel() for shape in file.shapes.values())
+    needed = sum(tensor.numel() for tensor in own.values())
+    if held > 4 * needed + 2**24:
+        raise ModelError(f"{title} holds {held:,} numbers, and the model has only {needed:,}; it is of another model.")
     for name, kind in file.kinds.items():
         whole = name in own and not own[name].is_floating_point()  # a table of indices, or a count of batches
         extra = name not in own and not name.endswith(("weight", "bias"))

@@ -1,1 +1,1 @@
-"""Plans of several runs, and what they tell."""
+"""Plans of several runs, and their results."""

@@ -39,46 +39,48 @@ def ask(
     tell: Callable[[int], None] = lambda _: None,
     working: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Answered:
-    """Ask all models about all pictures, each preprocessed as its own model wants it. `others`: by name.
+    """The first choices of all models on all pictures, each preprocessed as its own model wants it. `others`: by name.
 
-    `tell` hears how many pictures are done; `working` is entered while models run. Raises NotApplicable for a student
+    `tell` gets how many pictures are done; `working` is entered while models run. Raises NotApplicable for a student
     without two tokens and for models of other classes, DatasetError on a damaged picture.
     """
     refuse_one_token(student)
-    asked = dict(others or {}) | ({TEACHER: teacher} if teacher else {})
-    for other in asked.values():
-        refuse_other_classes(student, other)
-    labels = places(pictures, student)
-    found: dict[str, list[Tensor]] = {name: [] for name in (CLASS, DIST, BOTH, *asked)}
+    compared = dict(others or {}) | ({TEACHER: teacher} if teacher else {})
+    for model in compared.values():
+        _refuse_other_classes(student, model)
+    labels = _places(pictures, student)
+    predictions: dict[str, list[Tensor]] = {name: [] for name in (CLASS, DIST, BOTH, *compared)}
     for start in range(0, len(pictures), BATCH):
-        batch = [picture_of(pictures, row) for row in range(start, min(start + BATCH, len(pictures)))]
+        batch = [_picture_of(pictures, row) for row in range(start, min(start + BATCH, len(pictures)))]
         with working(), torch.no_grad():
-            heads = two_heads(student, pixels_of(batch, student.preprocessing))
-            said = [heads.cls, heads.dist, heads.averaged]
-            said += [each.model(pixels_of(batch, each.preprocessing).to(each.device)) for each in asked.values()]
-        for rows, logits in zip(found.values(), said, strict=True):
+            heads = two_heads(student, _pixels_of(batch, student.preprocessing))
+            outputs = [heads.cls, heads.dist, heads.averaged]
+            outputs += [
+                model.model(_pixels_of(batch, model.preprocessing).to(model.device)) for model in compared.values()
+            ]
+        for rows, logits in zip(predictions.values(), outputs, strict=True):
             rows.append(logits.argmax(-1).cpu())
         tell(start + len(batch))
-    answers = {name: torch.cat(rows).numpy() for name, rows in found.items()}
+    answers = {name: torch.cat(rows).numpy() for name, rows in predictions.items()}
     return Answered(len(pictures), answers, answers.pop(TEACHER, None), labels)
 
 
-def pixels_of(pictures: Sequence[np.ndarray], needs: Preprocessing) -> Tensor:
+def _pixels_of(pictures: Sequence[np.ndarray], needs: Preprocessing) -> Tensor:
     return torch.from_numpy(np.stack([prepare(rgb, needs)[0] for rgb in pictures]))
 
 
-def picture_of(pictures: Sequence[np.ndarray] | ImageSet, row: int) -> np.ndarray:
+def _picture_of(pictures: Sequence[np.ndarray] | ImageSet, row: int) -> np.ndarray:
     return pictures[row][0] if isinstance(pictures, ImageSet) else pictures[row]
 
 
-def places(pictures: Sequence[np.ndarray] | ImageSet, student: Loaded) -> Answers | None:
+def _places(pictures: Sequence[np.ndarray] | ImageSet, student: Loaded) -> Answers | None:
     """The label of every picture as the student counts its classes; None where it does not know them by name."""
     if not isinstance(pictures, ImageSet) or not set(pictures.labels) <= set(student.labels):
         return None
     return np.array([student.labels.index(label) for label in pictures.labels])[pictures.targets]
 
 
-def refuse_other_classes(student: Loaded, other: Loaded) -> None:
+def _refuse_other_classes(student: Loaded, other: Loaded) -> None:
     if not other.labels or other.labels != student.labels:
         names = (each.name.removeprefix("bundled:") for each in (student, other))
         raise NotApplicable("{} and {} do not know the same classes, so their answers cannot agree.".format(*names))

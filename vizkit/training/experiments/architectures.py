@@ -88,11 +88,11 @@ class Worth:
 
     def validation(self) -> dict[int, list[float]]:
         """Epoch, from 1 → validation accuracy of every run that came so far."""
-        found: dict[int, list[float]] = {}
+        accuracies: dict[int, list[float]] = {}
         for run in self.runs:
             for line in run.metrics():
-                found.setdefault(line["epoch"], []).append(line["val_accuracy"])
-        return found
+                accuracies.setdefault(line["epoch"], []).append(line["val_accuracy"])
+        return accuracies
 
 
 def worths(size: Size, folders: Iterable[RunFolder]) -> list[Worth]:
@@ -101,7 +101,7 @@ def worths(size: Size, folders: Iterable[RunFolder]) -> list[Worth]:
     Raises RecipeError, naming the fields, where the runs differ in more than model and seed: that would be no
     comparison.
     """
-    found: dict[str, list[tuple[int, RunFolder]]] = {variant: [] for variant in VARIANTS}
+    finished: dict[str, list[tuple[int, RunFolder]]] = {variant: [] for variant in VARIANTS}
     of = {size.model(variant): variant for variant in VARIANTS}
     shared: dict[str, object] = {}
     for run in folders:
@@ -115,6 +115,6 @@ def worths(size: Size, folders: Iterable[RunFolder]) -> list[Worth]:
         if rest != shared:
             differ = ", ".join(name for name in rest if rest[name] != shared[name])
             raise RecipeError(f"{run.name} is no fair comparison: its {differ} differ from those of other runs.")
-        found[of[recipe.model]].append((recipe.seed, run))
+        finished[of[recipe.model]].append((recipe.seed, run))
     return [Worth(variant, tuple(run for _, run in sorted(pairs, key=lambda pair: pair[0])))
-            for variant, pairs in found.items() if pairs]  # fmt: skip
+            for variant, pairs in finished.items() if pairs]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How much does each architecture learn from how few pictures? The runs of one experiment, and what they tell.
+"""How much does each architecture learn from how few pictures? The runs of one experiment, and their results.
 
 A CNN, a ViT, a DeiT and a Swin learn from 1, 5, 20 and 100 % of the same drawn insects. Every run sees the same number
 of pictures (the small sets more often), with the same turns, shifts and flips; only the optimiser is each family's own,
@@ -71,11 +71,11 @@ def folder_of(data: str) -> str:
 
 
 def another(run: RunFolder, recipe: Recipe) -> bool:
-    """Whether the folder holds a run of another recipe than the wanted one."""
+    """Whether the folder holds a run of another recipe than this one."""
     return (run.path / "recipe.json").is_file() and run.recipe != recipe
 
 
-# ---- what the runs tell ----------------------------------------------------------------------------------------------
+# ---- results of the runs ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Outcome:
     """All seeds of one family on one number of pictures. `tests`: test accuracy by seed, 0 to 1, of `test_images`."""
@@ -128,7 +128,7 @@ class Study:
 
 
 def studies(runs: Iterable[RunFolder]) -> list[Study]:
-    """Runs of the plan, told apart by their data and length, in the order in which the first of each comes. Folders
+    """Runs of the plan, grouped by their data and length, in the order in which the first of each comes. Folders
     without a readable recipe and models that are none of the four are left out."""
     groups: dict[tuple[str, int, int, int], list[tuple[int, int, int, RunFolder]]] = {}
     for run in runs:
@@ -140,12 +140,12 @@ def studies(runs: Iterable[RunFolder]) -> list[Study]:
             family = list(MODELS).index(FAMILY_OF[recipe.model])
             setting = (recipe.data, recipe.data_seed, recipe.image_size, recipe.epochs)
             groups.setdefault(setting, []).append((family, recipe.images, recipe.seed, run))
-    found = []
+    result = []
     for setting, members in groups.items():
         members.sort(key=lambda each: each[:3])
         inside = tuple(run for *_, run in members)
-        found.append(Study(*setting, inside, tuple(outcomes(inside))))
-    return found
+        result.append(Study(*setting, inside, tuple(outcomes(inside))))
+    return result
 
 
 def outcomes(runs: Iterable[RunFolder]) -> list[Outcome]:

@@ -82,13 +82,13 @@ def experiments(runs: Iterable[RunFolder], unfinished: Recipe | None = None) -> 
         except RecipeError:
             continue
         groups.setdefault(student_of(recipe).to_json(), []).append((run, recipe))
-    found = []
+    result = []
     for alike in groups.values():
         student = student_of(alike[0][1])
         if student == unfinished or len({taught_by(recipe) for _, recipe in alike}) > 1:
             alike.sort(key=lambda pair: (ORDER.index(pair[1].distillation), taught_by(pair[1]), pair[1].seed))
-            found.append(Experiment(student, tuple(run for run, _ in alike)))
-    return found
+            result.append(Experiment(student, tuple(run for run, _ in alike)))
+    return result
 
 
 def student_of(recipe: Recipe) -> Recipe:
@@ -109,10 +109,10 @@ def name_of(teacher: str) -> str:
     return teacher.replace("\\", "/").rstrip("/").rpartition("/")[2].removeprefix("bundled:")
 
 
-def curves(found: Experiment, what: str) -> list[Curve]:
+def curves(experiment: Experiment, what: str) -> list[Curve]:
     """One curve for each teaching that has finished an epoch; `what`: "val_accuracy", "val_loss" …"""
     lines = []
-    for (taught, teacher), runs in by_teaching(found).items():
+    for (taught, teacher), runs in by_teaching(experiment).items():
         values: dict[int, list[float]] = {}
         for run in runs:
             for line in run.metrics():
@@ -152,18 +152,18 @@ class Outcome:
         return sum(self.tests.values()) / len(self.tests) if self.tests else None
 
 
-def by_teaching(found: Experiment) -> dict[tuple[str, str], list[RunFolder]]:
+def by_teaching(experiment: Experiment) -> dict[tuple[str, str], list[RunFolder]]:
     """(how it was taught, by whom) → its runs, in the order of the experiment."""
     groups: dict[tuple[str, str], list[RunFolder]] = {}
-    for run in found.runs:
+    for run in experiment.runs:
         recipe = run.recipe
         groups.setdefault((taught_by(recipe), recipe.teacher), []).append(run)
     return groups
 
 
-def outcomes(found: Experiment) -> list[Outcome]:
+def outcomes(experiment: Experiment) -> list[Outcome]:
     """One line for each teaching and teacher, no teacher first."""
-    lines = [outcome(taught, teacher, runs) for (taught, teacher), runs in by_teaching(found).items()]
+    lines = [outcome(taught, teacher, runs) for (taught, teacher), runs in by_teaching(experiment).items()]
     alone = next((line for line in lines if line.taught == NO_TEACHER), None)
     return [line if alone is None or line is alone else compared(line, alone) for line in lines]
 

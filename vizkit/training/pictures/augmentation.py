@@ -48,14 +48,14 @@ def picture_changes(recipe: Recipe, needs: Preprocessing) -> Callable[[Image.Ima
 def rand_augment(recipe: Recipe, needs: Preprocessing) -> Any:  # noqa: ANN401
     """timm's RandAugment; its fill is the grey that is 0 to the model."""
     grey = tuple(round(255 * value) for value in needs.mean)
-    found: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
-    for each in found.ops:
-        if each.name.startswith("Posterize"):
-            each.aug_fn = partial(at_least_a_bit, each.aug_fn)
-    return found
+    transform: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
+    for operation in transform.ops:
+        if operation.name.startswith("Posterize"):
+            operation.aug_fn = partial(_at_least_a_bit, operation.aug_fn)
+    return transform
 
 
-def at_least_a_bit(posterize: Callable[..., Image.Image], picture: Image.Image, bits: int, **how: Any) -> Image.Image:  # noqa: ANN401
+def _at_least_a_bit(posterize: Callable[..., Image.Image], picture: Image.Image, bits: int, **how: Any) -> Image.Image:  # noqa: ANN401
     """At full strength timm keeps 0 bits, which newer Pillows refuse."""
     return posterize(picture, max(1, bits), **how)
 
@@ -113,14 +113,14 @@ def mixed(pixels: Pixels, recipe: Recipe, draw: np.random.Generator) -> tuple[Pi
     share = float(draw.beta(strength, strength))
     if not cut:
         return pixels.flip(0).lerp_(pixels, share), share
-    (top, bottom), (left, right) = (cut_along(side, share, draw) for side in pixels.shape[-2:])
+    (top, bottom), (left, right) = (_cut_along(side, share, draw) for side in pixels.shape[-2:])
     pixels = pixels.clone()
     pixels[..., top:bottom, left:right] = pixels.flip(0)[..., top:bottom, left:right]
     height, width = pixels.shape[-2:]
     return pixels, 1 - (bottom - top) * (right - left) / (height * width)
 
 
-def cut_along(side: int, share: float, draw: np.random.Generator) -> tuple[int, int]:
+def _cut_along(side: int, share: float, draw: np.random.Generator) -> tuple[int, int]:
     """CutMix's rectangle along one side: √(1 − λ) of it around a place anywhere, as far as it lies inside."""
     half, middle = int(side * math.sqrt(1 - share)) // 2, int(draw.integers(side))
     return max(0, middle - half), min(side, middle + half)

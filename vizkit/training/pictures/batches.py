@@ -54,7 +54,7 @@ def fitted(rgb: UInt8[np.ndarray, "_ _ 3"], needs: Preprocessing) -> UInt8[np.nd
 
 @contextmanager
 def drawn_from(seed: int) -> Iterator[None]:
-    """The generators of the process, from which timm's transforms draw, set to a seed and left as they were found."""
+    """The generators of the process, from which timm's transforms draw, set to a seed and then restored."""
     with _GENERATORS, torch.random.fork_rng(devices=[]):
         before = random.getstate(), np.random.get_state()
         random.seed(seed)
@@ -112,15 +112,15 @@ class Batches(Sampler):
 
 
 def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> DataLoader:  # noqa: ANN401
-    given = {"batch_sampler": batches, "pin_memory": pin}
-    given["generator"] = torch.Generator()  # without one of its own it would draw from the generator of the process
+    options = {"batch_sampler": batches, "pin_memory": pin}
+    options["generator"] = torch.Generator()  # without one of its own it would draw from the generator of the process
     if hasattr(data, "__getitems__"):  # whole batches from memory, and nothing to do for another process
-        return DataLoader(data, collate_fn=as_it_is, **given)
+        return DataLoader(data, collate_fn=_as_it_is, **options)
     keep = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
-    return DataLoader(data, num_workers=workers, **given, **keep)
+    return DataLoader(data, num_workers=workers, **options, **keep)
 
 
-def as_it_is(batch: Any) -> Any:  # noqa: ANN401
+def _as_it_is(batch: Any) -> Any:  # noqa: ANN401
     return batch
 
 

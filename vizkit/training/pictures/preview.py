@@ -38,7 +38,7 @@ class Mixed:
     label: Float[np.ndarray, " label"]
 
 
-def rand_augment_name(magnitude: int, operations: int) -> str:
+def _rand_augment_name(magnitude: int, operations: int) -> str:
     """As a recipe takes it; magnitudes vary by half a step, and all operations grow stronger with them."""
     return f"rand-m{magnitude}-n{operations}-mstd0.5-inc1"
 
@@ -47,48 +47,48 @@ def rand_augmented(
     rgb: RGB, needs: Preprocessing, magnitude: int, operations: int, seeds: Sequence[int]
 ) -> list[Changed]:
     """RandAugment at `magnitude`, 0 to 10, with so many operations of which each is left out half the time."""
-    recipe = Recipe(randaugment=rand_augment_name(magnitude, operations))
+    recipe = Recipe(randaugment=_rand_augment_name(magnitude, operations))
     change = picture_changes(recipe, needs)
     assert change is not None
-    found = []
+    changed = []
     for seed in seeds:
         with drawn_from(seed):
             picture = np.array(change(Image.fromarray(rgb)))
-        found.append(Changed(picture, " + ".join(operations_of(recipe, needs, seed)) or "nothing this time"))
-    return found
+        changed.append(Changed(picture, " + ".join(_operations_of(recipe, needs, seed)) or "nothing this time"))
+    return changed
 
 
-def operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
-    """Which operations this seed applies. timm does not tell, so each is watched while it runs once more."""
+def _operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]:
+    """Which operations this seed applies. timm does not return them, so each is watched while it runs once more."""
     augment = rand_augment(recipe, needs)
     applied: list[str] = []
     for operation in augment.ops:
-        operation.aug_fn = watched(operation.aug_fn, operation.name, applied)
+        operation.aug_fn = _watched(operation.aug_fn, operation.name, applied)
     with drawn_from(seed):
         augment(Image.new("RGB", (needs.size_hw[1], needs.size_hw[0])))
     return applied
 
 
-def watched(function: Any, name: str, applied: list[str]) -> Any:  # noqa: ANN401
+def _watched(function: Any, name: str, applied: list[str]) -> Any:  # noqa: ANN401
     """The same function, which writes its name down when it is called."""
 
-    def call(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         applied.append(name.removesuffix("Increasing").removesuffix("Rel"))
-        return function(*given, **named)
+        return function(*arguments, **named)
 
     return call
 
 
 def erased(rgb: RGB, needs: Preprocessing, chance: float, seeds: Sequence[int] | Sequence[list[int]]) -> list[Changed]:
     """Random erasing of one rectangle of 2 to 33 % of the area, filled with noise, with a chance of 0 to 1."""
-    found = []
+    changed = []
     before = torch.from_numpy(prepare(rgb, needs)[0])
     for seed in seeds:
         pixels = before.clone()
         augmentation.erase(pixels, chance, np.random.default_rng(seed))
         share = float((pixels != before).any(0).float().mean())
-        found.append(Changed(unprepare(pixels.numpy(), needs), f"{share:.0%} erased" if share else "kept"))
-    return found
+        changed.append(Changed(unprepare(pixels.numpy(), needs), f"{share:.0%} erased" if share else "kept"))
+    return changed
 
 
 def mixed(

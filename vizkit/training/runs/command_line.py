@@ -15,7 +15,7 @@ def command(recipe: Recipe, folder: str) -> str:
 
 def arguments(recipe: Recipe) -> list[str]:
     """Data, model, and the options that differ from a recipe's defaults."""
-    return [word for name, value in changes(recipe, ("data", "model")) for word in option(name, value)]
+    return [word for name, value in changes(recipe, ("data", "model")) for word in _option(name, value)]
 
 
 def changes(recipe: Recipe, always: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
@@ -27,7 +27,7 @@ def changes(recipe: Recipe, always: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield each.name, value
 
 
-def option(name: str, value: object) -> tuple[str, ...]:
+def _option(name: str, value: object) -> tuple[str, ...]:
     words = name.replace("_", "-")
     if isinstance(value, bool):
         return (f"--{words}" if value else f"--no-{words}",)

@@ -1,4 +1,4 @@
-"""A run on disk: what was asked (recipe.json), what happened (metrics.jsonl, status.json), what came of it.
+"""A run on disk: the recipe (recipe.json), what happened (metrics.jsonl, status.json), what came of it.
 
     recipe.json  versions.json   written once
     status.json                  what the run does now, replaced about twice a second
@@ -56,7 +56,7 @@ class RunFolder(WorkFolder):
 
     def metrics(self) -> list[dict[str, Any]]:
         """One dictionary an epoch, up to the first line that is torn or damaged."""
-        found = []
+        epochs = []
         try:
             lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -68,8 +68,8 @@ class RunFolder(WorkFolder):
                     break
             except (ValueError, KeyError, TypeError, RecursionError):
                 break
-            found.append(epoch)
-        return found
+            epochs.append(epoch)
+        return epochs
 
     def append(self, epoch: dict[str, Any]) -> None:
         """Add a line to the metrics."""
@@ -100,5 +100,5 @@ def runs_root() -> Path:
 
 def runs(root: Path | None = None) -> Iterator[RunFolder]:
     """The run folders, latest first."""
-    found = [file.parent for file in (root or runs_root()).glob("*/recipe.json")]
-    yield from (RunFolder(path) for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True))
+    folders = [file.parent for file in (root or runs_root()).glob("*/recipe.json")]
+    yield from (RunFolder(path) for path in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True))

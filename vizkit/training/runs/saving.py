@@ -40,7 +40,7 @@ def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None
 
 def load_best(run: RunFolder, model: nn.Module) -> None:
     """Put the best epoch's weights into the model, on its device. WorkError where they cannot be read."""
-    with readable(run, "model.safetensors"):
+    with _readable(run, "model.safetensors"):
         model.load_state_dict(safetensors.torch.load_file(run.path / "model.safetensors"))
 
 
@@ -63,7 +63,7 @@ def load_state(run: RunFolder, parts: Mapping[str, Any], data: Mapping[str, str]
         if len(run.metrics()) > 1:  # one line is written before the first state
             raise WorkError(f"last.pt of {run.name} is missing: put it back, or start a new run from its weights.")
         return 0
-    with readable(run, "last.pt"):
+    with _readable(run, "last.pt"):
         with zipfile.ZipFile(file) as packed:
             if damaged := packed.testzip():
                 raise ValueError(damaged)
@@ -74,7 +74,7 @@ def load_state(run: RunFolder, parts: Mapping[str, Any], data: Mapping[str, str]
             f"The pictures of {run.recipe.data} ({', '.join(changed)}) have changed since {run.name} began: put them "
             "back, or resume it on the command line with --changed-data."
         )
-    with readable(run, "last.pt"):
+    with _readable(run, "last.pt"):
         for name, part in parts.items():
             if part is not None:
                 part.load_state_dict(state[name])
@@ -82,7 +82,7 @@ def load_state(run: RunFolder, parts: Mapping[str, Any], data: Mapping[str, str]
 
 
 @contextmanager
-def readable(run: RunFolder, file: str) -> Iterator[None]:
+def _readable(run: RunFolder, file: str) -> Iterator[None]:
     """Whatever is wrong with a file of weights becomes a WorkError, a shortage of memory apart."""
     try:
         yield
@@ -105,11 +105,11 @@ def board(run: RunFolder) -> Any:  # noqa: ANN401
 
 def versions(device: torch.device, processes: int) -> dict[str, Any]:
     """What ran this, for versions.json."""
-    found: dict[str, Any] = {"python": platform.python_version()}
+    installed: dict[str, Any] = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
+            installed[package] = "not installed"
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return found | {"device": name, "threads": torch.get_num_threads(), "processes": processes}
+    return installed | {"device": name, "threads": torch.get_num_threads(), "processes": processes}

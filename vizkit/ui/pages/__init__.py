@@ -1,1 +1,1 @@
-"""A package for each page: `page.py` is its body, a file for each view. They never import one another."""
+"""A package for each page: its views are listed in `__init__.py`, a file for each. They never import one another."""

@@ -5,12 +5,8 @@ at work or done. One at a time on this machine. When the server ends, so does it
 in the cache, and the next start goes on from there.
 """
 
-import os
 import shlex
 import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +17,8 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.datasets.opening import kind_of
 from vizkit.evaluation.job import JobFolder
 from vizkit.ui.session import allowed, model_names
-from vizkit.ui.session.jobs import JobError, kill, spawn
-from vizkit.work_folder import FINAL, alive
+from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
 
-GRACE_S = 10.0
-AT_WORK = ("preparing", "running", "stopping")
 MOST_KEPT = 60  # folders of finished evaluations
 SEED = 0
 
@@ -58,8 +51,7 @@ class Wanted:
 
 
 def command(wanted: Wanted) -> list[str]:
-    watched = ["--quiet", "--folder", str(wanted.job.path), "--end-with", str(os.getpid())]
-    return [sys.executable, "-m", "vizkit", *wanted.arguments(), *watched]
+    return vizkit_command(*wanted.arguments(), "--folder", str(wanted.job.path))
 
 
 # ---- what the sidebar calls them, and the command --------------------------------------------------------------------
@@ -102,81 +94,29 @@ def wanted(data: str, split: str, images: int, sources: list[str], pictures_dige
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
-@dataclass
-class Work:
-    folder: JobFolder
-    process: subprocess.Popen
-    stopping: bool = False
-
-
-class Evaluations:
+class Evaluations(Runner):
     """Those that this server has started; at most one is at work."""
 
+    stopped = "Stopped; the next start goes on from what was answered."
+
     def __init__(self, command: Callable[[Wanted], list[str]] = command, grace_s: float = GRACE_S) -> None:
-        self.command, self.grace_s = command, grace_s
-        self.lock, self.work = threading.Lock(), dict[Path, Work]()
+        super().__init__(grace_s)
+        self.command = command
 
     def start(self, wanted: Wanted) -> None:
         """Begin, or go on. JobError while another one is at work, or where the folder cannot be written."""
         if not allowed.jobs():
             raise JobError(allowed.NO_JOBS)
         with self.lock:
-            if (other := self.active()) is not None:
+            if (other := self.at_work()) is not None:
                 here = "This" if other.path == wanted.job.path else "Another"
                 raise JobError(f"{here} evaluation is at work on this machine; wait for its end, or stop it.")
+            forget_oldest(wanted.job.path.parent)
             try:
-                forget_oldest(wanted.job.path.parent)
-                wanted.job.say(state="preparing", message="Starting.")
-                process = spawn(self.command(wanted), wanted.job.path / "log")
+                wanted.job.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise JobError(f"It cannot be started: {error.strerror or type(error).__name__}.") from error
-            self.work[wanted.job.path] = Work(wanted.job, process)
-
-    def stop(self, folder: JobFolder) -> None:
-        """Ask it to end after the present batch; it is killed when it has not after a while: batches are kept whole."""
-        work = self.work.get(folder.path)
-        if allowed.jobs() and work is not None and not work.stopping:
-            work.stopping = True
-            work.process.terminate()
-            threading.Thread(target=self.see_it_end, args=(work,), daemon=True).start()
-
-    def see_it_end(self, work: Work) -> None:
-        try:
-            work.process.wait(self.grace_s)
-        except subprocess.TimeoutExpired:
-            kill(work.process)
-            work.process.wait()
-        if work.folder.status.get("state") not in FINAL:
-            work.folder.say(state="stopped", message="Stopped; the next start goes on from what was answered.")
-
-    def own(self, folder: JobFolder) -> bool:
-        work = self.work.get(folder.path)
-        return work is not None and work.process.poll() is None
-
-    def state(self, folder: JobFolder) -> str:
-        """One of AT_WORK, "done", "stopped", "failed", "died" (it ended without a word), "" where there is none."""
-        said, mine = str(folder.status.get("state", "")), self.work.get(folder.path)
-        if said in (*FINAL, ""):
-            return said
-        if mine is not None and mine.process.poll() is None:
-            return "stopping" if mine.stopping else said
-        # Read again: it may have said its last word since.
-        said = str(folder.status.get("state", ""))
-        return said if said not in AT_WORK or (mine is None and alive(folder.status)) else "died"
-
-    def active(self) -> JobFolder | None:
-        """The one at work; not one that has said its last word and is about to leave."""
-        at_work = (work.folder for work in self.work.values() if work.process.poll() is None)
-        return next((folder for folder in at_work if folder.status.get("state") not in FINAL), None)
-
-    def last_words(self, folder: JobFolder) -> str:
-        """Its last error, where that is a sentence."""
-        try:
-            lines = (folder.path / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return ""
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "").removeprefix("vizkit: ")
-        return last if last.endswith(".") and 3 <= len(last.split()) <= 60 else ""
+            self.launch(wanted.job, self.command(wanted), {"state": "preparing"})
 
 
 @st.cache_resource(show_spinner=False)

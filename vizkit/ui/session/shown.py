@@ -110,10 +110,9 @@ def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
         del st.session_state[key]
 
 
-def side_by_side(picture: Picture, sources: list[str]) -> list[tuple[Any, Shown]]:
-    """A bordered column for every model and what it computed for the query that the page asks."""
-    columns = st.columns(len(sources), border=True)
-    return run_in(columns, picture, sources, st.session_state.get("query") or "patch")
+def side_by_side(picture: Picture, sources: list[str], query: str) -> list[tuple[Any, Shown]]:
+    """A bordered column for every model and what it computed for the query."""
+    return run_in(st.columns(len(sources), border=True), picture, sources, query)
 
 
 def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: str) -> list[tuple[Any, Shown]]:
@@ -154,12 +153,12 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     return next(one for one in shown if one.source == name)
 
 
-def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
+def one_after_another(picture: Picture, sources: list[str], query: str) -> list[Shown]:
     """The models that can be shown, without columns; the others say why not."""
     shown = []
     for source in sources:
         with st.spinner(f"Running {plain(title(source))} …"):
-            result = attempt(source, picture, st.session_state.get("query") or "patch", cursor())
+            result = attempt(source, picture, query, cursor())
         if isinstance(result, Shown):
             shown.append(result)
         else:
@@ -167,9 +166,10 @@ def one_after_another(picture: Picture, sources: list[str]) -> list[Shown]:
     return shown
 
 
-def choose_view(key: str, views: tuple[str, ...]) -> str:
-    """Which of a page's views is open; the address says it."""
+def choose_view(key: str, views: tuple[str, ...], *, preset: bool = False) -> str:
+    """Which of a page's views is open; the address says it. `preset`: the session state has been given one."""
     chosen = st.segmented_control(
-        "View", views, default=views[0], required=True, key=key, bind="query-params", label_visibility="collapsed"
-    )
+        "View", views, default=None if preset else views[0], required=True, key=key, bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
     return chosen or views[0]

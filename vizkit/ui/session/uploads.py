@@ -135,7 +135,7 @@ def sweep(now: float | None = None) -> None:
 
     Nothing while a training or an evaluation is at work, which may read it.
     """
-    if jobs().active(runs_root()) is not None or evaluations().active() is not None:
+    if jobs().active(runs_root()) is not None or evaluations().at_work() is not None:
         return
     oldest, room = (now or time.time()) - 3600 * settings().uploads_kept_hours, settings().uploads_bytes
     for place in sorted(places(), key=used, reverse=True):

@@ -11,7 +11,7 @@ def warm_up() -> threading.Thread:
     """Once per process, in a thread; whoever needs torch sooner waits for the same import."""
 
     def load() -> None:
-        from vizkit.decoding_apart import warm_up as start_decoder
+        from vizkit.isolated_decoding import warm_up as start_decoder
 
         start_decoder()
         import vizkit.models  # noqa: F401

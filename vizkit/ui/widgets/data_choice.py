@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from vizkit.datasets.builtin import ABOUT, INSECTS
+from vizkit.datasets.builtin import ABOUT
+from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.ui.plain import plain

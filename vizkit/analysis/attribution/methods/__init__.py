@@ -17,6 +17,7 @@ ORDER = (
     "legrad",
     "grad_cam",
     "hires_cam",
+    "input_times_gradient",
     "integrated_gradients",
     "smooth_grad",
     "gradient_shap",
@@ -27,12 +28,12 @@ ORDER = (
 
 def record_of(name: str) -> Method:
     """The record in the file of that name; ValueError says what to add where."""
-    found = getattr(import_module(f"{__name__}.{name}"), "METHOD", None)
-    if not isinstance(found, Method) or found.name != name:
+    record = getattr(import_module(f"{__name__}.{name}"), "METHOD", None)
+    if not isinstance(record, Method) or record.name != name:
         raise ValueError(
             f"vizkit/analysis/attribution/methods/{name}.py needs METHOD = Method(name={name!r}, …), its record."
         )
-    return found
+    return record
 
 
 METHODS: dict[str, Method] = {name: record_of(name) for name in ORDER}

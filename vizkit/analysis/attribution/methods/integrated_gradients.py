@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 def run(given: Given) -> "tuple[Tensor, str]":
     from vizkit.analysis.attribution.input_attribution import COMPLETE, integrated_gradients
 
-    found = integrated_gradients(given.subject, given.fill, progress=given.progress)
-    said = f"The sum misses the difference of the scores by {found.error:.1%}, with {found.steps} steps."
-    if found.error > COMPLETE:
-        said += f" That is more than {COMPLETE:.0%}: the scores jump on the way, so read the map with care."
-    return found.heat, said
+    integrated = integrated_gradients(given.subject, given.fill, progress=given.progress)
+    note = f"The sum misses the difference of the scores by {integrated.error:.1%}, with {integrated.steps} steps."
+    if integrated.error > COMPLETE:
+        note += f" That is more than {COMPLETE:.0%}: the scores jump on the way, so read the map with care."
+    return integrated.heat, note
 
 
 METHOD = Method(

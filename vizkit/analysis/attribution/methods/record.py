@@ -27,8 +27,8 @@ class Given:
 
     @property
     def subject(self) -> "Subject":
-        """The model to be asked again, for methods that need it."""
-        assert self.model is not None, "only methods that need the model may ask it"
+        """The model to run again, for methods that need it."""
+        assert self.model is not None, "only methods that need the model may run it"
         return self.model
 
 

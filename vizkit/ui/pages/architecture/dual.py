@@ -11,6 +11,7 @@ from vizkit.ui.pages.architecture import worth
 from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from vizkit.models.families.dual_scale import Partners, Streams
 
 
-def view(one: Shown, picture: Picture) -> None:
+def view(page: Page) -> None:
     from vizkit.geometry import id_at
     from vizkit.models.families.dual_scale import partners
 
+    one, picture = page.one, page.picture
     held = held_of(one, picture)
     tokens = held.streams.tokens
     point = one.query if isinstance(one.query, tuple) else (0.5, 0.5)
@@ -57,7 +59,7 @@ def view(one: Shown, picture: Picture) -> None:
         "what a model would do that was trained with another α: the blocks after the merging only know their own.",
         "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/dual_scale.py",
     )
-    worth.view()
+    worth.section()
 
 
 def held_of(one: Shown, picture: Picture) -> Held:

@@ -15,6 +15,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.shown import explain_refusal, title
+from vizkit.ui.views import Page
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -39,17 +40,18 @@ class Measured:
     steps: "tuple[Step, ...]"
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     every = st.toggle(
         "Every block by itself", key="flow_every", bind="query-params",
         help="Otherwise equal blocks that follow each other are drawn once; click a block to see each of them.",
     )  # fmt: skip
-    for index, (source, column) in enumerate(zip(sources, st.columns(len(sources), border=True), strict=True)):
+    for index, (source, column) in enumerate(
+        zip(page.sources, st.columns(len(page.sources), border=True), strict=True)
+    ):
         with column:
             st.markdown(f"**{plain(title(source))}**")
             with st.spinner(f"Running {plain(title(source))} …"):
-                result = measured(source, picture)
+                result = measured(source, page.picture)
             if isinstance(result, Measured):
                 one_flow(index, source, result, every)
             else:

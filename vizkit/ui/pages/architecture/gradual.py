@@ -11,6 +11,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.architecture import flow, worth
 from vizkit.ui.pages.architecture.flow import amount
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from vizkit.traces import Tokens
 
 
-def view(one: Shown, picture: Picture) -> None:
+def view(page: Page) -> None:
     from vizkit.models.families.gradual_reduction import token_sets
     from vizkit.models.probes.unreduced import unreduced
 
+    one, picture = page.one, page.picture
     model: Any = one.loaded.model
     sets = token_sets(model, one.trace.image_size)
     # One entry for each set of tokens: the set, and how many blocks lie before it.
@@ -53,7 +55,7 @@ def view(one: Shown, picture: Picture) -> None:
         "colours.",
         "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/gradual_reduction.py",
     )
-    worth.view()
+    worth.section()
 
 
 def seen(one: Shown, picture: Picture) -> np.ndarray:

@@ -13,6 +13,7 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.views import Page
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +32,8 @@ class Value:
     numbers: "Tensor | None"
 
 
-def view(one: Shown, picture: Picture) -> None:
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
     found = inside_of(one, picture)
     depth = len(found.model.blocks)
     keep_valid("parts_block", range(1, depth + 1))

@@ -9,6 +9,7 @@ import streamlit as st
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 SCALES = ("from 0", "from lowest")
 
 
-def view(one: Shown, picture: Picture) -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.attention.attention_map import layers
     from vizkit.geometry import cell_of, id_at, name_of
 
+    one, picture = page.one, page.picture
     found = layers(one.trace)
     inner = [layer for layer in found if not layer.query.special]
     outer = [layer for layer in found if layer.query.special]

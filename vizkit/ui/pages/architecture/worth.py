@@ -16,7 +16,7 @@ from vizkit.ui.widgets.chart import chart
 SHIPPED = BUNDLED / "experiments" / "architectures"
 
 
-def view() -> None:
+def section() -> None:
     """Accuracy of the five variants on one data set, seed by seed, with their learning curves."""
     st.subheader("Is it worth it?")
     found = {size.title: (size, rows) for size in SIZES.values() if (rows := worths(size, shipped()))}

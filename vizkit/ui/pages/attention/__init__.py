@@ -1,1 +1,12 @@
-"""One head by eye, all heads compared and counted."""
+"""One head by eye, all heads compared and counted, and the mask of a decoder."""
+
+from vizkit.ui.views import View
+
+VIEWS = (
+    View(
+        "Walk-through", "One query in one head, step by step, in the model's own numbers.", "walkthrough", "transformer"
+    ),
+    View("Explorer", "The heads of a layer fused, as a map and as the whole matrix.", "explorer", "transformer"),
+    View("Statistics", "How far, how evenly and at what every head looks.", "statistics", "transformer"),
+    View("Masked", "What a decoder may not see.", "masked", ""),
+)

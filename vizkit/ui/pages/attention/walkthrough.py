@@ -8,6 +8,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -27,7 +28,7 @@ def chosen_parts(one: Shown, picture: Picture) -> "tuple[Parts, int]":
 
     found = layers(one.trace)
     if not found:
-        raise NotApplicable(f"{one.source} is a convolutional network: it has no queries, keys and weights to follow.")
+        raise NotApplicable(f"{one.source} has no queries, keys and weights to follow.")
     keep_valid("layer", range(1, len(found) + 1))
     special = one.special()
     keep_valid("query", ["patch", *special])
@@ -49,7 +50,8 @@ def name_of_layer(parts: "Parts") -> str:
     return f"`{parts.name}`{window} · {parts.weights.shape[0]} heads of {parts.query.shape[-1]} channels"
 
 
-def follow(one: Shown, picture: Picture) -> None:
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
     parts, position = chosen_parts(one, picture)
     heads = parts.weights.shape[0]
     keep_valid("walk_head", range(1, heads + 1))

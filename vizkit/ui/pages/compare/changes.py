@@ -64,7 +64,7 @@ def compute(asked: Asked, todo: list[str], task: background.Task) -> None:
 
     from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
     from vizkit.image import prepare
-    from vizkit.models.probes.asking import batch_within, logits_of_batch
+    from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
     total, done = len(todo) * (len(asked.opened) + 1), 0
     for name in todo:

@@ -16,6 +16,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import title
+from vizkit.ui.views import Page
 
 if TYPE_CHECKING:
     from vizkit.analysis.comparison.published import Classifier
@@ -38,7 +39,8 @@ class Cost:
     measured: "Measured | None"
 
 
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
+    picture, sources = page.picture, page.sources
     # A model made for the shape of this picture costs something else.
     opened = images.models(sources, picture if chosen.whole_image() else None)
     if not opened:

@@ -73,7 +73,7 @@ def _answer(key: tuple, _source: str, _picture: Picture) -> Answer:
     import torch
 
     from vizkit.models import pixels_of
-    from vizkit.models.probes.asking import logits_of_batch
+    from vizkit.models.probes.model_functions import logits_of_batch
 
     loaded = cached.model(_source, _picture if whole_image() else None)
     with cached.device_lock(), torch.no_grad():

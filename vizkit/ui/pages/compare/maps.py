@@ -12,7 +12,8 @@ from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.grid import strip
 from vizkit.ui.session import explained
 from vizkit.ui.session.explained import Asked, quantile_of
-from vizkit.ui.session.shown import Shown, run_in, side_by_side
+from vizkit.ui.session.shown import Shown, run_in
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import attention_card, canvases, class_choice
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 LAYER = "attention of a layer"
 
 
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.attribution.methods import METHODS
 
-    labels = [label for source in sources for label in labels_of(source)]
+    labels = [label for source in page.sources for label in labels_of(source)]
     pictures = images.pictures(labels)
     strip("compare_strip", pictures, str(st.session_state["image"]))
     fast = [LAYER, *(name for name, method in METHODS.items() if not method.slow)]
@@ -35,9 +36,9 @@ def view(picture: Picture, sources: list[str]) -> None:
         help="Methods that run the model many times are on the Relevance page.",
     )  # fmt: skip
     if shown == LAYER:
-        attention(picture, sources)
+        attention(page)
     else:
-        relevance(picture, sources, str(shown))
+        relevance(page, str(shown))
 
 
 def labels_of(source: str) -> tuple[str, ...]:
@@ -54,26 +55,26 @@ def labels_of(source: str) -> tuple[str, ...]:
 
 # ---- attention -------------------------------------------------------------------------------------------------------
 @st.fragment
-def attention(picture: Picture, sources: list[str]) -> None:
+def attention(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = side_by_side(picture, sources)
+    found = page.columns()
     if not found:
         return
     with controls:
         choice = attention_card.choices([one for _, one in found])
     for index, (column, one) in enumerate(found):
         with column:
-            attention_card.card(index, one, picture, choice)
+            attention_card.card(index, one, page.picture, choice)
     reading.attention()
 
 
 # ---- relevance -------------------------------------------------------------------------------------------------------
 @st.fragment
-def relevance(picture: Picture, sources: list[str], method: str) -> None:
+def relevance(page: Page, method: str) -> None:
     from vizkit.analysis.attribution.methods import METHODS
 
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = run_in(st.columns(len(sources), border=True), picture, sources, "cls")
+    found = run_in(st.columns(len(page.sources), border=True), page.picture, page.sources, "cls")
     if not found:
         return
     with controls:
@@ -83,7 +84,7 @@ def relevance(picture: Picture, sources: list[str], method: str) -> None:
         )
     for index, (column, one) in enumerate(found):
         with column:
-            reading.guarded(one_map, index, one, picture, method, classes, draw or "over image")
+            reading.guarded(one_map, index, one, page.picture, method, classes, draw or "over image")
     known = METHODS[method]
     reading.how(
         f"{known.asks} The number in a corner is the map's value under the cursor, which is at the same point of the "

@@ -4,20 +4,19 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.answers import LETTERS, Row, Table, answered, as_csv, letter, likeliest
 from vizkit.ui.pages.compare.grid import cell, grid, image_of
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
+from vizkit.ui.views import Page
 
 ORDERS = ("as chosen", "where they disagree first")
 
 
-def view(picture: Picture, sources: list[str]) -> None:
-    del picture  # the sidebar's image is one of those that are compared
-    opened = images.models(sources)
+def view(page: Page) -> None:
+    opened = images.models(page.sources)  # the sidebar's image is one of those that are compared
     if not opened:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -15,6 +15,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ TASK = "robustness"
 BEGIN_AT = 3
 
 
-def view(picture: Picture, sources: list[str]) -> None:
-    reading.guarded(strip_of, picture, sources)
+def view(page: Page) -> None:
+    reading.guarded(strip_of, page.picture, page.sources)
     reading.how(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
         "image is changed more and more? Move the strength: the pictures are what was then shown, the rule marks the "

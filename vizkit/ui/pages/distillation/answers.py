@@ -90,7 +90,7 @@ def _answers(key: tuple, preprocessing: Preprocessing, _loaded: "Loaded", _read:
     import torch
 
     from vizkit.image import prepare
-    from vizkit.models.probes.asking import logits_of_batch
+    from vizkit.models.probes.model_functions import logits_of_batch
 
     pixels = torch.from_numpy(np.stack([prepare(rgb, preprocessing)[0] for rgb in _read()]))
     with cached.device_lock(), torch.no_grad():

@@ -11,6 +11,7 @@ from vizkit.ui.pages.distillation.augmentation_depth import drop_path
 from vizkit.ui.pages.distillation.augmentation_fields import TILE_PX, enlarged, needs_of, seeds, seen
 from vizkit.ui.pages.distillation.augmentation_mixing import mixing
 from vizkit.ui.session.shown import choose_view
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.data_choice import row
 
@@ -21,16 +22,15 @@ PARTS = ("RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it mat
 DRAWS = 5
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     chosen = choose_view("augmentation_part", PARTS)
     if chosen == "Drop path":
-        drop_path(sources)
+        drop_path(page.sources)
     elif chosen == "Does it matter?":
         ablation()
     else:
         part = {"RandAugment": rand_augment, "Mixup and CutMix": mixing, "Erasing": erasing}[chosen]
-        part(picture, needs_of(sources))
+        part(page.picture, needs_of(page.sources))
 
 
 # ---- single pictures -------------------------------------------------------------------------------------------------

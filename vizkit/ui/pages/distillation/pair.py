@@ -13,6 +13,7 @@ from vizkit.ui.pages.distillation.fields import LOWEST_OF_LOSSES, temperature
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
 from vizkit.ui.session.shown import explain_refusal, keep_valid, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import folders
 from vizkit.ui.widgets.data_choice import changed
 
@@ -31,17 +32,16 @@ FOLDER = "a folder"
 COUNTS = (50, 100, 200, 500, 1000, 2000)
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     from vizkit.traces import NotApplicable
 
-    teacher, students, over = who(sources)
+    teacher, students, over = who(page.sources)
     if not students:
         st.info("Choose a student.", icon=":material/school:")
         return
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     try:
-        found = one(picture, teacher, students, controls) if over == THIS else many(teacher, students, controls)
+        found = one(page.picture, teacher, students, controls) if over == THIS else many(teacher, students, controls)
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
         found = None

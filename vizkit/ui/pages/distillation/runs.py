@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vizkit.image import Picture
 from vizkit.training.experiments.groups import (
     DIGITS,
     PUBLISHED,
@@ -26,6 +25,7 @@ from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.run_watch import WORDS, progress
 from vizkit.ui.widgets.time_estimate import in_words
@@ -47,7 +47,8 @@ class Group:
     experiment: Experiment
 
 
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
+    del page  # it shows runs, not the chosen models
     live()
     published()
     how()

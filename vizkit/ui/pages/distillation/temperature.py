@@ -10,6 +10,7 @@ from vizkit.ui.pages.distillation import typed_logits
 from vizkit.ui.pages.distillation.fields import MOST_CLASSES, class_names, short, temperature
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import CENTRE, attempt, explain_refusal, keep_valid, marked, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
@@ -19,10 +20,9 @@ TYPED = "typed logits"
 FIXED = (1.0, 2.0, 5.0)
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = [*sources, TYPED]
+        options = [*page.sources, TYPED]
         keep_valid("logits_of", options)
         chosen = st.segmented_control(
             "Logits of", options, default=options[0], required=True, key="logits_of", bind="query-params",
@@ -34,7 +34,7 @@ def view(picture: Picture, sources: list[str]) -> None:
         )
         log = st.toggle("Log scale", key="log_scale", bind="query-params",
                         help="Shows what is too small for a bar: equal steps are equal factors.")  # fmt: skip
-    found = typed() if chosen == TYPED else of_model(chosen or options[0], picture)
+    found = typed() if chosen == TYPED else of_model(chosen or options[0], page.picture)
     if found:
         reading.guarded(draw, *found, free, log)
     reading.how(

@@ -9,7 +9,8 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation import agreement
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import CENTRE, Shown, attempt, explain_refusal, focus_of, keep_valid, title
+from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.data_choice import row
 
@@ -25,42 +26,12 @@ TILE_PX = 104
 ROWS = 6  # of bars: the likeliest classes
 
 
-def view(picture: Picture, sources: list[str]) -> None:
-    found = with_two_tokens(picture, sources)
-    if found:
-        one = focus_of(found)
-        predictions(one, picture)
-        agreement.section(one.source, one.loaded, [each for each in sources if each != one.source])
-        insides(one, picture)
+def view(page: Page) -> None:
+    one = page.one
+    predictions(one, page.picture)
+    agreement.section(one.source, one.loaded, [each for each in page.chosen if each != one.source])
+    insides(one, page.picture)
     how()
-
-
-def with_two_tokens(picture: Picture, sources: list[str]) -> list[Shown]:
-    """Those of the chosen models that have both tokens; the others say why not, and without any the bundled DeiT."""
-    from vizkit.models.probes.two_heads import refuse_one_token
-    from vizkit.traces import NotApplicable
-
-    shown, reasons = [], []
-    for source in sources:
-        with st.spinner(f"Running {plain(title(source))} …"):
-            result = attempt(source, picture, "cls", CENTRE)
-        if isinstance(result, tuple):
-            explain_refusal(source, *result)
-            continue
-        try:
-            refuse_one_token(result.loaded)
-        except NotApplicable as sentence:
-            reasons.append(str(sentence))
-        else:
-            shown.append(result)
-    if not shown:
-        with st.spinner(f"Running {plain(title(DEFAULT))} …"):
-            result = attempt(DEFAULT, picture, "cls", CENTRE)
-        shown = [result] if isinstance(result, Shown) else []
-        reasons.append(f"Shown is {title(DEFAULT)}, which learned from insects_cnn.")
-    if reasons:
-        st.info("  \n".join(map(plain, reasons)), icon=":material/block:")
-    return shown
 
 
 # ---- what they say ---------------------------------------------------------------------------------------------------

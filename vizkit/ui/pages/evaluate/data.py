@@ -11,8 +11,9 @@ from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import data_classes, data_table
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
-from vizkit.ui.session.evaluations import AT_WORK, Wanted, evaluations, wanted
-from vizkit.ui.session.jobs import JobError
+from vizkit.ui.session.evaluations import Wanted, evaluations, wanted
+from vizkit.ui.session.runner import ACTIVE, JobError
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, folders
 
 if TYPE_CHECKING:
@@ -26,17 +27,16 @@ PREVIEW_PX = 112
 LOOK_EVERY_S = 1.0
 
 
-def view(sources: list[str]) -> None:
-    """`sources`: the models of the sidebar."""
+def view(page: Page) -> None:
     with st.container(border=True):
         data = choose()
         split, images = amount()
         found = preview(data, split, images)
-        if not sources:
+        if not page.sources:
             st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
-    if found is None or not sources:
+    if found is None or not page.sources:
         return
-    asked, refused = wanted(data, split, images, sources, found.digest)
+    asked, refused = wanted(data, split, images, page.sources, found.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
     if not asked.models:
@@ -113,7 +113,7 @@ def opened(data: str, split: str, images: int, changed_ns: int) -> "tuple[ImageS
 def run(asked: Wanted) -> None:
     """The button, or what is at work; drawn again every second until it ends."""
     state = evaluations().state(asked.job)
-    if state in AT_WORK:
+    if state in ACTIVE:
         watch(asked)
         return
     status = asked.job.status
@@ -124,7 +124,7 @@ def run(asked: Wanted) -> None:
         st.warning(f"It ended unexpectedly; what was answered is kept. {plain(words)}".strip(), icon=":material/error:")
     elif state == "stopped":
         st.caption(f":material/pause_circle: {plain(status.get('message', ''))}")
-    other = evaluations().active()
+    other = evaluations().at_work()
     with st.container(horizontal=True, vertical_alignment="center"):
         if not asked.job.done:
             words = "Evaluate" if not state else "Go on"
@@ -155,7 +155,7 @@ def watch(asked: Wanted) -> None:
     @st.fragment(run_every=LOOK_EVERY_S)
     def live() -> None:
         state = evaluations().state(asked.job)
-        if state not in AT_WORK:
+        if state not in ACTIVE:
             st.rerun()
         share, words = progress(asked.job.status, state)
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -9,10 +9,11 @@ from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import published_yours as yours
 from vizkit.ui.pages.evaluate.published_columns import TABLES, Column, Shown
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 
-def view(sources: list[str]) -> None:
+def view(page: Page) -> None:
     name = st.segmented_control("Table", list(TABLES), default="ImageNet-1K", required=True, key="published",
                                 bind="query-params", label_visibility="collapsed")  # fmt: skip
     shown = TABLES[name or "ImageNet-1K"]
@@ -21,7 +22,7 @@ def view(sources: list[str]) -> None:
     table(rows, shown.columns)
     st.caption(f"{shown.table.measured} Source: {shown.table.citation}.")
     if shown.axes("cost"):
-        plots(shown, rows, sources)
+        plots(shown, rows, page.sources)
     how(shown)
 
 

@@ -16,9 +16,6 @@ from vizkit.ui.session.model_names import BUNDLED, trained
 from vizkit.ui.session.shown import keep_valid, title
 from vizkit.ui.widgets.chart import chart
 
-FAMILY_NAMES = {"vit": "ViT", "swin": "Swin", "cnn": "CNN", "tnt": "TNT", "dual_scale": "dual scale",
-                "gradual_reduction": "gradual reduction"}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Tested:
@@ -132,12 +129,12 @@ def counted(one: Tested) -> Counted | None:
 @st.cache_data(max_entries=256, show_spinner=False)
 def _counted(folder: str, weights: tuple[int, int]) -> Counted:
     import vizkit
-    from vizkit.models import family_of
+    from vizkit.models import family
     from vizkit.models.probes import multiply_adds
     from vizkit.models.probes.two_heads import has_two_tokens
 
     loaded = vizkit.load(folder, device="cpu")
-    family = FAMILY_NAMES.get(family_of(loaded.model), "other")
-    if family == "ViT" and has_two_tokens(loaded.model):
-        family = "DeiT"
-    return Counted(family, loaded.parameters, multiply_adds.counted(loaded), loaded.preprocessing.size_hw)
+    title = family(loaded.model).TITLE
+    if title == "ViT" and has_two_tokens(loaded.model):
+        title = "DeiT"
+    return Counted(title, loaded.parameters, multiply_adds.counted(loaded), loaded.preprocessing.size_hw)

@@ -10,6 +10,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import size_runs
 from vizkit.ui.pages.evaluate.size_runs import facts, family_of, parameters_of, working
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 
@@ -21,7 +22,8 @@ class Group:
     study: Study
 
 
-def view(sources: list[str]) -> None:
+def view(page: Page) -> None:
+    del page  # it shows runs, not the chosen models
     live()
     how()
 

@@ -4,25 +4,26 @@ import streamlit as st
 
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
 
-@st.fragment
-def cost() -> None:
-    from vizkit.analysis.attention.patches import cost as cost_of
+def view(page: Page) -> None:
+    from vizkit.analysis.attention.patches import cost
     from vizkit.analysis.swin.cost_curves import cost_curves
     from vizkit.figure.charts import curves
     from vizkit.traces import NotApplicable
 
+    del page  # no model is asked
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = int(st.number_input("Image size", 16, 2048, 224, 1, key="cost_size", bind="query-params", width=130))
         patch = int(st.number_input("Patch size", 1, 128, 16, 1, key="cost_patch", bind="query-params", width=130))
         name = st.selectbox("Width", list(DIMS), index=2, key="cost_width", bind="query-params", width=130)
     dim, heads = DIMS[name]
     try:
-        found = cost_of((size, size), patch, dim, heads)
+        found = cost((size, size), patch, dim, heads)
     except NotApplicable as sentence:
         st.warning(plain(sentence), icon=":material/straighten:")
         return

@@ -14,6 +14,7 @@ from vizkit.ui.session import background, explained
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Asked, quantile_of
 from vizkit.ui.session.shown import Shown, run_in, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases, class_choice
 from vizkit.ui.widgets.class_choice import Classes
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
@@ -45,8 +46,8 @@ class Maps:
     without: dict[str, str]
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
+def view(page: Page) -> None:
+    picture, sources = page.picture, page.sources
     controls = st.container()
     blocks = {source: st.container(border=True) for source in sources}
     shown = [one for _, one in run_in(list(blocks.values()), picture, sources, "cls")]

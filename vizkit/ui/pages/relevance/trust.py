@@ -6,16 +6,12 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.pages.relevance import trust_many, trust_one
 from vizkit.ui.pages.relevance.trust_choice import THIS, choices
-from vizkit.ui.session.shown import Shown, focus_of, one_after_another
+from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 
 
-@st.fragment
-def view(picture: Picture, sources: list[str]) -> None:
-    found = one_after_another(picture, sources)
-    if not found:
-        return
-    one = focus_of(found)
-    reading.guarded(scored, one, picture)
+def view(page: Page) -> None:
+    reading.guarded(scored, page.one, page.picture)
     reading.how(
         "Each line is a map, the best first: the model itself was asked again with the places removed that the map "
         "calls important. In brackets is the difference to chance. Believe a map that is clearly better than chance, "
@@ -31,13 +27,9 @@ def view(picture: Picture, sources: list[str]) -> None:
 
 
 def scored(one: Shown, picture: Picture) -> None:
-    from vizkit.traces import NotApplicable
-
-    if not one.loaded.classifies:
-        raise NotApplicable("This model gives features, not classes: there is no probability that could fall or rise.")
     top = st.container(horizontal=True, vertical_alignment="bottom")
     choice = choices(top)
     if choice.over == THIS:
-        trust_one.view(one, picture, choice, top)
+        trust_one.show(one, picture, choice, top)
     else:
-        trust_many.view(one, choice)
+        trust_many.show(one, choice)

@@ -54,10 +54,10 @@ class Again:
         return replace(found, undecided=self.undecided)
 
     def traced(self, pixels: "Tensor") -> "Trace":
-        from vizkit.models import FAMILIES, family_of
+        from vizkit.models import family
 
         loaded = self.asked.one.loaded
-        return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=self.asked.target)
+        return family(loaded.model).trace(loaded, pixels, target=self.asked.target)
 
     def chance(self, explanation: "Explanation", progress: "Progress") -> "Curves":
         """The curves of random orders, which depend on the picture only."""
@@ -72,7 +72,7 @@ class Again:
     def shuffled(self) -> "tuple[Subject, list[Trace]]":
         """The model with random weights, and its traces for both classes."""
         from vizkit.models import trace
-        from vizkit.models.probes.asking import randomised
+        from vizkit.models.probes.model_functions import randomised
         from vizkit.scoring import subject_of
 
         asked = self.asked

@@ -21,7 +21,7 @@ TASK = "trust many"
 UPDATES = 12  # the page is drawn again so many times on the way
 
 
-def view(one: Shown, choice: Choice) -> None:
+def show(one: Shown, choice: Choice) -> None:
     from vizkit.scoring import pictures
 
     images = pictures(one.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])

@@ -53,7 +53,7 @@ class Work:
         return "score", *self.asked.key, method, measure
 
 
-def view(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") -> None:
+def show(one: Shown, picture: Picture, choice: Choice, top: "DeltaGenerator") -> None:
     with top:
         classes = class_choice.choose([one])
     asked = class_choice.asked_of(one, picture, classes)

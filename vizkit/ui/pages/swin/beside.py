@@ -10,6 +10,7 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -17,14 +18,13 @@ from vizkit.ui.widgets.query_map import show_map
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.ui.pages.swin.place import Place
 
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
-    del place  # all stages are shown
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
     candidates = vits()
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):

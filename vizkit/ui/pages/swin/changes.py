@@ -6,8 +6,10 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -20,7 +22,9 @@ OFF = ("shift", "relative bias")
 SHOWN_CLASSES = 3
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
+    one, picture = page.one, page.picture
+    place = choose_place(one, "block")
     off = st.pills(
         "Switched off", OFF, default=OFF[:1], selection_mode="multi", key="swin_off", bind="query-params",
         help="Shift: every block keeps its windows where the first has them, and nothing is masked. Relative bias: "
@@ -92,7 +96,7 @@ def attention(index: int, one: Shown, picture: Picture, place: "Place", trace: "
 
 def rollouts(one: Shown, picture: Picture, after: "Trace", names: tuple[str, str]) -> None:
     from vizkit.analysis.attribution.rollout import rollout
-    from vizkit.analysis.swin.moved_mass import moved_mass
+    from vizkit.analysis.swin.total_variation import total_variation
     from vizkit.figure.overlay import overlay
 
     maps = [
@@ -105,4 +109,4 @@ def rollouts(one: Shown, picture: Picture, after: "Trace", names: tuple[str, str
         drawn = overlay(picture.rgb, map_.numpy(), one.box_xyxy, top=top)
         column.image(drawn, alt=f"Rollout, {name}", width="stretch")
         column.caption(name)
-    st.caption(f"One scale for both · {moved_mass(*maps):.1%} of the rollout lies elsewhere than before")
+    st.caption(f"One scale for both · {total_variation(*maps):.1%} of the rollout lies elsewhere than before")

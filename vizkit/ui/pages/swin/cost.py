@@ -13,12 +13,12 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, model_names
 from vizkit.ui.session.background import kept
 from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 if TYPE_CHECKING:
     from vizkit.models.probes.attention_timing import Layer, Timed
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)
@@ -27,10 +27,10 @@ LEAST_TOKENS = 6000  # below, the projections and fixed costs hide the growth
 TASK = "attention_times"
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.models.probes.swin_stages import hierarchy
 
-    del place  # cost does not depend on the block; the stage is chosen here
+    one, picture = page.one, page.picture
     stages = hierarchy(one.loaded, one.trace.image_size)
     numbers = [str(n + 1) for n in range(len(stages))]
     keep_valid("cost_stage", numbers)

@@ -8,8 +8,10 @@ import streamlit as st
 
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -20,16 +22,17 @@ if TYPE_CHECKING:
 
     from vizkit.models.probes.patch_merging import Merged
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 COLOURS = ("main components", "lengths")
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.geometry import id_at
     from vizkit.models.probes.swin_stages import hierarchy
 
+    one, picture = page.one, page.picture
+    place = choose_place(one, "stage")
     stages = hierarchy(one.loaded, one.trace.image_size)
     table(stages, place.stage)
     found = merged_of(one, picture, place.stage)

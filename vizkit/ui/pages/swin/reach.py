@@ -9,6 +9,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -19,18 +20,17 @@ if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import Rollout
     from vizkit.analysis.swin.receptive_field import Field
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 HELD = 0.9
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.attribution.rollout import rollout_by_layer
     from vizkit.analysis.swin.receptive_field import holding, reached_after
     from vizkit.figure.swin.reach import growth, reach
     from vizkit.models.probes.swin_stages import hierarchy
 
-    del place  # the last stage is asked, whatever stage the other views show
+    one, picture = page.one, page.picture
     stages = hierarchy(one.loaded, one.trace.image_size)
     fields = fields_of(one, stages)
     last = fields[-1]

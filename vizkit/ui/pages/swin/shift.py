@@ -9,6 +9,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.swin import canvas
 from vizkit.ui.pages.swin.place import Place, choose_place
 from vizkit.ui.session.shown import CENTRE, Shown, cursor
+from vizkit.ui.views import Page
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +22,8 @@ SMALL = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example:
 CORNER = 0  # the token that travels furthest
 
 
-def view(one: Shown, picture: Picture, _place: Place) -> None:
+def view(page: Page) -> None:
+    one = page.one
     grid = st.segmented_control(
         "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
         label_visibility="collapsed",
@@ -29,7 +31,7 @@ def view(one: Shown, picture: Picture, _place: Place) -> None:
     if grid == GRIDS[1]:
         by_hand()
     else:
-        on_image(one, picture)
+        on_image(one, page.picture)
     reading.how(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "

@@ -7,17 +7,18 @@ import streamlit as st
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown
+from vizkit.ui.views import Page
 
 if TYPE_CHECKING:
     from vizkit.models.probes.swin_stages import Stage
-    from vizkit.ui.pages.swin.place import Place
 
 LIE = ("regular", "shifted")
 
 
-def view(one: Shown, picture: Picture, _place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.models.probes.swin_stages import hierarchy
 
+    one, picture = page.one, page.picture
     stages = hierarchy(one.loaded, one.trace.image_size)
     lie = st.segmented_control(
         "Windows", LIE, default=LIE[0], required=True, key="swin_lie", bind="query-params",

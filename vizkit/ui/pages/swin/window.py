@@ -7,8 +7,10 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
+from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -18,16 +20,17 @@ if TYPE_CHECKING:
 
     from vizkit.analysis.swin.window_attention import Sides
     from vizkit.models.probes.window_parts import WindowParts
-    from vizkit.ui.pages.swin.place import Place
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
 
 
-def view(one: Shown, picture: Picture, place: "Place") -> None:
+def view(page: Page) -> None:
     from vizkit.analysis.swin.window_attention import moved
     from vizkit.geometry import name_of
 
+    one, picture = page.one, page.picture
+    place = choose_place(one, "block")
     parts, sides = computed(one, picture, place.layer)
     heads = [str(n + 1) for n in range(len(parts.relative))]
     keep_valid("window_head", ["mean", *heads])

@@ -8,15 +8,19 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.command_line import changes
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
+from vizkit.ui.pages.train.at_work import forget_run
 from vizkit.ui.session.jobs import jobs
 from vizkit.ui.session.model_names import BUNDLED
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_curves
 
 FIRST = 4  # curves at a first visit
 STATES = {"died": "ended unexpectedly", "running": "in training"}
 
 
-def view() -> None:
+def view(page: Page) -> None:
+    del page  # it shows runs, not the chosen models
+    forget_run()
     own = list(runs())
     shipped = [RunFolder(file.parent) for file in sorted(BUNDLED.glob("*/metrics.jsonl"))]
     table([*own, *shipped], own)

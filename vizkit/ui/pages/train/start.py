@@ -6,15 +6,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from vizkit.datasets.builtin import INSECTS
+from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.runs.command_line import command
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.pages.train import fields, model
+from vizkit.ui.pages.train.at_work import at_work, forget_run
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
+from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
 
 MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
@@ -25,7 +27,11 @@ NAME = re.compile(r"\w[\w.-]{0,79}")
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")  # a folder of such a name would be taken for a file
 
 
-def view() -> None:
+def view(page: Page) -> None:
+    del page  # a run has a model of its own
+    forget_run()
+    if run := jobs().active(runs_root()):
+        at_work(run)
     if not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     fields.begin()

@@ -1,0 +1,211 @@
+"""The recipes of ARCHITECTURE.md, followed on toys: one new file and one line in a list, then the public face."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+FAMILY = '''
+"""A toy: one layer in which every patch looks at all patches, with a class token."""
+from vizkit.geometry import all_ids
+from vizkit.models.families.translate import attention_of, cam_features, finish
+from vizkit.models.recording.forward import forward
+from vizkit.traces import Tokens
+
+TITLE, SAME_ROWS = "toy", True
+
+
+def names():
+    return []
+
+
+def matches(model):
+    return type(model).__name__ == "Toy"
+
+
+def tokens_of(model, size_hw):
+    return (Tokens("patches", ("cls",), (size_hw[0] // 4, size_hw[1] // 4), stride=4.0),)
+
+
+def expected(model):
+    return 1
+
+
+def step_px(model, size_hw):
+    return 4
+
+
+def trace(loaded, pixels, *, target=None, keep=None):
+    result = forward(loaded, pixels, keep, target)
+    (tokens,) = tokens_of(loaded.model, pixels.shape[-2:])
+    ids = all_ids(len(tokens))
+    attention = [attention_of(call, tokens, tokens, ids, ids) for call in result.calls]
+    return finish(loaded, pixels, target, result, attention, [], 1, cam=cam_features(result, tokens))
+'''
+
+USE_FAMILY = """
+import numpy as np, torch, vizkit
+from torch import nn
+from vizkit.analysis.attribution.rollout import rollout
+from vizkit.models import family_of
+from vizkit.models.families import first_grid
+from vizkit.models.probes.budget import keep_within
+from vizkit.models.sources.loaded import described
+
+
+class Toy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patch, self.head = nn.Conv2d(3, 8, 4, 4), nn.Linear(8, 2)
+        self.cls, self.attn = nn.Parameter(torch.randn(1, 1, 8)), nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        x = torch.cat([self.cls.expand(len(x), -1, -1), self.patch(x).flatten(2).transpose(1, 2)], 1)
+        return self.head(self.attn(x, x, x, need_weights=False)[0][:, 0])
+
+
+from dataclasses import replace
+torch.manual_seed(0)
+loaded = described("toy", Toy().eval(), None, source="test")
+loaded = replace(loaded, preprocessing=replace(loaded.preprocessing, size_hw=(32, 32)))
+trace = vizkit.trace(loaded, np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8))
+assert family_of(loaded.model) == "toy"
+assert trace.check.passed and trace.check.layers_expected == 1, trace.check
+assert trace.attention[0].weights.shape == (1, 2, 65, 65)
+assert trace.attention[0].query.grid == first_grid(loaded, (32, 32)) == (8, 8)
+assert keep_within(loaded, "cls", 10).rows == (0,)
+assert tuple(rollout(trace, "cls").shape) == (8, 8)
+"""
+
+METHOD = '''
+"""A toy: how bright each pixel is."""
+from vizkit.analysis.attribution.methods.record import Method
+
+METHOD = Method(
+    name="brightness", title="Brightness", needs="model", run=lambda given: given.subject.pixels[0].mean(0),
+    asks="How bright is each pixel?", caveat="It knows no model.", source="nobody",
+)
+'''
+
+USE_METHOD = """
+import numpy as np, torch, vizkit
+from vizkit.analysis.attribution.explaining import explain
+from vizkit.commands.explain import chosen
+from vizkit.scoring import subject_of
+
+loaded = vizkit.load("bundled:digits_vit", device="cpu")
+image = np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8)
+subject = subject_of(loaded, image, 3)
+found = explain("brightness", vizkit.trace(loaded, image, target=3), subject=subject)
+torch.testing.assert_close(found.heat, subject.pixels[0].mean(0).cpu())
+assert "brightness" in chosen(["fast"])
+"""
+
+DATA = '''
+"""A toy: pictures of one grey each, dark or bright."""
+import numpy as np
+from vizkit.datasets.image_set import ImageSet, Source, digest_of
+
+ABOUT = {"greys": "squares of one grey, dark or bright"}
+
+
+class Grey(Source):
+    def picture(self, index):
+        return np.full((16, 16, 3), 60 + 120 * (index % 2), np.uint8)
+
+
+def open_split(detail, split, *, images, size_px, seed):
+    return ImageSet("greys", split, ("dark", "bright"), np.arange(40) % 2, Grey(), digest_of("greys", split))
+'''
+
+USE_DATA = """
+from vizkit.__main__ import main
+from vizkit.datasets.builtin import ABOUT
+from vizkit.datasets.opening import open_set, splits_of
+
+assert list(ABOUT)[-1] == "greys"
+assert splits_of("greys") == ("train", "val", "test")
+greys = open_set("greys", "train", images=8)
+assert (len(greys), sorted(greys.targets.tolist())) == (8, [0] * 4 + [1] * 4)
+picture, label = greys[0]
+assert (picture[0, 0, 0] > 100) == label
+assert main(["datasets", "greys", "--images", "8"]) == 0
+"""
+
+
+# recipe: its file, the list that names it, the last name there, the toy, and what then works.
+RECIPES = {
+    "family": ("models/families/toy.py", "models/families/__init__.py", '"generic"', FAMILY, USE_FAMILY),
+    "method": (
+        "analysis/attribution/methods/brightness.py", "analysis/attribution/methods/__init__.py", '"patch_ablation"',
+        METHOD, USE_METHOD,
+    ),
+    "data set": ("datasets/builtin/greys.py", "datasets/builtin/__init__.py", '"torchvision"', DATA, USE_DATA),
+}  # fmt: skip
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The library with links to all of its files, so that one can be added."""
+    shutil.copytree(ROOT / "vizkit", tmp_path / "vizkit", copy_function=lambda a, b: Path(b).symlink_to(a))
+    return tmp_path
+
+
+def run(folder, code):
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+def follow(copy, file, listing, before, source):
+    name = Path(file).stem
+    (copy / "vizkit" / file).write_text(source)
+    there = copy / "vizkit" / listing
+    text = there.read_text()
+    there.unlink()  # the link, not the file behind it
+    # Families are tried in order, and the last takes all: a new one comes before it.
+    lines = f'"{name}", {before}' if name == "toy" else f'{before}, "{name}"'
+    assert text.count(before) == 1
+    there.write_text(text.replace(before, lines))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_one_file_and_one_line(copy, recipe):
+    *where, source, use = RECIPES[recipe]
+    follow(copy, *where, source)
+    done = run(copy, use)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_the_line_it_is_not_there(copy):
+    file, *_, source, use = RECIPES["data set"]
+    (copy / "vizkit" / file).write_text(source)
+    assert run(copy, use).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("recipe", "part", "sentence"),
+    [
+        ("family", "def expected", "vizkit/models/families/toy.py needs `expected`: a function of a model"),
+        ("method", "METHOD =", "methods/brightness.py needs METHOD = Method(name='brightness', …), its record."),
+        ("data set", "ABOUT =", "vizkit/datasets/builtin/greys.py needs `ABOUT`: a dictionary from each name"),
+    ],
+)
+def test_a_missing_part_is_named(copy, recipe, part, sentence):
+    *where, source, use = RECIPES[recipe]
+    follow(copy, *where, source.replace(part, part.replace("def ", "def other_").replace(" =", "_OF_ANOTHER =")))
+    done = run(copy, use)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_architecture_tells_the_recipe(recipe):
+    file, listing, *_ = RECIPES[recipe]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition(f"### Add a {recipe}\n")[2].partition("\n### ")[0]
+    assert str(Path(file).parent) in section
+    assert "`ORDER`" in section
+    assert (ROOT / "vizkit" / listing).read_text(encoding="utf-8").count("ORDER = (") == 1

@@ -1,0 +1,189 @@
+"""The contract of views: every one has its parts, opens by its address and is drawn with the model that it needs."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import vizkit.ui.pages
+from vizkit.image import Picture
+from vizkit.ui import shell
+from vizkit.ui.session.needs import NEEDS
+from vizkit.ui.sidebar import inputs
+from vizkit.ui.views import View, function_of
+
+ROOT = Path(__file__).parents[2]
+STEMS = [stem for pages in shell.PAGES.values() for stem, *_ in pages]
+IMAGE = "digit 3"
+DRAWINGS = (
+    "bidi_component",
+    "plotly_chart",
+    "imgs",
+    "image",
+    "table",
+    "metric",
+    "button",
+    "slider",
+    "selectbox",
+)
+
+
+def views_of(stem: str) -> tuple[View, ...]:
+    return import_module(f"vizkit.ui.pages.{stem}").VIEWS
+
+
+def missing(stem: str, view: View) -> Iterator[str]:
+    """What a view lacks, each in a sentence that says what to add where."""
+    where = f"vizkit/ui/pages/{stem}/__init__.py, the view {view.title!r}"
+    if not re.fullmatch(r"\S.*\S", view.title):
+        yield f"{where}: give it a title, the first field of its View; it is its address too."
+    if not re.fullmatch(r"[A-Z0-9][^.]+\.", view.line):
+        yield f"{where}: give it a line, the second field: one sentence that ends with a full stop."
+    if view.needs and view.needs not in NEEDS:
+        yield f"{where}: it needs {view.needs!r}; add that to NEEDS in vizkit/ui/session/needs.py, or name one of them."
+    try:
+        parameters = list(inspect.signature(function_of(view, f"vizkit.ui.pages.{stem}")).parameters)
+    except ModuleNotFoundError:
+        yield f"{where}: add the file vizkit/ui/pages/{stem}/{view.module}.py with view(page)."
+    except AttributeError:
+        yield f"{where}: add the function view(page) to vizkit/ui/pages/{stem}/{view.module}.py."
+    else:
+        if parameters != ["page"]:
+            signature = f"view({', '.join(parameters)})"
+            yield f"{where}: vizkit/ui/pages/{stem}/{view.module}.py has {signature}; make it view(page)."
+
+
+@cache
+def sample() -> Picture:
+    return inputs.sample(IMAGE)
+
+
+def opened(stem: str, title: str, models: list[str]) -> AppTest:
+    """A view by its address, without the shell around it: one run, and no other page before it."""
+    test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=120)
+    test.session_state["_picture"], test.session_state["image"] = sample(), IMAGE
+    test.session_state["models"] = models
+    test.query_params[f"{stem}_view"] = title
+    return test.run()
+
+
+def undrawn(stem: str, view: View) -> Iterator[str]:
+    """What goes wrong when a view is opened by its address with the model that its need names."""
+    where = f"The view {view.title!r} of vizkit/ui/pages/{stem}"
+    model = NEEDS[view.needs or "model"].models[0]
+    test = opened(stem, view.title, [model])
+    if test.exception:
+        yield f"{where} fails with {model}: {test.exception[0].value}"
+        return
+    if len(views_of(stem)) > 1 and test.segmented_control(key=f"{stem}_view").value != view.title:
+        yield f"{where} does not open at ?{stem}_view={view.title}; see open_page in vizkit/ui/views.py."
+    if any(each.value.startswith("This view needs") for each in test.info):
+        yield f"{where} needs {view.needs!r}, but {model}, the first model of that need in NEEDS, does not have it."
+    if view.needs and not any(test.main.get(kind) for kind in DRAWINGS):
+        yield f"{where} draws nothing with {model}; let view(page) draw, or name in VIEWS what it needs."
+    if not test.info and "How to read this" not in [each.label for each in test.expander]:
+        yield f"{where} does not say how to read it; end view(page) with reading.how(…)."
+
+
+ALL = {f"{stem}: {view.title}": (stem, view) for stem in STEMS for view in views_of(stem)}
+
+
+@pytest.fixture(autouse=True)
+def fresh_session_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+    yield
+    st.cache_data.clear()
+
+
+def test_titles_and_addresses_are_unique():
+    for stem in STEMS:
+        names = [name for view in views_of(stem) for name in (view.title, view.formerly) if name]
+        assert len(names) == len(set(names)), stem
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_page_is_the_guard_and_its_package(stem: str):
+    code = (ROOT / "pages" / f"{stem}.py").read_text(encoding="utf-8").split('"""')[2]
+    assert [line.partition("  #")[0] for line in code.splitlines() if line] == [
+        "from vizkit.ui.shell import ensure_shell",
+        "ensure_shell()",
+        "from vizkit.ui.views import open_page",
+        f'open_page("{stem}")',
+    ]
+
+
+@pytest.mark.parametrize(("stem", "view"), ALL.values(), ids=ALL)
+def test_a_view_is_complete_and_drawn(stem: str, view: View):
+    assert list(missing(stem, view)) == []
+    assert list(undrawn(stem, view)) == []
+
+
+# ---- it can fail -----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A page package `toy…` from its files; every one has a name of its own, for Python keeps what it imported."""
+    monkeypatch.setattr(vizkit.ui.pages, "__path__", [*vizkit.ui.pages.__path__, str(tmp_path)])
+
+    def make(stem: str, line: str, module: str, code: str) -> tuple[str, View]:
+        folder = tmp_path / stem
+        folder.mkdir()
+        words = f'"""A toy."""\n\nfrom vizkit.ui.views import View\n\nVIEWS = (\n    {line}\n)\n'
+        (folder / "__init__.py").write_text(words, encoding="utf-8")
+        (folder / f"{module}.py").write_text(code, encoding="utf-8")
+        return stem, views_of(stem)[-1]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ({"title": ""}, "give it a title, the first field"),
+        ({"line": ""}, "give it a line, the second field"),
+        ({"line": "no sentence"}, "give it a line, the second field"),
+        ({"needs": "luck"}, "it needs 'luck'; add that to NEEDS in vizkit/ui/session/needs.py"),
+        ({"module": "nowhere"}, "add the file vizkit/ui/pages/swin/nowhere.py with view"),
+        ({"module": "place"}, "add the function view(page) to vizkit/ui/pages/swin/place.py"),
+    ],
+)
+def test_a_missing_part_is_named_with_its_place(part: dict[str, str], sentence: str):
+    whole = views_of("swin")[0]
+    assert not list(missing("swin", whole))
+    assert [sentence in said for said in missing("swin", replace(whole, **part))] == [True]
+
+
+@pytest.mark.parametrize(
+    ("stem", "code", "needs", "sentence"),
+    [
+        ("toy_parameters", "def view(one, picture): ...", "model", "has view(one, picture); make it view(page)"),
+        ("toy_fails", "def view(page):\n    1 / 0", "model", "fails with bundled:digits_vit"),
+        ("toy_empty", "def view(page): ...", "model", "draws nothing with bundled:digits_vit"),
+        ("toy_silent", "def view(page): ...", "", "does not say how to read it"),
+    ],
+)
+def test_a_view_that_does_not_work_is_named(toy, stem: str, code: str, needs: str, sentence: str):
+    stem, view = toy(stem, f'View("Toy", "A toy.", "it", {needs!r}),', "it", code)
+    assert any(sentence in said for said in [*missing(stem, view), *(undrawn(stem, view))])
+
+
+# ---- the recipe ------------------------------------------------------------------------------------------------------
+def test_the_recipe_of_architecture_adds_a_view(toy):
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    text = text.partition("\n## Add a view\n")[2].partition("\n## ")[0]
+    code, line = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    module = re.search(r"pages/\w+/(\w+)\.py", text)
+    assert module
+    stem, view = toy("toy_recipe", line.strip(), module[1], code)
+    assert list(missing(stem, view)) == []
+    test = opened(stem, view.title, ["bundled:digits_cnn"])
+    assert not test.exception
+    assert test.info[0].value.startswith("This view needs a transformer. digits_cnn is a convolutional network.")
+    assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]

@@ -1,9 +1,0 @@
-"""How much of a picture that sums to 1 lies elsewhere in another one: total variation distance."""
-
-from jaxtyping import Float
-from torch import Tensor
-
-
-def moved_mass(before: Float[Tensor, "row column"], after: Float[Tensor, "row column"]) -> float:
-    """½ Σ |before − after|, both divided by their sums: 0 for equal pictures, 1 where they share no place."""
-    return float(0.5 * (before / before.sum() - after / after.sum()).abs().sum())

@@ -1,0 +1,40 @@
+"""The cards of the Explore page: what one image does in one to four models, side by side, under one cursor."""
+
+import streamlit as st
+
+from vizkit.ui import export, reading
+from vizkit.ui.session.shown import Shown, focus_of
+from vizkit.ui.views import Page
+from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.attention_card import Choice, card, choices
+
+
+def view(page: Page) -> None:
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    found = page.columns()
+    if not found:
+        return
+    with controls:
+        choice = choices([one for _, one in found])
+    for index, (column, one) in enumerate(found):
+        with column:
+            card(index, one, page.picture, choice)
+    mosaic([one for _, one in found], choice)
+    reading.attention()
+
+
+def mosaic(shown: list[Shown], choice: Choice) -> None:
+    able = [one for one in shown if one.heads]
+    if not able:
+        return
+    st.subheader("All layers and heads")
+    focus = focus_of(able)
+    canvases.mosaic(
+        f"mosaic_{focus.source}",
+        focus.trace,
+        focus.query,
+        min(choice.layer, focus.depth) - 1,
+        choice.head,
+        choice.shared,
+    )
+    export.save_mosaic(focus.trace, focus.query, choice.shared)

@@ -1,0 +1,69 @@
+"""The view Sinusoids: the fixed table of waves, its rows and columns, and how alike two positions are."""
+
+import numpy as np
+import streamlit as st
+
+from vizkit.ui import reading
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
+
+
+def view(page: Page) -> None:
+    del page  # no model is asked
+    from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d
+    from vizkit.figure.charts import curves, heat_map
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        dim = st.select_slider(
+            "Channels", [16, 32, 64, 128, 256], value=64, key="sin_dim", bind="query-params", width=220
+        )
+        count = st.select_slider(
+            "Positions", [16, 49, 64, 100, 196], 64, key="sin_count", bind="query-params", width=220
+        )
+        position = int(st.slider("Position", 0, int(count) - 1, 10, key="sin_position", width=220))
+    table = sinusoidal(int(count), int(dim))
+    left, right = st.columns(2)
+    with left:
+        figure = heat_map(
+            table.numpy(), "channel", "position", "One row is added to one patch", signed=True, square=False
+        )
+        chart(figure, "sin_table", "Table of positions and channels")
+        row = {f"position {position}": (np.arange(int(dim)), table[position].numpy())}
+        chart(curves(row, "channel", "value", "One row"), "sin_row", f"Row {position} of the table")
+    with right:
+        waves = {
+            f"channel {c}": (np.arange(int(count)), table[:, c].numpy()) for c in (0, 1, int(dim) // 4, int(dim) // 2)
+        }
+        chart(
+            curves(waves, "position", "value", "Some columns: fast waves first"),
+            "sin_waves",
+            "Four columns by position",
+        )
+        lines = {
+            kind: (np.arange(int(count)), similarity(table, cosine=kind == "cosine")[position].numpy() / scale)
+            for kind, scale in (("cosine", 1.0), ("dot product ÷ (channels ÷ 2)", int(dim) / 2))
+        }
+        chart(
+            curves(lines, "position", "likeness", f"Like position {position}"),
+            "sin_like",
+            f"Likeness to position {position}",
+        )
+    side = max(2, round(int(count) ** 0.5))
+    one, two = (
+        by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),
+        by_distance(sinusoidal_2d((side, side), int(dim))),
+    )
+    lines = {
+        "1-D, patches in a row": (one.distance.numpy(), one.mean.numpy()),
+        "2-D, half row, half column": (two.distance.numpy(), two.mean.numpy()),
+    }
+    name = f"Likeness by distance on a {side} × {side} grid"
+    chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)
+    reading.how(
+        "Every position gets its own pattern of slow and fast waves; near positions are alike, far ones are not. With "
+        "one index for all patches the end of a row is near the start of the next; two halves for row and column know "
+        "the plane.",
+        r"PE_{(p,2i)} = \sin(p / 10000^{2i/d}), \quad PE_{(p,2i+1)} = \cos(p / 10000^{2i/d})",
+        "what a model makes of it: learned, 1-D and 2-D tables do about equally well in ViT, none is clearly worse.",
+        "Vaswani et al. 2017, § 3.5; Dosovitskiy et al. 2020, appendix D.4",
+    )
