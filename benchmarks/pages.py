@@ -22,9 +22,11 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   requestAnimationFrame(look)
 }}) }})"""
 # The same for a drawing that is made of elements: until its words are others.
-UNTIL_REWORDED = """svg => ({ done: new Promise(resolve => {
-  const before = svg.textContent, start = performance.now()
-  const look = () => svg.textContent !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
+# The chart is another element afterwards: it is looked for anew, and counts when its bars are drawn.
+UNTIL_REWORDED = """chart => ({ done: new Promise(resolve => {
+  const words = () => document.querySelector(chart)?.textContent ?? ''
+  const before = words(), start = performance.now()
+  const look = () => words() && words() !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }) })"""
 CANVAS = "[class*='st-key-card'] canvas"
@@ -101,17 +103,20 @@ def shift(page, address: str, model: str) -> None:
 def temperature(page, address: str) -> None:
     """The slider T on the Distillation page: bars of typed logits, and of a teacher beside two students."""
     for path, widget, chart in (
-        ("distillation?logits_of=typed+logits", "temperature", 3),
-        ("distillation?distillation_view=Teacher+and+student", "loss_temperature", 0),
+        ("distillation?logits_of=typed+logits", "temperature", ".st-key-soft_3 .js-plotly-plot"),
+        (
+            "distillation?distillation_view=Teacher+and+student",
+            "loss_temperature",
+            ".st-key-says_teacher .js-plotly-plot",
+        ),
     ):
         page.goto(f"{address}/{path}")
-        bars = page.locator("[data-testid='stVegaLiteChart'] svg").nth(chart)
-        bars.wait_for(timeout=120_000)
+        page.locator(chart).wait_for(timeout=120_000)
         page.wait_for_timeout(4000)
         times = []
         for key in ("ArrowRight", "ArrowLeft") * 4:
             page.locator(f".st-key-{widget} input").focus()
-            waiting = bars.evaluate_handle(UNTIL_REWORDED)
+            waiting = page.evaluate_handle(UNTIL_REWORDED, chart)
             page.keyboard.press(key)
             times.append(page.evaluate("handle => handle.done", waiting))
             page.wait_for_timeout(500)

@@ -85,8 +85,9 @@ def test_two_temperatures_are_an_experiment_too_and_seeds_are_laid_together(tmp_
     assert (soft.epochs, hotter.epochs) == ((1, 2, 3), (1, 2))
     assert (soft.mean[2], soft.low[2], soft.high[2]) == pytest.approx((0.7, 0.5, 0.9))
     assert hotter.low == hotter.high == hotter.mean
-    chart = learning_curves([soft.name], [soft.epochs], [soft.mean], [soft.low], [soft.high])
-    assert chart["datasets"]["curves"]["high"].tolist() == list(soft.high)
+    band, line = learning_curves([soft], "accuracy").data
+    assert band.y == (*soft.high, *reversed(soft.low))
+    assert (line.x, line.y) == (soft.epochs, soft.mean)
 
 
 def test_a_run_without_an_epoch_has_no_curve_and_twins_are_told_apart(tmp_path):

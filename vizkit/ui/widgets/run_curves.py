@@ -44,10 +44,10 @@ def by_epoch(metrics: list[dict[str, Any]], what: str) -> "list[Curve]":
             for key, name in SERIES.items() if metrics]  # fmt: skip
 
 
-def line(name: str, points: Sequence[tuple[int, float]]) -> "Curve":
+def line(name: str, points: Sequence[tuple[int | float, int | float]]) -> "Curve":
     from vizkit.figure.training.learning_curves import Curve
 
-    return Curve(name, [float(epoch) for epoch, _ in points], [value for _, value in points])
+    return Curve(name, [epoch for epoch, _ in points], [value for _, value in points])
 
 
 def draw(lines: "list[Curve]", title: str, key: str, *, percent: bool = False, height: int = 280) -> None:
