@@ -44,7 +44,7 @@ def by_epoch(metrics: list[dict[str, Any]], what: str) -> "list[Curve]":
             for key, name in SERIES.items() if metrics]  # fmt: skip
 
 
-def line(name: str, points: Sequence[tuple[int, float]]) -> "Curve":
+def line(name: str, points: Sequence[tuple[int | float, float]]) -> "Curve":
     from vizkit.figure.training.learning_curves import Curve
 
     return Curve(name, [float(epoch) for epoch, _ in points], [value for _, value in points])
