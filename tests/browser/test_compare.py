@@ -73,7 +73,7 @@ def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     ready(page)
     choose(page, "Robustness")
     expect(page.locator(".st-key-stop_robustness")).to_have_count(0, timeout=120_000)
-    expect(page.locator(f"{MAIN} .vega-embed")).to_have_count(8, timeout=60_000)
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(8, timeout=60_000)
     expect(page.get_by_text("· 30°")).to_be_visible()
     ready(page)
     page.locator(".st-key-robust_level input").focus()

@@ -60,11 +60,14 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     ready(page)
     expect(page.get_by_text("80 pictures of мои_цифры")).to_be_visible()
     expect(page.get_by_text(re.compile("exact McNemar|very same pictures"))).to_have_count(3)
-    expect(page.locator(f"{MAIN} [data-testid='stVegaLiteChart']")).to_have_count(4)
+    expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(4)
 
     # A cell that is no picker's first choice: sixes that were answered six.
-    cell = page.locator(f"{MAIN} [data-testid='stVegaLiteChart']").last.locator("[aria-label^='answer: 6; label: 6;']")
-    cell.first.click()
+    matrix = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").last
+    matrix.scroll_into_view_if_needed()
+    column, row = (matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True).bounding_box()
+                   for axis in "xy")  # fmt: skip
+    page.mouse.click(column["x"] + column["width"] / 2, row["y"] + row["height"] / 2)
     expect(page).to_have_url(re.compile("eval_label=6&eval_answer=6|eval_answer=6&eval_label=6"), timeout=LONG_MS)
     ready(page)
     expect(page.get_by_text(re.compile(r"^\d+ of \d+ pictures$"))).to_be_visible()

@@ -29,7 +29,7 @@ def ready(page: Page) -> None:
 
 
 def chart(page: Page, index: int) -> Locator:
-    return page.locator(f"{MAIN} [data-testid='stVegaLiteChart'] svg").nth(index)
+    return page.locator(f"{MAIN} [data-testid='stPlotlyChart'] .js-plotly-plot").nth(index)
 
 
 def choose(page: Page, key: str, option: str) -> None:

@@ -59,7 +59,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     page.reload()
     ready(page)
     expect(done).to_be_visible(timeout=LONG_MS)
-    expect(page.locator(f"{MAIN} [data-testid='stVegaLiteChart']")).to_have_count(3, timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(3, timeout=LONG_MS)
     expect(page.get_by_role("button", name="Stop training")).to_have_count(0, timeout=LONG_MS)
     expect(page.get_by_text("Answers of the last epoch")).to_be_visible(timeout=LONG_MS)
 

@@ -97,7 +97,7 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
     assert "1 of 3 labels (жук &amp; سوسک): 3 of 10 pictures are left out" in page
     assert "1 broken file left out" in page
     assert "All pictures of цифры ارقام" in page
-    assert f"&#x27;{home}&#x27;" in page  # the command that made it, quoted for a shell
+    assert f"&#39;{home}&#39;" in page  # the command that made it, quoted for a shell
     assert page.count("data:image/jpeg;base64,") >= 1
     rows = list(csv.DictReader(pictures.read_text(encoding="utf-8").splitlines()))
     assert [row["label"] for row in rows] == ["0"] * 3 + ["1"] * 3

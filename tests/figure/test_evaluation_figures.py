@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vizkit.evaluation.measures import Bin
-from vizkit.evaluation.report_pictures import confusion_table, frequent, mistakes, reliability_svg
+from vizkit.evaluation.report_pictures import confusion_table, environment, mistakes
 from vizkit.figure.evaluation.confusion import MOST_NUMBERED, confusion
 from vizkit.figure.evaluation.reliability import reliability
 
@@ -44,23 +44,32 @@ def test_bars_of_few_pictures_are_pale():
     assert (diagonal.x, diagonal.y) == ((0, 1), (0, 1))
 
 
+def part(macro: str, *given) -> str:
+    return getattr(environment().get_template("parts.html").module, macro)(*given)
+
+
 def test_the_report_lists_mistakes_by_their_number():
     assert mistakes(COUNTS, ("a", "b")) == [("b", "another class", 5), ("a", "b", 2)]
     assert mistakes(COUNTS, ("a", "b"), most=1) == [("b", "another class", 5)]
-    assert "<bdi>&lt;a&gt;</bdi> taken for <bdi>b</bdi>: 2" in frequent(COUNTS, ("<a>", "b"))
-    assert frequent(np.diag([3, 4, 0])[:2], ("a", "b")) == "<p>No mistakes.</p>"
+    text = part("frequent", mistakes(COUNTS, ("<a>", "b")))
+    assert "<bdi>&lt;a&gt;</bdi> taken for <bdi>b</bdi>: 2" in text
+    assert part("frequent", mistakes(np.diag([3, 4, 0])[:2], ("a", "b"))).strip() == "<p>No mistakes.</p>"
 
 
 def test_the_report_s_table_has_every_count_and_gives_way_to_a_list():
-    text = confusion_table(COUNTS, ("a", "b"))
+    def table(counts, labels) -> str:
+        return part("confusion", *confusion_table(counts, labels))
+
+    text = table(COUNTS, ("a", "<b>"))
     assert [text.count(f">{number}</td>") for number in (8, 2, 5)] == [1, 1, 2]
     assert "another class" in text
-    assert "another class" not in confusion_table(np.diag([3, 4, 0])[:2], ("a", "b"))
+    assert "<b>" not in text
+    assert "another class" not in table(np.diag([3, 4, 0])[:2], ("a", "b"))
     many = tuple(map(str, range(41)))
-    assert "41 classes" in confusion_table(np.zeros((41, 42), np.int64), many)
+    assert "41 classes" in table(np.zeros((41, 42), np.int64), many)
 
 
 def test_a_bar_of_the_report_is_as_high_as_its_share():
-    text = reliability_svg((Bin(0.8, 12, 0.83, 0.5),))
+    text = part("reliability", (Bin(0.8, 12, 0.83, 0.5),), 15)
     assert 'height="150.0"' in text
     assert "probability 0.830, right 0.500, 12 pictures" in text

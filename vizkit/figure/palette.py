@@ -45,9 +45,10 @@ def colours(scale: str = SCALE) -> UInt8[np.ndarray, "256 3"]:
 
 
 def ramp(scale: str = SCALE, low: float = 0.0, high: float = 1.0, steps: int = 17) -> list[str]:
-    """The part of a scale from `low` to `high` in even steps, as CSS colours."""
+    """The part of a scale from `low` to `high` in even steps, as CSS colours; not as #000004, which Streamlit takes for
+    the place of a colour of its own."""
     at = np.linspace(255 * low, 255 * high, steps).round().astype(int)
-    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours(scale)[at].tolist()]
+    return ["rgb({}, {}, {})".format(*colour) for colour in colours(scale)[at].tolist()]
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -14,14 +14,12 @@ from vizkit.image import RGB
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
-
 ABOUT = {
     "insects": "drawn water insects of 12 kinds with known parts, as many as you ask for, at any size",
     "insects:easy": "the same, large and nearly upright, with little around them",
     "insects:hard": "the same, turned, small, half covered, on ground of their own brightness",
 }
-INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is asked for
+INSECTS = {"train": 12_000, "val": 1_200, "test": 2_000}  # how many are drawn unless another number is chosen
 
 
 @dataclass(frozen=True)

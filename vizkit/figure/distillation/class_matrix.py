@@ -21,7 +21,7 @@ def class_matrix(
     """(row, column), row 0 on top; NaN is left empty. Colours go from 0 to `top`. `row`, `column` and `value` say what
     these are."""
     shown = [literal(name) for name in distinct(names)]
-    figure = heat_map(values, column, row, x_names=shown, y_names=shown, limit=top, height=150 + CELL_PX * len(shown))
+    figure = heat_map(values, "", "", x_names=shown, y_names=shown, limit=top, height=150 + CELL_PX * len(shown))
     hover = f"{row}: %{{y}}<br>{column}: %{{x}}<br>{value}: %{{z:.3g}}<extra></extra>"
     figure.update_traces(hovertemplate=hover, xgap=1, ygap=1, colorbar=lying(value))
     for update in (figure.update_xaxes, figure.update_yaxes):
