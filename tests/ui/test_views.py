@@ -177,7 +177,7 @@ def test_a_view_that_does_not_work_is_named(toy, stem: str, code: str, needs: st
 # ---- the recipe ------------------------------------------------------------------------------------------------------
 def test_the_recipe_of_architecture_adds_a_view(toy):
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    text = text.partition("\n## Add a view\n")[2].partition("\n## ")[0]
+    text = text.partition("\n### Add a view\n")[2].partition("\n##")[0]
     code, line = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     module = re.search(r"pages/\w+/(\w+)\.py", text)
     assert module
