@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.plots import bars
+from tests.figure.plots import bars
 from vizkit.analysis.distillation.temperature import (
     against_even,
     along,

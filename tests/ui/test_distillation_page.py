@@ -6,7 +6,7 @@ import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.plots import bars, figures
+from tests.figure.plots import bars, figures
 from tests.ui.test_pages import ROOT, png, texts
 from vizkit.ui.pages.distillation import pair, typed_logits
 
