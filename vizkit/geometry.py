@@ -10,7 +10,7 @@ from torch import Tensor
 from vizkit.traces import PADDING, Attention, Tokens
 
 __all__ = [
-    "Box", "all_ids", "cell_of", "distances_px", "id_at", "id_of", "into_box", "merging", "name_of", "on_grid",
+    "Box", "all_ids", "cell_of", "id_at", "id_of", "into_box", "merging", "name_of", "on_grid",
     "out_of_box", "pixel_box", "steps_px", "window_ids",
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["over_heads", "transformed", "value_weighted"]
+__all__ = ["transformed", "value_weighted"]
 
 
 def transformed(

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 __all__ = [
-    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "causal", "causal_mask", "entropy", "pair", "rescaled", "saturation",
+    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "causal", "causal_mask", "entropy", "pair", "saturation",
     "single_head", "softmax", "steps",
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.traces import NotApplicable
 
-__all__ = ["ranks", "spearman", "survives"]
+__all__ = ["spearman", "survives"]
 
 
 def survives(explanation: Explanation, randomised: Explanation) -> float:
