@@ -168,14 +168,14 @@ def test_decoder_that_never_answers_is_ended(monkeypatch, fresh_decoders):
 
 
 def test_crash_of_a_decoder_is_a_refusal(monkeypatch, fresh_decoders):
-    ask = Decoder.ask
+    decode = Decoder.decode
 
     def crash(self, *given):
         os.kill(self.process.pid, signal.SIGSEGV)
-        return ask(self, *given)
+        return decode(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Decoder, "ask", crash)
+        patch.setattr(Decoder, "decode", crash)
         with pytest.raises(ImageError, match="damaged"):
             read_picture(saved(gradient(), "GIF"))
     assert read_picture(saved(gradient(), "GIF")).rgb.shape == (64, 96, 3)

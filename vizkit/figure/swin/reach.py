@@ -20,7 +20,7 @@ MARK = (255, 255, 255)
 
 def block_colours(count: int) -> UInt8[np.ndarray, "block 3"]:
     """One colour for each block, dark for the first."""
-    return colours()[np.linspace(*(255 * end for end in ENDS), count).round().astype(int)]
+    return colours()[np.linspace(255 * ENDS[0], 255 * ENDS[1], count).round().astype(int)]
 
 
 def reach(
