@@ -48,8 +48,8 @@ def proof(trace: "Trace") -> None:
     """The badge: what was checked for this very picture, and what once at its size; red where it does not agree."""
     check = trace.check
     for note in trace.notes:
-        text = plain(note)
-        st.caption(f":red[:material/error: {text}]" if note == check.failure else f":material/info: {text}")
+        if note != check.failure:  # that one stands above the picture, see `shown.accepted`
+            st.caption(f":material/info: {plain(note)}")
     logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
     outputs = "outputs not compared" if check.output_error is None else within("outputs", check.output_error)
     text = f"{within('rows', check.row_sum_error)} · {outputs} · {logits} · {check.layers}"

@@ -104,6 +104,16 @@ def explain_refusal(source: str, sentence: str, offline: bool) -> None:
             st.rerun()
 
 
+def accepted(source: str, result: Shown | tuple[str, bool]) -> Shown | None:
+    """What `attempt` gave, where it may be shown. A refusal, or a proof that failed, is said here in the page."""
+    if not isinstance(result, Shown):
+        explain_refusal(source, *result)
+        return None
+    if failure := result.trace.check.failure:
+        st.caption(f":red[:material/error: {plain(failure)}]")
+    return result
+
+
 def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
     """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
     if key in st.session_state and st.session_state[key] not in allowed:
@@ -125,10 +135,8 @@ def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: s
             with place, st.spinner(f"Running {plain(title(source))} …"):
                 result = attempt(source, picture, asked, cursor())
             place.empty()
-            if isinstance(result, Shown):
-                found.append((block, result))
-            else:
-                explain_refusal(source, *result)
+            if one := accepted(source, result):
+                found.append((block, one))
     return found
 
 
@@ -159,10 +167,8 @@ def one_after_another(picture: Picture, sources: list[str], query: str) -> list[
     for source in sources:
         with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, query, cursor())
-        if isinstance(result, Shown):
-            shown.append(result)
-        else:
-            explain_refusal(source, *result)
+        if one := accepted(source, result):
+            shown.append(one)
     return shown
 
 

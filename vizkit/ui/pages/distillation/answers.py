@@ -12,7 +12,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.remembered import remembered
-from vizkit.ui.session.shown import CENTRE, attempt, explain_refusal, title
+from vizkit.ui.session.shown import CENTRE, accepted, attempt, title
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,10 +42,8 @@ def on_image(picture: Picture, teacher: str, students: list[str]) -> Answers | N
     for source in dict.fromkeys([teacher, *students]):
         with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, "patch", CENTRE)
-        if isinstance(result, tuple):
-            explain_refusal(source, *result)
-        else:
-            found[source] = result.loaded, result.trace.logits[None]
+        if one := accepted(source, result):
+            found[source] = one.loaded, one.trace.logits[None]
     key = (teacher, cached.weights_of(teacher), picture.digest, whole_image())
     return together(key, found, teacher, students)
 

@@ -9,7 +9,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation import typed_logits
 from vizkit.ui.pages.distillation.fields import MOST_CLASSES, class_names, short, temperature
 from vizkit.ui.plain import plain
-from vizkit.ui.session.shown import CENTRE, attempt, explain_refusal, keep_valid, marked, title
+from vizkit.ui.session.shown import CENTRE, accepted, attempt, keep_valid, marked, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
@@ -68,13 +68,13 @@ def of_model(source: str, picture: Picture) -> "tuple[tuple[str, ...], Tensor] |
 
     with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", CENTRE)
-    if isinstance(result, tuple):
-        explain_refusal(source, *result)
+    one = accepted(source, result)
+    if one is None:
         return None
-    if not result.loaded.trained:
+    if not one.loaded.trained:
         st.caption(f":material/info: {plain(title(source))} is untrained: its answers mean nothing.")
     try:
-        return class_names(result.loaded, len(result.trace.logits)), result.trace.logits
+        return class_names(one.loaded, len(one.trace.logits)), one.trace.logits
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
         return None

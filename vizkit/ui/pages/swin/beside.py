@@ -8,7 +8,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, chosen, model_names
-from vizkit.ui.session.shown import Shown, attempt, cursor, explain_refusal, keep_valid, title
+from vizkit.ui.session.shown import Shown, accepted, attempt, cursor, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
@@ -36,9 +36,9 @@ def view(page: Page) -> None:
             help="Through all layers, or what it pays in the last one (mean of heads). Swin has no class token.",
         )  # fmt: skip
     with st.spinner(f"Running {plain(title(source))} …"):
-        other = attempt(source, picture, "patch", cursor())
-    if not isinstance(other, Shown):
-        explain_refusal(source, *other)
+        result = attempt(source, picture, "patch", cursor())
+    other = accepted(source, result)
+    if other is None:
         return
     left, right = st.columns(2)
     with left:
