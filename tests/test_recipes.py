@@ -210,3 +210,18 @@ def test_the_architecture_tells_the_recipe(recipe):
     assert str(Path(file).parent) in section
     assert "`ORDER`" in section
     assert (ROOT / "vizkit" / listing).read_text(encoding="utf-8").count("ORDER = (") == 1
+
+
+def walks(text: str) -> list[list[str]]:
+    """The files of each walk that ARCHITECTURE.md proposes to a newcomer, in order."""
+    opening = text.split("## Packages")[0]
+    return [re.findall(r"`(vizkit/[\w/]+\.py)`", walk) for walk in opening.split("- **")[1:]]
+
+
+def test_a_newcomers_walks_lead_through_ten_files_that_exist_at_most():
+    found = walks((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    assert len(found) == 3
+    for walk in found:
+        assert 5 <= len(walk) <= 10
+        assert [file for file in walk if not (ROOT / file).is_file()] == []
+    assert walks("- **a** `vizkit/none.py` → `vizkit/image.py`\n## Packages") == [["vizkit/none.py", "vizkit/image.py"]]
