@@ -1,5 +1,6 @@
 """The recipes of ARCHITECTURE.md, followed on toys: one new file and one line in a list, then the public face."""
 
+import re
 import shutil
 import subprocess
 import sys

@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import nn
 
-from vizkit.training.runs.command_line import command
 from vizkit.training.evaluating import Score
+from vizkit.training.runs.command_line import command
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
