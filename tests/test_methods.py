@@ -97,7 +97,9 @@ def test_nothing_else_goes_by_the_name_of_a_method():
     for path in (*ROOT.glob("**/*.py"), *ROOT.parent.glob("pages/*.py")):
         if path.parent == FOLDER:
             continue
-        constants = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant))
+        tree = ast.parse(path.read_text("utf-8"))
+        tree.body = [node for node in tree.body if "__all__" not in ast.unparse(node)[:7]]  # functions of that name
+        constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
         found += [f"{path.name}: {node.value}" for node in constants if node.value in names]
     assert found == []
 

@@ -27,7 +27,7 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
 def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
     page.goto(f"{server}/relevance?{MODELS.split('&')[0]}&image=digit+3")
     ready(page)
-    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(7)
+    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(8)
     page.locator(".st-key-class_a input").click()
     page.keyboard.type("8")
     page.keyboard.press("Enter")
@@ -36,7 +36,7 @@ def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
     page.get_by_role("button", name="Patch ablation", exact=True).click()
     page.get_by_role("button", name="Compute 1 map").click()
     expect(page.locator(f"{MAIN} figure[data-empty]")).to_have_count(0, timeout=60_000)
-    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(8)
+    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(9)
     ready(page)
     choose(page, "Trust")
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2, timeout=60_000)

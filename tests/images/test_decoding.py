@@ -194,7 +194,7 @@ def test_memory_of_a_decoder_is_limited(fresh_decoders):
     limits = Path(f"/proc/{decoder.process.pid}/limits")
     if not limits.exists():
         pytest.skip("no limits are told on this system")
-    decoder.ask(saved(gradient(), "GIF"), 64)  # the limits are set before the first answer
+    decoder.decode(saved(gradient(), "GIF"), 64)  # the limits are set before the first answer
     assert f"Max data size             {2**30}" in limits.read_text()
     decoder.close()
 

@@ -240,7 +240,7 @@ def test_changed_pictures_are_noticed_when_a_run_goes_on(tmp_path):
 def test_asked_to_stop_while_preparing_it_is_stopped(tmp_path, monkeypatch):
     from vizkit.__main__ import main
 
-    monkeypatch.setattr("vizkit.training.loop.gather", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("vizkit.training.loop.set_up", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     usual = signal.getsignal(signal.SIGTERM)
     assert main(command(*FIELDS, "-o", tmp_path / "run")[3:]) == 0
     assert RunFolder(tmp_path / "run").status["state"] == "stopped"

@@ -12,7 +12,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.plots import numbers
+from tests.figure.plots import numbers
 from vizkit.models.networks import dual_scale
 from vizkit.models.probes.flow import flow
 from vizkit.training.architectures import build

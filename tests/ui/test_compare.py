@@ -331,12 +331,13 @@ def test_an_image_without_cells_is_refused_in_a_sentence():
 
 # ---- its charts ------------------------------------------------------------------------------------------------------
 def test_the_chart_holds_the_numbers_and_marks_the_strength():
-    spec = strength_curves(["a", "b"], (0.0, 1.0, 4.0), [torch.tensor([0.9, 0.5, 0.1]).numpy(), None], 1, "px")
-    curves = spec["datasets"]["curves"]
-    assert list(curves["name"]) == ["a"] * 3
-    assert list(curves["share"]) == pytest.approx([0.9, 0.5, 0.1])
-    assert list(curves["now"]) == [False, True, False]
-    assert list(spec["datasets"]["rule"]["strength"]) == [1.0]
+    figure = strength_curves(["a", "b"], (0.0, 1.0, 4.0), [torch.tensor([0.9, 0.5, 0.1]).numpy(), None], 1, "px")
+    (curve,) = figure.data
+    assert curve.name == "a"
+    assert list(curve.x) == [0, 1, 4]
+    assert list(curve.y) == pytest.approx([0.9, 0.5, 0.1])
+    assert [size > 0 for size in curve.marker.size] == [False, True, False]
+    assert [shape.x0 for shape in figure.layout.shapes] == [1]
 
 
 def test_the_legend_shows_names_as_text():

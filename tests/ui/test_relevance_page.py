@@ -53,7 +53,7 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     assert not test.warning
     assert names(sent(test, "relevance0")) == names(sent(test, "relevance1")) == [
         "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
-        "HiResCAM",
+        "HiResCAM", "Input × gradient",
     ]  # fmt: skip
     assert names(sent(test, "relevance2")) == [
         "Rollout",
@@ -61,8 +61,9 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
         "Generic relevance",
         "Grad-CAM",
         "HiResCAM",
+        "Input × gradient",
     ]
-    assert names(sent(test, "relevance3")) == ["Grad-CAM", "HiResCAM"]
+    assert names(sent(test, "relevance3")) == ["Grad-CAM", "HiResCAM", "Input × gradient"]
     refused = [caption.value for caption in test.caption if "Not here" in caption.value]
     assert len(refused) == 2  # Swin and CNN, one line each
     assert "LeGrad" in refused[0]
@@ -93,6 +94,7 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
         "LeGrad",
         "Grad-CAM",
         "HiResCAM",
+        "Input × gradient",
     ]
     assert all(tile["signed"] and tile["from"] == -tile["to"] < 0 for tile in maps)
     assert "Rollout knows no class" in texts(test)
@@ -126,10 +128,15 @@ def test_a_model_without_classes_is_asked_about_features_and_not_scored():
 def test_one_scale_for_a_method_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     test.segmented_control(key="relevance_scale").set_value("one per method").run()
-    tops = [{tile["name"]: tile["to"] for tile in sent(test, key)["maps"]} for key in ("relevance0", "relevance1")]
-    highest = [{tile["name"]: tile["high"] for tile in sent(test, key)["maps"]} for key in ("relevance0", "relevance1")]
-    for name in tops[1]:
-        assert tops[0][name] == tops[1][name] == pytest.approx(max(each[name] for each in highest))
+    first, second = ({tile["name"]: tile for tile in sent(test, f"relevance{index}")["maps"]} for index in (0, 1))
+    assert "Input × gradient" in second  # whose colours end at a quantile, so that single pixels do not decide
+    for name in second:
+        top = max(tile["high"] if tile["high"] > -tile["low"] else -tile["low"] for tile in (first[name], second[name]))
+        assert first[name]["to"] == second[name]["to"]
+        if name == "Input × gradient":
+            assert 0 < first[name]["to"] < top
+        else:
+            assert first[name]["to"] == pytest.approx(top)
 
 
 def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
@@ -160,7 +167,7 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     assert not test.warning
     shown = test.dataframe[0].value
     assert set(shown.columns) == {"method", "rank", "pointing", "pointing_strict", "on_thing", "on_deciding", "road"}
-    assert len(shown) == 8  # seven methods and chance
+    assert len(shown) == 9  # eight methods and chance
     assert shown["method"].iloc[-1] == "Chance"
     ranks = [float(rank) for rank in shown["rank"].iloc[:-1]]
     assert ranks == sorted(ranks)

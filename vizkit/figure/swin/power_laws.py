@@ -23,10 +23,9 @@ def power_laws(
 
     `dots`: mark the values.
     """
-    named = {
-        name if power is None else f"{name}: ∝ tokens<sup>{power:.2f}</sup>": (xs, ys)
-        for name, (xs, ys, power) in lines.items()
-    }
-    figure = curves(named, x, y, title, log=True, mode="lines+markers" if dots else "lines")
+    drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}
+    figure = curves(drawn, x, y, title, log=True, mode="lines+markers" if dots else "lines")
+    for line, (_, _, power) in zip(figure.data, lines.values(), strict=True):
+        line.name += "" if power is None else f": ∝ tokens<sup>{power:.2f}</sup>"
     figure.update_layout(height=400)
     return figure.update_yaxes(dtick=1, exponentformat="power")
