@@ -25,7 +25,8 @@ def power_laws(
     """
     drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}
     figure = curves(drawn, x, y, title, log=True, mode="lines+markers" if dots else "lines")
-    for line, (_, _, power) in zip(figure.data, lines.values(), strict=True):
-        line.name += "" if power is None else f": ∝ tokens<sup>{power:.2f}</sup>"
+    for index, (_, _, power) in enumerate(lines.values()):
+        if power is not None:
+            figure.update_traces(name=f"{figure.data[index]['name']}: ∝ tokens<sup>{power:.2f}</sup>", selector=index)
     figure.update_layout(height=400)
     return figure.update_yaxes(dtick=1, exponentformat="power")
