@@ -11,7 +11,7 @@ from torch.overrides import _get_current_function_mode_stack
 
 import vizkit
 from vizkit.models.recording.recorder import Keep, Recorder
-from vizkit.models.recording.weights import attention_weights, grouped, groups_among, mean_over_heads
+from vizkit.models.recording.weights import attention_weights, grouped, groups_among, mean_over_heads, softmax_axis
 from vizkit.traces import TraceError
 
 IMAGES, HEADS, QUERIES, KEYS, WIDTH, VALUES = 2, 3, 5, 7, 11, 13  # a different prime for every axis
@@ -663,3 +663,22 @@ def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
     assert trace.check.passed
     assert all(layer.gradient is not None for layer in trace.attention if layer.learned)
     assert any(features.name == "into the last attention" for features in trace.cam_features)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "expected"),
+    [
+        ((1, 2, 3, 4), -1, -1),
+        ((1, 2, 3, 4), 3, -1),
+        ((1, 2, 3, 4), -2, -2),
+        ((1, 2, 3, 1), -2, None),  # one channel alone: nothing is weighed for it
+        ((1, 2, 3, 1), -1, None),
+        ((2, 3, 4), -2, None),
+        ((1, 2, 3, 4), 1, None),
+        ((3, 4), -1, None),
+    ],
+)
+def test_which_softmax_is_attention_and_over_which_axis(shape, axis, expected):
+    out = torch.zeros(shape)
+    assert softmax_axis(out, (out, axis), {}) == softmax_axis(out, (out,), {"dim": axis}) == expected
+    assert softmax_axis(out, (out,), {}) is None
