@@ -7,6 +7,7 @@ token.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -126,10 +127,9 @@ def _extents(model: nn.Module, picture: Tensor, noise: Tensor, axis: int, step: 
 
 def _changes(model: nn.Module, pictures: Iterator[Tensor], plain: Tensor) -> Tensor | None:
     """(picture, group, position): how far the queries of each picture are from those of the plain one."""
-    parts = list(pictures)
     changes = []
-    for start in range(0, len(parts), BATCH):
-        batch = torch.cat([plain, *parts[start : start + BATCH]])
+    while parts := list(islice(pictures, BATCH)):  # never all of them: a large input has gigabytes of pictures
+        batch = torch.cat([plain, *parts])
         watch = _FirstQueries()
         try:
             with torch.no_grad(), watch:
