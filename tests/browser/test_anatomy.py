@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
+
 MAIN = "[data-testid='stMain']"
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
@@ -20,20 +22,18 @@ def choose(page: Page, view: str) -> None:
     ready(page)
 
 
-def click(page: Page, x: float, y: float) -> None:
-    canvas = page.locator(f"{MAIN} canvas[role='application']").first
-    # A click waits for the canvas, also while a first run still mounts it anew; scrolling to it by hand does not.
-    width, height = canvas.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
-    canvas.click(position={"x": x * width, "y": y * height})
+def click(page: Page, label: str, x: float, y: float) -> None:
+    """On the first canvas whose label begins so: the view before has canvases too, until the next run has ended."""
+    click_at(page.locator(f"{MAIN} canvas[role='application'][aria-label^='{label}']").first, x, y)
 
 
 def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     page.goto(f"{server}/patches?{MODELS}")
     ready(page)
-    click(page, 0.05, 0.05)
+    click(page, "Click a patch", 0.05, 0.05)
     expect(page.get_by_text("Patch 1", exact=False).first).to_be_visible()
     choose(page, "Compare in depth")
-    click(page, 0.9, 0.9)
+    click(page, "Similarity", 0.9, 0.9)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 · most alike")
     page.locator(".st-key-block input").focus()
     page.keyboard.press("ArrowRight")
@@ -47,7 +47,7 @@ def test_positions_from_sinusoids_to_the_experiment(page: Page, server: str):
     ready(page)
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
     choose(page, "Learned")
-    click(page, 0.3, 0.3)
+    click(page, "Likeness", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 · most alike")
     expect(page.get_by_text("no learned table, but relative bias")).to_be_visible()
     choose(page, "Shuffle")
@@ -57,7 +57,7 @@ def test_positions_from_sinusoids_to_the_experiment(page: Page, server: str):
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     page.goto(f"{server}/attention?{MODELS}&layer=2")
     ready(page)
-    click(page, 0.9, 0.1)
+    click(page, "Weights", 0.9, 0.1)
     expect(page.get_by_text("Query of row 1, column 8")).to_be_visible()
     choose(page, "Explorer")
     expect(page.get_by_role("img", name="Attention matrix with its patches on the axes")).to_be_visible()

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
+
 MAIN = "[data-testid='stMain']"
 CANVAS = f"{MAIN} canvas[role='application']"
 
@@ -30,10 +32,8 @@ def add_first(page: Page) -> None:
     ready(page)
 
 
-def click_at(page: Page, x: float, y: float) -> None:
-    canvas = page.locator(CANVAS).first
-    width, height = canvas.evaluate("c => [c.clientWidth, c.clientHeight]")
-    canvas.click(position={"x": x * width, "y": y * height})
+def click(page: Page, x: float, y: float) -> None:
+    click_at(page.locator(CANVAS).first, x, y)
     ready(page)
 
 
@@ -58,7 +58,7 @@ def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     ready(page)
     choose(page, "Dual-scale")
     add_first(page)
-    click_at(page, 0.02, 0.02)
+    click(page, 0.02, 0.02)
     expect(page.get_by_text("Coarse patch 1 stands beside fine patches 1, 2,")).to_be_visible()
     slider = page.get_by_role("slider", name="α at inference")
     own = float(page.get_by_role("button", name="Back to").inner_text().split()[-1])
@@ -76,7 +76,7 @@ def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
     add_first(page)
     expect(page.get_by_text("At first:")).to_be_visible()
     expect(page.get_by_text("The pixels of its token")).not_to_contain_text("(row 1, column 1)")
-    click_at(page, 0.01, 0.01)
+    click(page, 0.01, 0.01)
     expect(page.get_by_text("The pixels of its token")).to_contain_text("(row 1, column 1)")
     expect(page.get_by_text("Products of attention by block").first).to_be_visible()
 
@@ -85,7 +85,7 @@ def test_words_inside_patches(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=flower&architecture_view=TNT")
     ready(page)
     add_first(page)
-    click_at(page, 0.5, 0.9)
+    click(page, 0.5, 0.9)
     expect(page.get_by_text(re.compile(r"Outer: row 1[34], column 7 looks at 196 patches"))).to_be_visible()
     expect(page.locator(f"{MAIN} figure")).to_have_count(16)
 

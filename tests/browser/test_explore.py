@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
 from tests.browser.conftest import serving
 
 CARD = "[class*='st-key-card']"
@@ -31,17 +32,15 @@ def pixels(page: Page, card: int = 0) -> bytes:
     return page.locator(f"{CARD} canvas").nth(card).evaluate("canvas => canvas.toDataURL()")
 
 
-def click_at(page: Page, x: float, y: float, card: int = 0) -> None:
-    canvas = page.locator(f"{CARD} canvas").nth(card)
-    box = canvas.bounding_box()
-    canvas.click(position={"x": x * box["width"], "y": y * box["height"]})
+def click(page: Page, x: float, y: float, card: int = 0) -> None:
+    click_at(page.locator(f"{CARD} canvas").nth(card), x, y)
 
 
 def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3")
     ready(page)
     before = pixels(page, 0), pixels(page, 1)
-    click_at(page, 0.3, 0.8)
+    click(page, 0.3, 0.8)
     expect(page.locator(f"{CARD} output").nth(0)).to_contain_text("row 7, column 3 looks")  # 8 × 8 places
     expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(re.compile(r"row \d+, column \d+ looks"))
     assert pixels(page, 0) != before[0]
@@ -72,7 +71,7 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
 def test_a_link_reopens_the_view(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+7")
     ready(page)
-    click_at(page, 0.6, 0.4)
+    click(page, 0.6, 0.4)
     page.locator(".st-key-mosaic_bundled-digits_vit canvas").click(position={"x": 60, "y": 40})
     expect(page).to_have_url(re.compile(r"layer=1.*head=1|head=1.*layer=1"))
     ready(page)

@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
+
 MAIN = "[data-testid='stMain']"
 CANVAS = f"{MAIN} canvas[role='application']"
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
@@ -79,8 +81,8 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
     expect(page).to_have_url(re.compile("shift_step=6"))
 
     canvas = page.locator(CANVAS)
-    before, width, height = canvas.evaluate(LOOK), *canvas.evaluate("c => [c.clientWidth, c.clientHeight]")
-    canvas.click(position={"x": 0.4 * width, "y": 0.4 * height})
+    before = canvas.evaluate(LOOK)
+    click_at(canvas, 0.4, 0.4)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 6 looks")
     assert canvas.evaluate(LOOK) != before
     canvas.focus()

@@ -3,15 +3,14 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
 from tests.browser.test_swin import CANVAS, LOOK, MAIN, ready
 
 HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
 
 
 def click(page: Page, x: float, y: float, canvas: int = 0) -> None:
-    found = page.locator(CANVAS).nth(canvas)
-    width, height = found.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
-    found.click(position={"x": x * width, "y": y * height})
+    click_at(page.locator(CANVAS).nth(canvas), x, y)
     ready(page)
 
 
