@@ -415,6 +415,12 @@ def test_numbers_out_of_range(options):
         rollout(traced("vit"), **options)
 
 
+@pytest.mark.parametrize("residual", [-0.01, 1.01])
+def test_the_weight_of_the_identity_is_a_share(residual):
+    with pytest.raises(ValueError, match="The weight of the identity is 0 to 1"):
+        rollout(traced("vit"), residual=residual)
+
+
 def test_the_name_of_a_model_does_not_matter():
     """timm's own test model at its own size, through the library's face."""
     import vizkit
