@@ -41,7 +41,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> Parser:
-    top = Parser(prog="vizkit", description="See inside vision transformers, without a browser.")
+    own = Path(sys.argv[0]).stem == "vizkit"  # the command of the installed package
+    top = Parser(
+        prog="vizkit" if own else "python -m vizkit", description="See inside vision transformers, without a browser."
+    )
     top.add_argument("--version", action="version", version=f"vizkit {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

@@ -39,13 +39,13 @@ def test_layer_head_and_query_change_the_map(page: Page, saved: str):
     canvas, lines = page.locator(CANVAS).first, page.locator("section > small:first-of-type")
     expect(lines.first).to_contain_text("layer 6 of 6 · mean of the heads")
     seen = [canvas.evaluate(PIXELS)]
-    page.get_by_label("Layer").fill("1")
+    page.locator("label", has_text="Layer").locator("input").fill("1")
     expect(lines.first).to_contain_text("blocks.0.attn · layer 1 of 6")
     seen.append(canvas.evaluate(PIXELS))
-    page.get_by_label("Head").select_option("2")
+    page.locator("label", has_text="Head").locator("select").select_option("2")
     expect(lines.first).to_contain_text("head 2 of 4 · weights in steps of 1/255 of the row's largest")
     seen.append(canvas.evaluate(PIXELS))
-    page.get_by_label("Query").select_option("cls")
+    page.locator("label", has_text="Query").locator("select").select_option("cls")
     expect(page.locator("output").first).to_contain_text("[cls] looks")
     seen.append(canvas.evaluate(PIXELS))
     assert len(set(seen)) == 4
