@@ -201,7 +201,7 @@ def test_models_by_pattern(capsys):
 
 # ---- the file --------------------------------------------------------------------------------------------------------
 def same(one, two):
-    """In all that `two` has: a file has no picture.
+    """In all that `two` has: a file has no picture."""
     if isinstance(one, torch.Tensor):
         return one.dtype == two.dtype and torch.equal(one, two)
     if hasattr(one, "__dataclass_fields__"):
