@@ -14,8 +14,9 @@ from torch import _weights_only_unpickler
 
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
+from vizkit.models.sources.weight_names import renamed
 
-__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "renamed"]
+__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header"]
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 16 * 2**20
@@ -24,19 +25,24 @@ MAX_NUMBERS = 1000  # in the arguments of a model
 # Of arguments by a part of their name: constructors run through these, also where no weight is made.
 MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
-AVERAGED = ("state_dict_ema", "model_ema")
-NESTS = (*AVERAGED, "state_dict", "model", "model_state_dict", "module")
-PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.)+")  # of DistributedDataParallel, Lightning and torch.compile
+AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
+NESTS = (*AVERAGED, "teacher", "state_dict", "model", "model_state_dict", "module", "net", "student")
 _KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
 _CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
 
 
 class Checkpoint(NamedTuple):
-    """`architecture` as the file names it, None where it does not; `averaged`: the weights are a moving average."""
+    """`architecture` as the file names it, None where it does not; `averaged`: which of several sets of weights this
+    is ("moving average", "teacher"), "" where there is no choice."""
 
     state: dict[str, torch.Tensor]
     architecture: str | None
-    averaged: bool
+    averaged: str
+
+    @property
+    def holds(self) -> Holding:
+        shapes = {name: tuple(value.shape) for name, value in self.state.items()}
+        return Holding(shapes, {name: str(value.dtype).removeprefix("torch.") for name, value in self.state.items()})
 
 
 class Header(NamedTuple):
@@ -61,7 +67,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             refuse_over_budget(path.name, path.stat().st_size)
             from safetensors.torch import load_file
 
-            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), False)
+            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), "")
         return _from_torch_file(path)
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
@@ -142,10 +148,11 @@ def _from_torch_file(path: Path) -> Checkpoint:
         raise ModelError(broken) from None
     if not isinstance(content, Mapping):
         raise ModelError(f"{path.name} holds no state dict.")
-    architecture, averaged = _named_architecture(content), False
+    architecture, averaged = _named_architecture(content), ""
     for _ in range(3):  # deeper only in a file that contains itself
         nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
-        averaged, content = averaged or nest in AVERAGED, content.get(nest, content)
+        kind = "moving average" if nest in AVERAGED else "teacher" if nest == "teacher" else ""
+        averaged, content = averaged or kind, content.get(nest, content)
     state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not state:
         raise ModelError(f"{path.name} holds no tensors.")
@@ -183,7 +190,3 @@ def _named_architecture(content: Mapping) -> str | None:
     options = content.get("args")
     named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))
     return next((name for name in named if name and isinstance(name, str)), None)
-
-
-def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {PREFIXES.sub("", name): value for name, value in state.items()}

@@ -72,8 +72,13 @@ def described(
     *,
     trained: bool = True,
     card: Path | None = None,
+    channels: int | None = None,
 ) -> Loaded:
-    """What timm knows about its model. `card`: where to look for a licence that the configuration does not state."""
+    """What timm knows about its model. `card`: where to look for a licence that the configuration does not state.
+
+    `channels`: of the input, where the architecture's own are others; of one, mean and deviation are the average of
+    the three, as timm makes them.
+    """
     import timm.data
 
     config: dict[str, Any] = dict(getattr(model, "pretrained_cfg", {}) or {})
@@ -81,6 +86,10 @@ def described(
     if size_hw:
         resolved["input_size"] = (resolved["input_size"][0], *size_hw)
         resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]
+    if channels is not None:
+        resolved["input_size"] = (channels, *resolved["input_size"][1:])
+        for key in ("mean", "std"):
+            resolved[key] = (sum(resolved[key]) / len(resolved[key]),) * channels
     try:
         preprocessing = Preprocessing.from_config(resolved)
     except ValueError as error:
