@@ -253,6 +253,7 @@ def test_the_picture_tower_of_clip(tmp_path, photo, openai):
     same_answer(loaded, model, photo)
     assert loaded.preprocessing.size_hw == (96, 96)
     assert loaded.preprocessing.mean[0] == pytest.approx(0.48145466)
+    assert not loaded.classifies
 
 
 def test_open_clip_around_a_timm_model(tmp_path, photo):

@@ -16,7 +16,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import renamed
 
-__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header"]
+__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "read_json", "refuse_sizes"]
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 16 * 2**20
@@ -93,23 +93,39 @@ def _kind(dtype: str) -> str:
 
 def read_config(path: Path, owner: str) -> dict[str, Any]:
     """The config.json of a run folder: its "architecture" is a text, its numbers are such as a model can have."""
+    config = read_json(path, owner)
+    if not isinstance(config.get("architecture"), str):
+        raise _nameless(owner)
+    about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
+    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": _input_size(about)})
+    return config
+
+
+def read_json(path: Path, owner: str) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise ValueError
         config = json.loads(path.read_bytes())
-        if not isinstance(config["architecture"], str):
-            raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError, OSError):
-        raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
-    about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    sizes = _numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    except (ValueError, RecursionError, OSError):
+        raise _nameless(owner) from None
+    if not isinstance(config, dict):
+        raise _nameless(owner)
+    return config
+
+
+def _nameless(owner: str) -> ModelError:
+    return ModelError(f"The config.json of {owner} does not name a timm architecture.")
+
+
+def refuse_sizes(owner: str, config: Mapping[str, Any]) -> None:
+    """Numbers that no model has."""
+    sizes = _numbers(config)
     if len(sizes) > MAX_NUMBERS:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
     for name, number in sizes:
         most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
         if number > most:
             raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
-    return config
 
 
 def _input_size(about: Any) -> Any:  # noqa: ANN401

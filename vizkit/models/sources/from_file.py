@@ -58,6 +58,8 @@ def from_checkpoint(
         raise error
     model.load_state_dict(state)
     refuse_other_tables(path.name, file.state, model)
+    if "visual.proj" in file.state:
+        model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
     said = [file.averaged] if file.averaged else []
     said += [noted(args, size)] if noted(args, size) else []
     if size_hw and size and size_hw != size:

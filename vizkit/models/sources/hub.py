@@ -85,7 +85,12 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
         if weights and sizes[weights[0]] > settings().model_bytes:
             raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None
-        for name in ("README.md", "config.json", *weights):  # the weights last: where they are, all is there
+        for name in (
+            "README.md",
+            "preprocessor_config.json",
+            "config.json",
+            *weights,
+        ):  # the weights last: where they are, all is there
             if weights and name in sizes and (name in weights or sizes[name] <= MAX_TEXT_BYTES):
                 path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
             if path is not None and name == "config.json" and check is not None:

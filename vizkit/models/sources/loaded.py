@@ -13,7 +13,7 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 
-__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels"]
+__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on"]
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -95,11 +95,11 @@ def described(
     except ValueError as error:
         reason = str(error)
         raise ModelError(f"The preprocessing of {name} makes no sense: {reason[:1].lower()}{reason[1:]}") from None
-    licence = str(config.get("license") or _licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
+    licence = str(config.get("license") or licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
     return Loaded(name, model, torch.device("cpu"), preprocessing, _labels_of(model, config), source, licence, trained)
 
 
-def _licence_on(card: Path | None) -> str | None:
+def licence_on(card: Path | None) -> str | None:
     if card is None or not card.is_file():
         return None
     match = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])

@@ -10,6 +10,7 @@ from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.sources import checkpoint, hub
 from vizkit.models.sources.creating import Size, by, create, known, plan, refuse_stretched_positions
 from vizkit.models.sources.from_file import from_checkpoint
+from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.models.sources.sizing import refuse_missing_numbers
@@ -146,10 +147,15 @@ def published_weights(name: str) -> tuple[Path, str]:
 
 
 def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
-    """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it."""
+    """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it, or
+    transformers' `save_pretrained`."""
     kind, _, title = name.rpartition(":")
     if not all((folder / file).is_file() for file in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
+    source = {"bundled": "bundled with vizkit", "hf-hub": f"hub: {title}"}.get(kind, "run folder")
+    if is_transformers(folder):
+        source = source if kind else "folder"
+        return from_transformers(folder, title, source, pretrained, size_hw)
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     model: Any = create(f"local-dir:{folder}", size_hw, title, holds, pretrained=pretrained)
@@ -158,13 +164,14 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         raise ModelError(f"The config.json of {title} gives two different numbers of classes.")
     if pretrained and size_hw is None:
         refuse_stretched_positions(title, holds.shapes, model)
-    source = {"bundled": "bundled with vizkit", "hf-hub": f"hub: {title}"}.get(kind, "run folder")
     source = source if pretrained else f"{source}, random weights"
     return described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
 
 
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
     """Refuse a model by its config.json alone."""
+    if is_transformers(folder):
+        return plan_transformers(folder, title)
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
     plan(f"local-dir:{folder}", size_hw, title)
 
