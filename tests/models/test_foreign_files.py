@@ -12,6 +12,7 @@ from torch import nn
 
 import vizkit
 from vizkit.models import ModelError, family_of, pixels_of
+from vizkit.models.sources.hub import UnnamedError
 
 VIT, SWIN, SWIN2 = "vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"
 SMALL_SWIN = {"embed_dim": 12, "depths": (2, 1), "num_heads": (1, 2)}
@@ -320,3 +321,30 @@ def test_weights_of_transformers_without_their_folder(tmp_path):
     names = ("vit.embeddings.patch_embeddings.projection.weight", "vit.layernorm.weight")
     with pytest.raises(ModelError, match="open the folder that save_pretrained wrote"):
         opened(tmp_path, dict.fromkeys(names, torch.ones(4)), VIT)
+
+
+# ---- which architecture ----------------------------------------------------------------------------------------------
+SUGGESTED = {  # what the file holds → what has to be suggested first
+    "deit_tiny_distilled_patch16_224": lambda: made("deit_tiny_distilled_patch16_224", depth=12).state_dict(),
+    "vit_tiny_patch16_224": lambda: made(VIT, num_classes=7, img_size=96).state_dict(),
+    "swin_tiny_patch4_window7_224": lambda: official_swin(made(SWIN, num_classes=3, window_size=8, img_size=256)),
+    "resnet18": lambda: timm.create_model("resnet18", num_classes=4).state_dict(),
+    "torchvision:swin_t": lambda: {
+        key: value.to(torch.float16)
+        for key, value in torchvision.models.swin_transformer.SwinTransformer(
+            [4, 4], 96, [2, 2], [3, 6], [7, 7], num_classes=4
+        )
+        .state_dict()
+        .items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", SUGGESTED)
+def test_architectures_that_fit_are_suggested(tmp_path, name):
+    torch.save(SUGGESTED[name](), tmp_path / "file.pth")
+    with pytest.raises(UnnamedError) as caught:
+        vizkit.load(tmp_path / "file.pth", device="cpu")
+    assert caught.value.fits[0] == name
+    assert f"its shapes fit {name}" in str(caught.value)
+    vizkit.load(tmp_path / "file.pth", device="cpu", architecture=name)

@@ -19,7 +19,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.models.sources.weight_names import MONAI, from_monai
 
-__all__ = ["from_checkpoint", "noted", "planned", "translated"]
+__all__ = ["from_checkpoint", "noted", "planned", "refuse_foreign", "translated"]
 
 State = dict[str, Tensor]
 RAW_PATCHES = ("visual.conv1.weight", "visual.trunk.patch_embed.proj.weight")  # of CLIP, of open_clip around timm
@@ -42,14 +42,10 @@ class _NoResampling(TorchFunctionMode):
 
 
 def from_checkpoint(
-    path: Path, architecture: str | None, size_hw: Size | None, model_args: Mapping[str, Any]
+    path: Path, file: checkpoint.Checkpoint, architecture: str, size_hw: Size | None, model_args: Mapping[str, Any]
 ) -> Loaded:
     """`size_hw`: of the input, where it shall be another one than in training; positions are then stretched."""
-    file = checkpoint.read_checkpoint(path)
-    refuse_foreign(path.name, file.state)
-    if not (architecture or file.architecture):
-        raise ModelError(f"{path.name} does not say which architecture it is; name its timm model.")
-    name = known(str(architecture or file.architecture))
+    name = known(architecture)
     weights, apart = libraries(file.state)
     args, size = planned(path.name, name, weights, {**apart, **model_args})
     model: Any = create(name, size_hw or size, path.name, file.holds, **args)

@@ -9,9 +9,10 @@ import torch
 from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.sources import checkpoint, hub
 from vizkit.models.sources.creating import Size, by, create, known, plan, refuse_stretched_positions
-from vizkit.models.sources.from_file import from_checkpoint
+from vizkit.models.sources.fitting import fitting
+from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
-from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.hub import ModelError, UnnamedError
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
@@ -183,7 +184,14 @@ def _from_file(
     if not pretrained:
         known(name)
         raise ModelError(f"{path.name} holds trained weights; for random ones load {name} by its name.")
+    file = checkpoint.read_checkpoint(path)
+    refuse_foreign(path.name, file.state)
+    name = name or file.architecture or ""
+    if not name:
+        fits = fitting(path, file.state)
+        said = f"; its shapes fit {', '.join(fits)}" if fits else "; name its timm model"
+        raise UnnamedError(f"{path.name} does not say which architecture it is{said}.", fits)
     kind, _, rest = name.partition(":")
     if kind == "torchvision":
-        return fine_tuned(path, rest, size_hw)
-    return from_checkpoint(path, architecture, size_hw, options)
+        return fine_tuned(path, file, rest, size_hw)
+    return from_checkpoint(path, file, name, size_hw, options)

@@ -42,9 +42,9 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     return Loaded(f"torchvision:{name}", model, torch.device("cpu"), needs, labels, source, licence, pretrained)
 
 
-def fine_tuned(path: Path, name: str, size_hw: Size | None) -> Loaded:
+def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size | None) -> Loaded:
     """A file of weights of one of torchvision's, with the classes, depth, patches and windows that its shapes say."""
-    weights, file = published(name), checkpoint.read_checkpoint(path)
+    weights = published(name)
     state = {HEAD.sub("heads.head.", key): value for key, value in file.state.items()}
     shapes = {key: tuple(value.shape) for key, value in state.items()}
     kind, options = arguments(path.name, name, shapes)
