@@ -3,11 +3,11 @@
 import json
 import re
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import vizkit
 from vizkit.image import prepare
@@ -242,6 +242,25 @@ def test_weights_that_do_not_fit_their_configuration(tmp_path):
 
 def test_a_model_above_the_budget_is_refused_before_it_is_made(tmp_path, monkeypatch):
     made("SegformerForImageClassification", STAGES | HEADS).save_pretrained(tmp_path)
-    changed(tmp_path, hidden_sizes=[8, 16, 24, 20_000])
-    monkeypatch.setattr(nn.Module, "load_state_dict", lambda *_: pytest.fail("it was made"))
+    changed(tmp_path, hidden_sizes=[8, 16, 24, 512])
+    monkeypatch.setattr(transformers.PreTrainedModel, "from_pretrained", lambda *_, **__: pytest.fail("it was made"))
+    monkeypatch.setenv("VIZKIT_MODEL_GIB", "0.001")
     assert "more than the" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{"patch_size": []}, {"hidden_size": "x"}, {"image_size": None}, {"layer_norm_eps": {}}, {"num_hidden_layers": -1},
+     {"architectures": [3]}, {"vision_config": 7}, {"num_attention_heads": 5}, {"hidden_act": ["gelu"]}],
+    ids=str,
+)  # fmt: skip
+def test_a_strange_configuration_is_refused_in_a_sentence_or_does_not_matter(tmp_path, photo, entries):
+    made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
+    with suppress(ModelError):
+        assert vizkit.trace(vizkit.load(changed(tmp_path, **entries), device="cpu"), photo).check.passed
+
+
+def test_an_adapter_beside_the_weights_is_not_looked_at(tmp_path, photo):
+    made("SegformerForImageClassification", STAGES | HEADS).save_pretrained(tmp_path)
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "somebody/else"}')
+    assert vizkit.trace(vizkit.load(tmp_path, device="cpu"), photo).check.passed

@@ -25,8 +25,7 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
         action="append" if several else "store",
         metavar="NAME",
         help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder or a "
-        "folder of transformers"
-        + ("; repeatable" if several else ""),
+        "folder of transformers" + ("; repeatable" if several else ""),
     )
     command.add_argument(
         "--architecture",
@@ -67,7 +66,7 @@ def arguments_of(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError("give an object in JSON, such as {\"num_heads\": 4}")
+        raise argparse.ArgumentTypeError('give an object in JSON, such as {"num_heads": 4}')
     return found
 
 

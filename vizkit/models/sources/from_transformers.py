@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
-from vizkit.models.sources.creating import Size, create, misfit, plan
+from vizkit.models.sources.creating import Size, create, misfit
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on
@@ -61,12 +62,11 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     path = folder / WEIGHTS
     holds = checkpoint.read_header(path).holds
     needs = preprocessing_of(folder, title, config, size_hw)
-    found = None
     try:
         drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
         found = translation(config, drawn)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, RuntimeError, AttributeError):
-        pass  # a configuration with something missing: the library itself says what
+    except Exception:  # a configuration with something missing, or anything at all in it: the library says what
+        found = None
     if found is not None:
         refuse_over_budget(title, path.stat().st_size)
         loaded = in_timm(path, title, config, found, holds, pretrained, size_hw)
@@ -95,11 +95,15 @@ def plan_transformers(folder: Path, title: str) -> None:
 def read_config(folder: Path, title: str) -> dict[str, Any]:
     config = checkpoint.read_json(folder / "config.json", title)
     checkpoint.refuse_sizes(title, {key: value for key, value in config.items() if key not in NO_SIZES})
-    names = config.get("architectures")
-    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    name = class_named(config)
     if name and not name.endswith(SHOWN):
         raise ModelError(f"{title} is a {name[:60]}; vizkit shows classifiers and models that give feature vectors.")
     return config
+
+
+def class_named(config: Config) -> str:
+    names = config.get("architectures")
+    return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
 
 def translation(config: Config, state: Mapping[str, Tensor]) -> Translation | None:
@@ -119,11 +123,8 @@ def in_timm(
     args = dict(found.args)
     size = size_hw or args.pop("img_size", None)
     args.pop("img_size", None)
-    plan(found.architecture, size, title, **args)
     model: Any = create(found.architecture, size, title, holds, **args)
     if pretrained:
-        from safetensors.torch import load_file
-
         own = translation(config, load_file(path))
         assert own is not None
         state = translated(title, found.architecture, own.state, model, stretch=size_hw is not None)
@@ -146,7 +147,7 @@ def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pr
             f"{title} is a {config['model_type'][:40]} of the transformers library, which timm lacks: "
             "pip install -r requirements-transformers.txt opens it."
         ) from None
-    name = next(iter(config.get("architectures") or ()), "")
+    name = class_named(config)
     kind = getattr(transformers, name, None) if name.isidentifier() else None
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
@@ -164,9 +165,10 @@ def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pr
             refuse_unfit(title, holds, drawn)
         if not pretrained:
             return Vector(made._from_config(settings, **eager))
-        safe = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
+        # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
+        state = load_file(folder / WEIGHTS)
         model, report = made.from_pretrained(
-            str(folder), config=settings, dtype=torch.float32, output_loading_info=True, **safe, **eager
+            None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
         )
     except ModelError:
         raise

@@ -106,7 +106,7 @@ def vit_args(config: Config, state: State) -> dict[str, Any]:
         "mlp_ratio": hidden / width,
         "qkv_bias": config.get("qkv_bias", True),
         "num_classes": 0 if head is None else head.shape[0],
-        "norm_layer": partial(nn.LayerNorm, eps=config["layer_norm_eps"]),
+        "norm_layer": partial(nn.LayerNorm, eps=float(config["layer_norm_eps"])),
     }
 
 

@@ -40,7 +40,7 @@ def preprocessing_of(folder: Path, title: str, config: Mapping[str, Any], size_h
         mean, std = ([float(value) / scale for value in values][:channels] for values in (mean, std))
         interpolation = INTERPOLATIONS[int(about.get("resample", 3))]
         return Preprocessing(size_hw or size, tuple(mean), tuple(std), crop_pct, crop_mode, interpolation, channels)
-    except (TypeError, ValueError, KeyError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise ModelError(
             f"The image processor of {title[:60]} makes no sense: {str(error)[:80].rstrip('.')}."
         ) from None

@@ -38,7 +38,7 @@ def swin(config: Config, state: State) -> Translation | None:
         "window_size": config["window_size"],
         "mlp_ratio": config["mlp_ratio"],
         "qkv_bias": config["qkv_bias"],
-        "norm_layer": partial(nn.LayerNorm, eps=config["layer_norm_eps"]),
+        "norm_layer": partial(nn.LayerNorm, eps=float(config["layer_norm_eps"])),
         "num_classes": len(weights.get("head.fc.weight", ())),
     }
     if second:
