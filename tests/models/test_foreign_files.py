@@ -160,8 +160,12 @@ def test_model_args_decide_what_shapes_cannot_say(tmp_path, photo):
         opened(tmp_path, model.state_dict(), VIT, model_args={"colour": "red"})
 
 
-def test_model_args_of_a_name():
-    assert len(vizkit.load(VIT, pretrained=False, device="cpu", model_args={"depth": 2}).model.blocks) == 2
+def test_model_args_of_a_name(photo):
+    options = {"depth": 2, "in_chans": 1, "img_size": 64}
+    loaded = vizkit.load(VIT, pretrained=False, device="cpu", model_args=options)
+    assert len(loaded.model.blocks) == 2
+    assert (loaded.preprocessing.channels, loaded.preprocessing.size_hw) == (1, (64, 64))
+    assert vizkit.trace(loaded, photo).check.passed
 
 
 @pytest.mark.parametrize("channels", [2, 4])

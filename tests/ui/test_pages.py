@@ -337,7 +337,7 @@ def test_a_checkpoint_without_a_name_is_given_the_one_that_it_fits():
     test.file_uploader(key="checkpoint").upload("mine.safetensors", save(state), "x/y").run()
     test.button(key="open_checkpoint").click().run()
     assert not test.exception
-    assert "its shapes fit resnet18" in test.error[0].value
+    assert "its shapes fit resnet18" in test.info[0].value
     assert test.selectbox(key="architecture").value == "resnet18"
     test.button(key="open_checkpoint").click().run()
     assert not test.error

@@ -69,7 +69,7 @@ def candidates(weights: State) -> list[str]:
     import timm
 
     patch, width = patch_and_width(weights)
-    for marks, words in ((VITS, (BY_WIDTH.get(width, "*"),)), (OTHERS, SWINS.get(width, ("*",)))):
+    for marks, words in ((VITS, (BY_WIDTH.get(width, "*"),)), (OTHERS, SWINS.get(width, ("tiny",)))):
         patterns = next((patterns for mark, patterns in marks if mark in weights), ())
         names = [
             name

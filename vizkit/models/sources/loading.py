@@ -123,14 +123,15 @@ def _bundled_folder(name: str) -> Path:
 
 
 def _from_timm(name: str, pretrained: bool, size_hw: Size | None, options: dict[str, Any]) -> Loaded:
-    name = known(name)
+    name, channels = known(name), options.get("in_chans")
+    size_hw = size_hw or _checked_size(options.pop("img_size", None))
     if not pretrained:
         model = create(name, size_hw, name, pretrained=False, **options)
-        return described(name, model, size_hw, "timm, random weights", trained=False)
+        return described(name, model, size_hw, "timm, random weights", trained=False, channels=channels)
     plan(name, size_hw, name, **options)
     file, source = published_weights(name)
     model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **options)
-    return described(name, model, size_hw, source)
+    return described(name, model, size_hw, source, channels=channels)
 
 
 def published_weights(name: str) -> tuple[Path, str]:

@@ -39,7 +39,7 @@ def dialog() -> None:
             "the weights.",
         )
         if fits and files and not named:
-            st.caption(f"The weights fit {', '.join(map(plain, fits))}.")
+            st.info(f"The file does not name its architecture; its shapes fit {', '.join(map(plain, fits))}.")
         st.button("Open", key="open_checkpoint", disabled=not files, on_click=add_checkpoint, args=(files,))
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
@@ -62,7 +62,8 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
             path.unlink()
         if isinstance(error, UnnamedError) and error.fits:
             st.session_state["_fitting"], st.session_state["architecture"] = error.fits, error.fits[0]
-        st.session_state["_checkpoint_refused"] = str(error)
+        else:
+            st.session_state["_checkpoint_refused"] = str(error)
         return
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
