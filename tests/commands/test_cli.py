@@ -201,10 +201,11 @@ def test_models_by_pattern(capsys):
 
 # ---- the file --------------------------------------------------------------------------------------------------------
 def same(one, two):
+    """In all that `two` has: a file has no picture."""
     if isinstance(one, torch.Tensor):
         return one.dtype == two.dtype and torch.equal(one, two)
     if hasattr(one, "__dataclass_fields__"):
-        return all(same(getattr(one, name), getattr(two, name)) for name in one.__dataclass_fields__)
+        return all(same(getattr(one, name), getattr(two, name)) for name in two.__dataclass_fields__)
     if isinstance(one, tuple):
         return len(one) == len(two) and all(map(same, one, two))
     return one == two

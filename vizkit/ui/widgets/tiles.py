@@ -10,11 +10,11 @@ import streamlit as st
 from jaxtyping import Float
 from streamlit.components.v2 import component
 
+from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.canvases import OPACITIES
-from vizkit.ui.widgets.rows import sixteen_bits, text64
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation

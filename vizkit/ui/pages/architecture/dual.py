@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.pages.architecture import worth
@@ -14,7 +15,6 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:

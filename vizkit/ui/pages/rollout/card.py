@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.ui import export, reading
 from vizkit.ui.pages.rollout.choice import QUERIES, Choice, Ready
@@ -14,7 +15,6 @@ from vizkit.ui.session import explained
 from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:

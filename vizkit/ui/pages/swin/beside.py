@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
@@ -12,7 +13,6 @@ from vizkit.ui.session.shown import Shown, accepted, attempt, cursor, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor

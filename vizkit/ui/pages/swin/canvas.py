@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
+from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.image import Picture
 from vizkit.ui.session import cached
-from vizkit.ui.widgets.rows import sixteen_bits, step_of, text64
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
@@ -13,7 +14,6 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
