@@ -167,7 +167,10 @@ REFUSED = {  # file → (how it is made, what the sentence says)
     "other model.pt": (lambda path: make_torch(path, timm.create_model("test_resnet").state_dict()), "does not fit"),
     "scalar head.pt": (lambda path: make_torch(path, {**weights(), "head.weight": torch.tensor(1.0)}), "does not fit"),
     "part.pt": (lambda path: make_torch(path, dict(list(weights().items())[9:])), "3|4|5|6|7|8|9 tensors differ"),
-    "other size.pt": (lambda path: make_torch(path, weights(img_size=96)), "another size .*37 places, 101 expected"),
+    "other size.pt": (
+        lambda path: make_torch(path, weights(img_size=(96, 160))),
+        "another size .*61 places, 101 expected",
+    ),
     "link to nothing.pt": (lambda path: path.symlink_to("nothing"), "There is no checkpoint"),
     "link to itself.pt": (lambda path: path.symlink_to(path.name), "There is no checkpoint|cannot be read"),
     "folder.pt": (lambda path: path.mkdir(), "There is no checkpoint"),

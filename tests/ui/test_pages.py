@@ -328,6 +328,38 @@ def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
     assert test.session_state["models"] == opened
 
 
+def test_a_checkpoint_without_a_name_is_given_the_one_that_it_fits():
+    import timm
+    from safetensors.torch import save
+
+    test = app(models=VIT)
+    state = timm.create_model("resnet18", num_classes=3).state_dict()
+    test.file_uploader(key="checkpoint").upload("mine.safetensors", save(state), "x/y").run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert "its shapes fit resnet18" in test.info[0].value
+    assert test.selectbox(key="architecture").value == "resnet18"
+    test.button(key="open_checkpoint").click().run()
+    assert not test.error
+    assert test.session_state["models"][-1].startswith("checkpoint:mine-")
+
+
+def test_the_files_of_a_transformers_folder_are_opened_together(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
+    config = transformers.ViTConfig(**sizes, image_size=32, patch_size=8, num_labels=3)
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
+    test = app(models=VIT)
+    for name in ("config.json", "model.safetensors"):
+        test.file_uploader(key="checkpoint").upload(name, (tmp_path / name).read_bytes(), "x/y")
+    test.run()
+    assert test.selectbox(key="architecture").disabled
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert not test.error
+    assert test.session_state["models"][-1].startswith("checkpoint:model-")
+
+
 def test_an_old_address_opens_the_view_under_its_new_title():
     test = opened("patches", models=VIT, patches_view="Norms")
     assert not test.exception

@@ -26,7 +26,7 @@ from vizkit.ui.pages.train import fields, model
 from vizkit.ui.session import allowed, model_names, uploads
 from vizkit.ui.session.evaluations import Evaluations, Wanted
 from vizkit.ui.session.jobs import JobError, Jobs
-from vizkit.ui.sidebar import inputs
+from vizkit.ui.sidebar import checkpoint
 from vizkit.ui.widgets import folders
 
 ROOT = Path(__file__).parents[2]
@@ -325,7 +325,7 @@ def test_an_upload_without_room_is_a_sentence(monkeypatch):
 def test_two_checkpoints_whose_digests_begin_alike_stay_two_models(monkeypatch):
     """Two files with the same six first digits are found in seconds; every session shares what is kept by name."""
     alike = iter(["ab" * 31 + "01", "ab" * 31 + "02"])
-    monkeypatch.setattr(inputs, "digest_of", lambda *parts: next(alike))
+    monkeypatch.setattr(checkpoint, "digest_of", lambda *parts: next(alike))
     test = opened("explore")
     for seed in (3, 4):
         test.file_uploader(key="checkpoint").upload("mine.safetensors", checkpoint_bytes(seed), "x/y").run()

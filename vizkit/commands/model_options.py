@@ -1,10 +1,11 @@
 """The options by which commands name a model, a class and files, and what is said when they are wrong."""
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -23,10 +24,20 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
         required=True,
         action="append" if several else "store",
         metavar="NAME",
-        help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a run folder or a checkpoint file"
-        + ("; repeatable" if several else ""),
+        help="a timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder or a "
+        "folder of transformers" + ("; repeatable" if several else ""),
     )
-    command.add_argument("--architecture", metavar="TIMM_NAME", help="of a checkpoint file that does not name its own")
+    command.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="of a checkpoint file that does not name its own: a timm name, or torchvision:NAME",
+    )
+    command.add_argument(
+        "--model-args",
+        type=arguments_of,
+        metavar="JSON",
+        help="options of a timm architecture that do not follow from a file's shapes, as in '{\"num_heads\": 4}'",
+    )
     command.add_argument("--random-weights", action="store_true", help="the architecture without its training")
     command.add_argument(
         "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
@@ -44,7 +55,19 @@ def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
         device=arguments.device,
         image_size=tuple(arguments.image_size) if arguments.image_size else None,
         architecture=arguments.architecture,
+        model_args=arguments.model_args,
     )
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """JSON with the options of a model by name. Raises argparse's error for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError('give an object in JSON, such as {"num_heads": 4}')
+    return found
 
 
 def several_processes(arguments: argparse.Namespace) -> "Accelerator | None":

@@ -14,8 +14,9 @@ from torch import _weights_only_unpickler
 
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
+from vizkit.models.sources.weight_names import renamed
 
-__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "renamed"]
+__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "read_json", "refuse_sizes"]
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 16 * 2**20
@@ -24,19 +25,24 @@ MAX_NUMBERS = 1000  # in the arguments of a model
 # Of arguments by a part of their name: constructors run through these, also where no weight is made.
 MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
-AVERAGED = ("state_dict_ema", "model_ema")
-NESTS = (*AVERAGED, "state_dict", "model", "model_state_dict", "module")
-PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.)+")  # of DistributedDataParallel, Lightning and torch.compile
+AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
+NESTS = (*AVERAGED, "teacher", "state_dict", "model", "model_state_dict", "module", "net", "student")
 _KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
 _CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
 
 
 class Checkpoint(NamedTuple):
-    """`architecture` as the file names it, None where it does not; `averaged`: the weights are a moving average."""
+    """`architecture` as the file names it, None where it does not; `averaged`: which of several sets of weights this
+    is ("moving average", "teacher"), "" where there is no choice."""
 
     state: dict[str, torch.Tensor]
     architecture: str | None
-    averaged: bool
+    averaged: str
+
+    @property
+    def holds(self) -> Holding:
+        shapes = {name: tuple(value.shape) for name, value in self.state.items()}
+        return Holding(shapes, {name: str(value.dtype).removeprefix("torch.") for name, value in self.state.items()})
 
 
 class Header(NamedTuple):
@@ -61,7 +67,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             refuse_over_budget(path.name, path.stat().st_size)
             from safetensors.torch import load_file
 
-            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), False)
+            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), "")
         return _from_torch_file(path)
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
@@ -87,23 +93,39 @@ def _kind(dtype: str) -> str:
 
 def read_config(path: Path, owner: str) -> dict[str, Any]:
     """The config.json of a run folder: its "architecture" is a text, its numbers are such as a model can have."""
+    config = read_json(path, owner)
+    if not isinstance(config.get("architecture"), str):
+        raise _nameless(owner)
+    about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
+    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": _input_size(about)})
+    return config
+
+
+def read_json(path: Path, owner: str) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise ValueError
         config = json.loads(path.read_bytes())
-        if not isinstance(config["architecture"], str):
-            raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError, OSError):
-        raise ModelError(f"The config.json of {owner} does not name a timm architecture.") from None
-    about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    sizes = _numbers({"model_args": config.get("model_args"), "size": _input_size(about)})
+    except (ValueError, RecursionError, OSError):
+        raise _nameless(owner) from None
+    if not isinstance(config, dict):
+        raise _nameless(owner)
+    return config
+
+
+def _nameless(owner: str) -> ModelError:
+    return ModelError(f"The config.json of {owner} does not name a timm architecture.")
+
+
+def refuse_sizes(owner: str, config: Mapping[str, Any]) -> None:
+    """Numbers that no model has."""
+    sizes = _numbers(config)
     if len(sizes) > MAX_NUMBERS:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_NUMBERS} sizes.")
     for name, number in sizes:
         most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
         if number > most:
             raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
-    return config
 
 
 def _input_size(about: Any) -> Any:  # noqa: ANN401
@@ -142,10 +164,11 @@ def _from_torch_file(path: Path) -> Checkpoint:
         raise ModelError(broken) from None
     if not isinstance(content, Mapping):
         raise ModelError(f"{path.name} holds no state dict.")
-    architecture, averaged = _named_architecture(content), False
+    architecture, averaged = _named_architecture(content), ""
     for _ in range(3):  # deeper only in a file that contains itself
         nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
-        averaged, content = averaged or nest in AVERAGED, content.get(nest, content)
+        kind = "moving average" if nest in AVERAGED else "teacher" if nest == "teacher" else ""
+        averaged, content = averaged or kind, content.get(nest, content)
     state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not state:
         raise ModelError(f"{path.name} holds no tensors.")
@@ -183,7 +206,3 @@ def _named_architecture(content: Mapping) -> str | None:
     options = content.get("args")
     named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))
     return next((name for name in named if name and isinstance(name, str)), None)
-
-
-def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {PREFIXES.sub("", name): value for name, value in state.items()}

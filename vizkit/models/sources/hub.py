@@ -16,7 +16,17 @@ from urllib.request import Request, urlopen
 from vizkit.settings import settings
 from vizkit.writing import write
 
-__all__ = ["LONGEST", "TIMEOUT_S", "ModelError", "OfflineError", "cached", "fetch", "over_budget", "weights_file"]
+__all__ = [
+    "LONGEST",
+    "TIMEOUT_S",
+    "ModelError",
+    "OfflineError",
+    "UnnamedError",
+    "cached",
+    "fetch",
+    "over_budget",
+    "weights_file",
+]
 
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
@@ -34,6 +44,14 @@ class ModelError(ValueError):
     def __init__(self, sentence: str) -> None:
         # Names come from users and strangers, and may be as long as a book.
         super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
+
+
+class UnnamedError(ModelError):
+    """A file does not say of which architecture its weights are; `fits`: names that its shapes fit, the best first."""
+
+    def __init__(self, sentence: str, fits: list[str]) -> None:
+        super().__init__(sentence)
+        self.fits = fits
 
 
 class OfflineError(ModelError):
@@ -85,7 +103,12 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
         if weights and sizes[weights[0]] > settings().model_bytes:
             raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None
-        for name in ("README.md", "config.json", *weights):  # the weights last: where they are, all is there
+        for name in (
+            "README.md",
+            "preprocessor_config.json",
+            "config.json",
+            *weights,
+        ):  # the weights last: where they are, all is there
             if weights and name in sizes and (name in weights or sizes[name] <= MAX_TEXT_BYTES):
                 path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
             if path is not None and name == "config.json" and check is not None:

@@ -13,7 +13,7 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 
-__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels"]
+__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on"]
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -72,8 +72,13 @@ def described(
     *,
     trained: bool = True,
     card: Path | None = None,
+    channels: int | None = None,
 ) -> Loaded:
-    """What timm knows about its model. `card`: where to look for a licence that the configuration does not state."""
+    """What timm knows about its model. `card`: where to look for a licence that the configuration does not state.
+
+    `channels`: of the input, where the architecture's own are others; of one, mean and deviation are the average of
+    the three, as timm makes them.
+    """
     import timm.data
 
     config: dict[str, Any] = dict(getattr(model, "pretrained_cfg", {}) or {})
@@ -81,16 +86,20 @@ def described(
     if size_hw:
         resolved["input_size"] = (resolved["input_size"][0], *size_hw)
         resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]
+    if channels is not None:
+        resolved["input_size"] = (channels, *resolved["input_size"][1:])
+        for key in ("mean", "std"):
+            resolved[key] = (sum(resolved[key]) / len(resolved[key]),) * channels
     try:
         preprocessing = Preprocessing.from_config(resolved)
     except ValueError as error:
         reason = str(error)
         raise ModelError(f"The preprocessing of {name} makes no sense: {reason[:1].lower()}{reason[1:]}") from None
-    licence = str(config.get("license") or _licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
+    licence = str(config.get("license") or licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
     return Loaded(name, model, torch.device("cpu"), preprocessing, _labels_of(model, config), source, licence, trained)
 
 
-def _licence_on(card: Path | None) -> str | None:
+def licence_on(card: Path | None) -> str | None:
     if card is None or not card.is_file():
         return None
     match = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])

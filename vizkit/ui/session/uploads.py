@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -103,15 +104,20 @@ def kept_zip(file: UploadedFile, seen: str = "", path: str = "") -> Path:
     return place
 
 
-def keep_checkpoint(file: UploadedFile) -> Path:
-    """The upload as a file of this session."""
+def keep_checkpoint(files: Sequence[UploadedFile]) -> Path:
+    """The newest of the uploads as a file of this session; with a config.json among them all of them as a folder."""
     if "_belongings" not in st.session_state:
         st.session_state["_belongings"] = Belongings()
         still_here()
     own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
-    place = own / f"{stem_of(file.name)}{Path(file.name).suffix}"
-    store(place, file.getbuffer())
-    return place
+    if not any(file.name == "config.json" for file in files):
+        place = own / f"{stem_of(files[-1].name)}{Path(files[-1].name).suffix}"
+        store(place, files[-1].getbuffer())
+        return place
+    for file in files:
+        name = f"{stem_of(file.name)}{Path(file.name).suffix}"
+        store(own / "model" / ("model.safetensors" if name.endswith(".safetensors") else name), file.getbuffer())
+    return own / "model"
 
 
 def stem_of(name: str) -> str:

@@ -1,20 +1,19 @@
 """The sidebar, the same on every page: which image, which models, on which device."""
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vizkit.datasets.image_set import digest_of
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
 from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
 from vizkit.ui.session.remembered import remembered
-from vizkit.ui.session.uploads import UploadError, keep_checkpoint, still_here
+from vizkit.ui.session.uploads import still_here
 from vizkit.ui.sidebar import device
+from vizkit.ui.sidebar.checkpoint import dialog
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -203,34 +202,4 @@ def model_picker() -> None:
         help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
         "were trained on squares, so compare.",
     )
-    with st.popover("Open a checkpoint", icon=":material/folder_open:"):
-        file = st.file_uploader("Weights", type=["safetensors", "pt", "pth", "ckpt"], key="checkpoint")
-        architecture = st.selectbox(
-            "Architecture", model_names.timm_names(), index=None, key="architecture", placeholder="timm name"
-        )
-        st.button(
-            "Open", key="open_checkpoint", disabled=file is None, on_click=add_checkpoint, args=(file, architecture)
-        )
-        if sentence := st.session_state.pop("_checkpoint_refused", None):
-            st.error(plain(sentence))
-
-
-def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
-    """Load it once to see that it fits; only then it joins the models."""
-    from vizkit.models import ModelError, load
-
-    path = None
-    try:
-        path = keep_checkpoint(file)
-        load(path, architecture=architecture)
-    except (ModelError, UploadError) as error:
-        if path:
-            path.unlink()
-        st.session_state["_checkpoint_refused"] = str(error)
-        return
-    # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
-    # digest, for of short ones two with the same beginning are found in seconds.
-    digest = digest_of(hashlib.sha256(file.getbuffer()).hexdigest(), architecture)
-    name = f"checkpoint:{path.stem}-{digest}"
-    st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
-    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
+    dialog()

@@ -1,0 +1,191 @@
+"""Which arguments of an architecture follow from the shapes of a file's weights: its depth, patches, windows, classes.
+
+Only what differs from the architecture itself is returned, so that a note can say it.
+"""
+
+import re
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+from torch import nn
+
+from vizkit.models.sources.hub import ModelError
+
+__all__ = ["Shapes", "followed"]
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def followed(title: str, model: nn.Module, shapes: Shapes) -> dict[str, Any]:
+    """The arguments for `timm.create_model`, `img_size` as (height, width). `model`: the architecture as it is.
+
+    `shapes` of the weights in timm's names. Raises ModelError where the file cannot be of such a model.
+    """
+    class_name = type(model).__name__
+    args = classes(model, shapes) | patches(title, model, shapes)
+    if class_name in ("VisionTransformer", "VisionTransformerDistilled", "Beit", "Eva"):
+        args |= depth(model, shapes) | positions(model, shapes, args)
+    if class_name in ("VisionTransformer", "VisionTransformerDistilled"):
+        args |= vit(title, model, shapes)
+    if class_name in ("SwinTransformer", "SwinTransformerV2"):
+        args |= swin(model, shapes, args)
+    return args
+
+
+def classes(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+    """No head: the model gives features."""
+    head = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
+    shape = shapes.get(f"{head if isinstance(head, str) else head[0]}.weight", ())
+    return {"num_classes": shape[0] if len(shape) > 1 else 0}
+
+
+def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+    first = (getattr(model, "pretrained_cfg", None) or {}).get("first_conv") or "patch_embed.proj"
+    name = f"{first if isinstance(first, str) else first[0]}.weight"
+    found, own = shapes.get(name, ()), model.state_dict().get(name)
+    if len(found) == 5:
+        raise ModelError(f"{title} takes volumes, not pictures: its patches have three sides.")
+    if own is None or len(found) != 4 or own.dim() != 4:
+        return {}
+    if found[1] not in (1, 3):
+        raise ModelError(f"{title} takes pictures of {found[1]} channels, and vizkit prepares 3, or 1 for grey.")
+    args = {} if found[1] == own.shape[1] else {"in_chans": found[1]}
+    if name != "patch_embed.proj.weight":
+        return args
+    return args if found[-2:] == own.shape[-2:] else {**args, "patch_size": found[-1]}
+
+
+def depth(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+    found = count(shapes, r"blocks\.(\d+)\.")
+    return {} if found in (0, len(model.blocks)) else {"depth": found}
+
+
+def count(shapes: Shapes, pattern: str) -> int:
+    """One more than the largest number that stands in a name."""
+    return max((int(match[1]) + 1 for name in shapes if (match := re.match(pattern, name))), default=0)
+
+
+def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    """The image size, where the table of positions is that of a square grid."""
+    patch = args.get("patch_size", model.patch_embed.patch_size[0])
+    table, own = shapes.get("pos_embed", ()), getattr(model, "pos_embed", None)
+    if own is not None and tuple(own.shape) == table and "patch_size" not in args:
+        return {}
+    relative = next((s for name, s in shapes.items() if name.endswith("relative_position_bias_table")), ())
+    if len(table) == 4:
+        grid = (table[1], table[2])
+    elif len(table) == 3:
+        special = 1 + shapes.get("reg_token", (1, 0))[1] + ("dist_token" in shapes)
+        grid = square(table[1], (*range(special + 1),))
+    elif relative:
+        side = isqrt(relative[0] - 3)  # (2 · side − 1)² offsets, and three to and from the class token
+        grid = ((side + 1) // 2,) * 2 if side**2 == relative[0] - 3 else None
+    else:
+        grid = None
+    size = (grid[0] * patch, grid[1] * patch) if grid else None
+    changed = size and size != tuple(model.patch_embed.img_size or ())
+    return {"img_size": size} if changed else {}
+
+
+def square(places: int, special: tuple[int, ...]) -> tuple[int, int] | None:
+    side = next((isqrt(places - n) for n in special if places > n and isqrt(places - n) ** 2 == places - n), 0)
+    return (side, side) if side else None
+
+
+def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+    """What timm's ViT has as an option."""
+    own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    width, needed = shapes.get("norm.weight", shapes.get("fc_norm.weight", (0,)))[0], model.embed_dim
+    if width not in (0, needed):
+        raise ModelError(
+            f"{title} has tokens of {width} numbers, those of this architecture have {needed}: choose one of that "
+            'width, or give model_args={"embed_dim": …, "num_heads": …}, for heads do not follow from shapes.'
+        )
+    args: dict[str, Any] = {}
+    for name, option in (
+        ("cls_token", "class_token"),
+        ("norm_pre.weight", "pre_norm"),
+        ("blocks.0.attn.qkv.bias", "qkv_bias"),
+        ("blocks.0.attn.q_norm.weight", "qk_norm"),
+    ):
+        if (name in shapes) != (name in own):
+            args[option] = name in shapes
+    if ("blocks.0.ls1.gamma" in shapes) != ("blocks.0.ls1.gamma" in own):
+        args["init_values"] = 1e-5 if "blocks.0.ls1.gamma" in shapes else None
+    registers = shapes.get("reg_token", (1, 0))[1]
+    if registers != own.get("reg_token", (1, 0))[1]:
+        args["reg_tokens"] = registers
+    table, grid = shapes.get("pos_embed", (1, 0)), square(shapes.get("pos_embed", (1, 0))[1], (0,))
+    if len(table) == 3 and bool(grid) != bool(model.no_embed_class or not model.num_prefix_tokens):
+        args["no_embed_class"] = bool(grid) and "cls_token" in shapes
+    hidden = shapes.get("blocks.0.mlp.fc1.weight", (0,))[0]
+    if hidden not in (0, own.get("blocks.0.mlp.fc1.weight", (0,))[0]):
+        args["mlp_ratio"] = hidden / needed
+    return args | pooling(model, shapes)
+
+
+def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+    """A norm after the mean ("fc_norm", as in MAE's fine-tuning) or before it; attention pooling; no class token."""
+    own = model.state_dict()
+    if all((name in shapes) == (name in own) for name in ("fc_norm.weight", "cls_token", "attn_pool.q.weight")):
+        return {}
+    after, has_class = "fc_norm.weight" in shapes, "cls_token" in shapes
+    if "attn_pool.q.weight" in shapes:
+        pool = "map"
+    elif after or not has_class:
+        pool = "avg"
+    else:
+        pool = "token"
+    args: dict[str, Any] = {} if pool == model.global_pool else {"global_pool": pool}
+    if after != ("fc_norm.weight" in own) or pool == "avg":
+        args["fc_norm"] = after
+    if "norm.weight" in shapes and after:
+        args["final_norm"] = True
+    return args
+
+
+def swin(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    """Windows from the table of their offsets or, of V2, from their index; the image from the mask of shifted ones."""
+    stages = count(shapes, r"layers\.(\d+)\.blocks\.")
+    if not stages:
+        return {}
+    found: dict[str, Any] = {"depths": tuple(count(shapes, rf"layers\.{i}\.blocks\.(\d+)\.") for i in range(stages))}
+    heads = [heads_of(shapes, f"layers.{i}.blocks.0.attn.") for i in range(stages)]
+    if all(heads):
+        found["num_heads"] = tuple(heads)
+    width = shapes.get("patch_embed.proj.weight", (model.embed_dim,))[0]
+    found["embed_dim"] = width
+    windows = [window_of(shapes, f"layers.{i}.blocks.0.attn.") for i in range(stages)]
+    patch = args.get("patch_size", model.patch_embed.patch_size[0])
+    own_size, last = model.patch_embed.img_size, patch * 2 ** (stages - 1)
+    own = {
+        "depths": tuple(len(layer.blocks) for layer in model.layers),
+        "num_heads": tuple(layer.blocks[0].attn.num_heads for layer in model.layers),
+        "embed_dim": model.embed_dim,
+        "window_size": model.layers[0].blocks[0].attn.window_size[0],
+        "img_size": tuple(own_size),
+    }
+    if all(windows):
+        found["window_size"] = window = max(windows)
+        masks = shapes.get("layers.0.blocks.1.attn_mask", (0,))[0]
+        if masks:
+            side = isqrt(masks) * window * patch
+        elif windows[-1] < window:
+            side = windows[-1] * last
+        else:
+            fits = own_size[0] % last == 0 and (own_size[0] // last) % window == 0
+            side = own_size[0] if fits else window * last
+        found["img_size"] = (side, side)
+    return {name: value for name, value in found.items() if value != own[name]}
+
+
+def heads_of(shapes: Shapes, attention: str) -> int:
+    table = shapes.get(f"{attention}relative_position_bias_table", (0, 0))
+    return table[1] or shapes.get(f"{attention}logit_scale", (0,))[0]
+
+
+def window_of(shapes: Shapes, attention: str) -> int:
+    offsets = shapes.get(f"{attention}relative_position_bias_table", (0,))[0]
+    index = shapes.get(f"{attention}relative_position_index", (0,))
+    return (isqrt(offsets) + 1) // 2 or isqrt(index[0] if len(index) == 2 else isqrt(index[0]))  # torchvision's is flat

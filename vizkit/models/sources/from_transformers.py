@@ -1,0 +1,218 @@
+"""Folders that transformers' `save_pretrained` wrote, here or on the hub: timm's own model where timm has the same one,
+else the module of transformers as it is. Never code from the folder."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
+from vizkit.models.sources.creating import Size, create, misfit
+from vizkit.models.sources.from_file import translated
+from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on
+from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
+from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
+from vizkit.models.sources.transformers_processor import preprocessing_of
+from vizkit.models.sources.wrap import wrap
+
+__all__ = ["from_transformers", "is_transformers", "plan_transformers"]
+
+WEIGHTS = "model.safetensors"
+PREFIX = re.compile(r"^(vit|deit|dinov2|dinov2_with_registers|beit|swin|swinv2|convnext|convnextv2|resnet)\.")
+TRANSLATED: dict[str, Callable[[Config, dict[str, Tensor]], Translation | None]] = {
+    "vit": transformers_names.vit,
+    "vit_mae": transformers_names.vit,
+    "deit": transformers_names.deit,
+    "dinov2": transformers_names.dinov2,
+    "dinov2_with_registers": transformers_names.dinov2,
+    "beit": transformers_names.beit,
+    "clip": transformers_names.clip,
+    "clip_vision_model": transformers_names.clip,
+    "siglip": transformers_names.siglip,
+    "siglip_vision_model": transformers_names.siglip,
+    "swin": transformers_stages.swin,
+    "swinv2": transformers_stages.swin,
+    "convnext": transformers_stages.convnext,
+    "convnextv2": transformers_stages.convnext,
+    "resnet": transformers_stages.resnet,
+}
+SHOWN = ("ForImageClassification", "ForImageClassificationWithTeacher", "Model", "VisionModel", "WithProjection")
+SHOWN += ("ForPreTraining",)  # of MAE, whose encoder is translated
+NO_SIZES = ("id2label", "label2id", "text_config")
+
+
+def is_transformers(folder: Path) -> bool:
+    """Whether the config.json there is one of transformers', not one of timm's."""
+    try:
+        config = checkpoint.read_json(folder / "config.json", folder.name)
+    except ModelError:
+        return False
+    return isinstance(config.get("model_type"), str) and "architecture" not in config
+
+
+def from_transformers(folder: Path, title: str, source: str, pretrained: bool, size_hw: Size | None) -> Loaded:
+    """`source`: where the folder is from, in a word; `size_hw`: another input than its own, positions are stretched."""
+    config = read_config(folder, title)
+    path = folder / WEIGHTS
+    holds = checkpoint.read_header(path).holds
+    needs = preprocessing_of(folder, title, config, size_hw)
+    try:
+        drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
+        found = translation(config, drawn)
+    except Exception:  # a configuration with something missing, or anything at all in it: the library says what
+        found = None
+    if found is not None:
+        refuse_over_budget(title, path.stat().st_size)
+        loaded = in_timm(path, title, config, found, holds, pretrained, size_hw)
+        how = f"as timm's {found.architecture.partition('_')[0]}"
+    else:
+        loaded = wrap(in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
+        how = "as its own module"
+    own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
+    said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
+    return replace(
+        loaded,
+        name=title,
+        preprocessing=replace(needs, size_hw=own),
+        labels=labels_of(config, loaded.model),
+        source=said,
+        licence=(licence_on(folder / "README.md") or "not stated") if pretrained else NO_LICENCE,
+        trained=pretrained,
+    )
+
+
+def plan_transformers(folder: Path, title: str) -> None:
+    """Refuse a model by its config.json alone, before its weights are downloaded."""
+    read_config(folder, title)
+
+
+def read_config(folder: Path, title: str) -> dict[str, Any]:
+    config = checkpoint.read_json(folder / "config.json", title)
+    checkpoint.refuse_sizes(title, {key: value for key, value in config.items() if key not in NO_SIZES})
+    name = class_named(config)
+    if name and not name.endswith(SHOWN):
+        raise ModelError(f"{title} is a {name[:60]}; vizkit shows classifiers and models that give feature vectors.")
+    return config
+
+
+def class_named(config: Config) -> str:
+    names = config.get("architectures")
+    return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+
+
+def translation(config: Config, state: Mapping[str, Tensor]) -> Translation | None:
+    """None where timm has no such model, or where nobody has compared the two."""
+    build, activation = TRANSLATED.get(config["model_type"]), config.get("hidden_act", "gelu")
+    if build is None or activation not in ACTIVATIONS:
+        return None
+    found = build(config, {PREFIX.sub("", name): value for name, value in state.items()})
+    if found is not None and "act_layer" not in found.args and "norm_layer" in found.args and activation != "gelu":
+        found.args["act_layer"] = ACTIVATIONS[activation]
+    return found
+
+
+def in_timm(
+    path: Path, title: str, config: Config, found: Translation, holds: Holding, pretrained: bool, size_hw: Size | None
+) -> Loaded:
+    args = dict(found.args)
+    size = size_hw or args.pop("img_size", None)
+    args.pop("img_size", None)
+    model: Any = create(found.architecture, size, title, holds, **args)
+    if pretrained:
+        own = translation(config, load_file(path))
+        assert own is not None
+        state = translated(title, found.architecture, own.state, model, stretch=size_hw is not None)
+        if error := misfit(title, found.architecture, state, model.state_dict()):
+            raise error
+        model.load_state_dict(state)
+    if config["model_type"] in ("clip", "clip_vision_model"):
+        model.num_classes = 0  # its head projects into the space that it shares with texts
+    if config["model_type"] == "deit" and hasattr(model, "reg_token") and model.reg_token is not None:
+        model.dist_token = model.reg_token  # so that it goes by its name
+    return wrap(model, device="cpu")
+
+
+def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pretrained: bool) -> nn.Module:
+    """The module of the library itself, by its name among its classes: code that a folder brings is never run."""
+    try:
+        import transformers
+    except ImportError:
+        raise ModelError(
+            f"{title} is a {config['model_type'][:40]} of the transformers library, which timm lacks: "
+            "pip install -r requirements-transformers.txt opens it."
+        ) from None
+    name = class_named(config)
+    kind = getattr(transformers, name, None) if name.isidentifier() else None
+    if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
+        raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
+    if kind.main_input_name != "pixel_values":
+        raise ModelError(f"{title} is a {name[:60]}, which does not take a picture alone.")
+    if config.get("quantization_config") or config.get("backbone") or config.get("use_timm_backbone"):
+        raise ModelError(f"{title} is quantized, or made around a model of its own; vizkit opens plain ones only.")
+    eager = {"attn_implementation": "eager"}  # others may fetch their code
+    made: Any = kind
+    try:
+        settings = made.config_class.from_json_file(str(folder / "config.json"))
+        drawn = sketch(title, lambda: made._from_config(settings, **eager))
+        if drawn is not None:
+            refuse_over_budget(title, bytes_of(drawn))
+            refuse_unfit(title, holds, drawn)
+        if not pretrained:
+            return Vector(made._from_config(settings, **eager))
+        # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
+        state = load_file(folder / WEIGHTS)
+        model, report = made.from_pretrained(
+            None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
+        )
+    except ModelError:
+        raise
+    except Exception as error:  # a stranger's configuration makes constructors raise anything
+        reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))[:120]
+        raise ModelError(f"{title} cannot be made by transformers: {reason.rstrip('.')}.") from error
+    missing = [key for key in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(key)]
+    if missing:
+        raise ModelError(
+            f"{title} lacks weights of {name}: {len(missing)} tensors, the first is {str(missing[0])[:60]}."
+        )
+    return Vector(model, pooled=not report["missing_keys"])
+
+
+class Vector(nn.Module):
+    """A model of transformers that gives logits, or one vector for a picture, (image, class or channel)."""
+
+    def __init__(self, model: nn.Module, pooled: bool = True) -> None:
+        super().__init__()
+        self.model, self.pooled = model, pooled
+        self.num_classes = (
+            int(getattr(model.config, "num_labels", 0)) if "Classification" in type(model).__name__ else 0
+        )  # pyright: ignore
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        out = self.model(pixel_values=pixels)
+        for name in ("logits", "image_embeds", *(("pooler_output",) if self.pooled else ())):
+            found = getattr(out, name, None)
+            if isinstance(found, Tensor):
+                return found.flatten(1) if found.dim() == 4 else found
+        tokens = out.last_hidden_state
+        return tokens.mean(1) if tokens.dim() == 3 else tokens.mean((-2, -1))
+
+
+def input_size(model: Any, size_hw: Size) -> Size:  # noqa: ANN401
+    """A model with a table of positions, or with windows, takes its own size, whatever the image processor says."""
+    size = getattr(getattr(model, "patch_embed", None), "img_size", None)
+    return (int(size[0]), int(size[1])) if size else size_hw
+
+
+def labels_of(config: Config, model: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """`id2label`, unless it is the library's own LABEL_0, LABEL_1 … or the model has no classes."""
+    count, names = int(getattr(model, "num_classes", 0)), config.get("id2label")
+    if not isinstance(names, dict) or len(names) != count:
+        return imagenet_labels(count)
+    labels = tuple(str(names.get(str(i), f"class {i}")) for i in range(count))
+    return imagenet_labels(count) if all(re.fullmatch(r"LABEL_\d+", label) for label in labels) else labels

@@ -1,0 +1,73 @@
+"""The dialog that opens a visitor's own weights: one file, or the files of a folder of transformers or of timm."""
+
+import hashlib
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vizkit.datasets.image_set import digest_of
+from vizkit.ui.plain import plain
+from vizkit.ui.session import model_names
+from vizkit.ui.session.chosen import MAX_MODELS
+from vizkit.ui.session.uploads import UploadError, keep_checkpoint
+
+TYPES = ["safetensors", "pt", "pth", "ckpt", "json"]
+TORCHVISION = ("torchvision:vit_b_16", "torchvision:vit_b_32", "torchvision:vit_l_16", "torchvision:swin_t")
+TORCHVISION += ("torchvision:swin_s", "torchvision:swin_b", "torchvision:swin_v2_t")
+
+
+def dialog() -> None:
+    with st.popover("Open a checkpoint", icon=":material/folder_open:"):
+        files = st.file_uploader(
+            "Weights",
+            type=TYPES,
+            accept_multiple_files=True,
+            key="checkpoint",
+            help="A file of weights; or model.safetensors with its config.json, and preprocessor_config.json where "
+            "there is one, as transformers and timm save them.",
+        )
+        fits = st.session_state.get("_fitting", [])
+        named = any(file.name == "config.json" for file in files)
+        st.selectbox(
+            "Architecture",
+            [*fits, *TORCHVISION, *(name for name in model_names.timm_names() if name not in fits)],
+            index=None,
+            key="architecture",
+            placeholder="config.json names it" if named else "timm name, or what the file says",
+            disabled=named,
+            help="Only where the file does not name it. Depth, patches, windows, classes and image size follow from "
+            "the weights.",
+        )
+        if fits and files and not named:
+            st.info(f"The file does not name its architecture; its shapes fit {', '.join(map(plain, fits))}.")
+        st.button("Open", key="open_checkpoint", disabled=not files, on_click=add_checkpoint, args=(files,))
+        if sentence := st.session_state.pop("_checkpoint_refused", None):
+            st.error(plain(sentence))
+
+
+def add_checkpoint(files: list[UploadedFile]) -> None:
+    """Load it once to see that it fits; only then it joins the models. Where it does not say what it is, the names that
+    fit are suggested, the best chosen."""
+    from vizkit.models import ModelError, load
+    from vizkit.models.sources.hub import UnnamedError
+
+    path, architecture = None, st.session_state.get("architecture")
+    st.session_state.pop("_fitting", None)
+    try:
+        path = keep_checkpoint(files)
+        architecture = None if path.is_dir() else architecture
+        load(path, architecture=architecture)
+    except (ModelError, UploadError) as error:
+        if path is not None and path.is_file():
+            path.unlink()
+        if isinstance(error, UnnamedError) and error.fits:
+            st.session_state["_fitting"], st.session_state["architecture"] = error.fits, error.fits[0]
+        else:
+            st.session_state["_checkpoint_refused"] = str(error)
+        return
+    # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
+    # digest, for of short ones two with the same beginning are found in seconds.
+    digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture)
+    name = f"checkpoint:{path.stem}-{digest}"
+    st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
+    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
