@@ -17,8 +17,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import vizkit
 from vizkit.commands import agreement, data_size, datasets, evaluate, explain, score, train
 from vizkit.commands.model_options import add_model_options, load
+from vizkit.saving import save_npz
 
 if TYPE_CHECKING:
     from vizkit.image import Box
@@ -110,10 +112,8 @@ def trace(arguments: argparse.Namespace) -> None:
     if output.is_dir() or not output.parent.is_dir():  # said before the work, not after it
         raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
 
-    import vizkit
     from vizkit.image import prepare
     from vizkit.models import Keep
-    from vizkit.saving import save_npz
 
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)

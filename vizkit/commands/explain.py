@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vizkit
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.model_options import add_model_options, class_of, load, refuse_output, unwritable
 
@@ -67,7 +68,6 @@ def explain(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         refuse_output(output, (".png", ".npz"))
 
-    import vizkit
     from vizkit.image import prepare
     from vizkit.scoring import Question
 

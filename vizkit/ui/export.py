@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
+from PIL import Image
 
+from vizkit.figure.attention.mosaic import mosaic
+from vizkit.figure.palette import SCALE, SIGNED
 from vizkit.image import Picture
+from vizkit.saving import npz_bytes
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -37,8 +41,6 @@ def save_card(
         return page_of(stem, svg())
 
     def numbers() -> bytes:
-        from vizkit.saving import npz_bytes
-
         return npz_bytes(trace)
 
     with st.popover("Save", icon=":material/download:"):
@@ -54,7 +56,6 @@ def save_card(
 def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
     def png() -> bytes:
         from vizkit.analysis.attention.attention_map import all_heads
-        from vizkit.figure.attention.mosaic import mosaic
 
         maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
         return png_bytes(mosaic(maps, shared=shared))
@@ -82,7 +83,6 @@ class Drawing:
 
     def painted(self) -> dict[str, Any]:
         from vizkit.figure.overlay import top_of
-        from vizkit.figure.palette import SCALE, SIGNED
 
         return {"scale": SIGNED if self.signed else SCALE, "top": top_of(self.places, self.quantile)}
 
@@ -120,8 +120,6 @@ def page_of(title: str, svg: str) -> str:
 
 
 def png_bytes(rgb: np.ndarray) -> bytes:
-    from PIL import Image
-
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "PNG")
     return buffer.getvalue()
@@ -136,7 +134,7 @@ def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> n
     from vizkit.analysis.attention.attention_map import attention_map, layers
     from vizkit.analysis.attention.feature_strength import feature_strength
 
-    found = layers(trace)
-    if found:
-        return attention_map(found[min(layer, len(found)) - 1], query, head).places.numpy()
+    recorded = layers(trace)
+    if recorded:
+        return attention_map(recorded[min(layer, len(recorded)) - 1], query, head).places.numpy()
     return feature_strength(trace.features[min(layer, len(trace.features)) - 1]).numpy()

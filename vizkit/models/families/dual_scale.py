@@ -147,7 +147,7 @@ def streams(loaded: Loaded, pixels: Tensor) -> Streams:
     *_, (fine, coarse) = model.streams(pixels.to(loaded.device))
     block, rows = model.blocks[model.merge_block - 1], model.rows_of
     scores = (block.attn.scores(block.norm1(x))[0] * block.attn.scale for x in (fine, coarse))
-    fine_scores, coarse_scores = (each[:, rows][:, :, rows].float().cpu() for each in scores)
+    fine_scores, coarse_scores = (of_scale[:, rows][:, :, rows].float().cpu() for of_scale in scores)
     return Streams(
         entering=(fine, coarse),
         fine_scores=fine_scores,
@@ -160,10 +160,10 @@ def streams(loaded: Loaded, pixels: Tensor) -> Streams:
 
 
 @torch.no_grad()
-def logits_at(loaded: Loaded, found: Streams, alpha: float) -> Float[Tensor, " label"]:
+def logits_at(loaded: Loaded, streams: Streams, alpha: float) -> Float[Tensor, " label"]:
     """The model's logits with another α, 0 to 1: only the merging block and what follows it is run."""
     model = dual(loaded)
-    *_, last = model.merged(*found.entering, alpha)
+    *_, last = model.merged(*streams.entering, alpha)
     return model.forward_head(model.norm(last))[0].float().cpu()
 
 

@@ -47,7 +47,7 @@ GIVEN = "Where the patches lie was said by whoever loaded the model; it was not 
 
 
 def names() -> list[str]:
-    """All of timm's: what another family knows never comes here, because this one is asked last."""
+    """All of timm's: what another family knows never comes here, because this family is tried last."""
     import timm
 
     return timm.list_models()

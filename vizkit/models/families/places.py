@@ -26,10 +26,10 @@ def places_of(model: nn.Module, call: Call, tiers: Iterable[set[Grid]]) -> Place
     if rule is None or call.rows is not None:
         return None
     for grids in tiers:
-        found = [rule(model, call, grid) for grid in sorted(grids)]
+        candidates = [rule(model, call, grid) for grid in sorted(grids)]
         fitting = [
             places
-            for places in found
+            for places in candidates
             if places and places[1].shape == (groups, queries) and places[3].shape == (groups, keys)
         ]
         if fitting:

@@ -130,19 +130,19 @@ class Kept:
     """Results by their key, for all sessions and threads; the oldest make room."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
-        self.most, self.lock, self.found = most, threading.Lock(), OrderedDict[tuple, Any]()
+        self.most, self.lock, self.results = most, threading.Lock(), OrderedDict[tuple, Any]()
 
     def get(self, key: tuple) -> Any:  # noqa: ANN401
         with self.lock:
-            if key in self.found:
-                self.found.move_to_end(key)
-            return self.found.get(key)
+            if key in self.results:
+                self.results.move_to_end(key)
+            return self.results.get(key)
 
     def put(self, key: tuple, value: Any) -> None:  # noqa: ANN401
         with self.lock:
-            self.found[key] = value
-            while len(self.found) > self.most:
-                self.found.popitem(last=False)
+            self.results[key] = value
+            while len(self.results) > self.most:
+                self.results.popitem(last=False)
 
 
 @st.cache_resource(show_spinner=False)

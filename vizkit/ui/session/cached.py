@@ -1,5 +1,7 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
+import base64
+import io
 import re
 import threading
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
 from vizkit.image import Box, Picture, Preprocessing, prepare
 from vizkit.ui.session import model_names
@@ -155,11 +158,6 @@ def _trace(
 @st.cache_data(max_entries=32, show_spinner=False)
 def browser_image(digest: str, _rgb: np.ndarray) -> str:
     """The image as the canvas loads it, at most 1,024 pixels; small pictures stay exact."""
-    import base64
-    import io
-
-    from PIL import Image
-
     image = Image.fromarray(_rgb)
     small = max(image.size) <= 256
     image.thumbnail((1024, 1024))

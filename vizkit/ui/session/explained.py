@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vizkit.image import Picture
+from vizkit.scoring import subject_of
 from vizkit.ui.session import cached
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import Shown
@@ -75,7 +76,7 @@ def rolled_matrix(
 
 # ---- maps for a class ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Request:
     """One model on one picture, asked about class `target`, or how it differs from class `against`.
 
     `of`: `key_of` this model and picture. Threads have no session, so it is made before.
@@ -93,52 +94,53 @@ class Asked:
 
     @property
     def subject(self) -> "Subject":
-        from vizkit.scoring import subject_of
-
         return subject_of(self.one.loaded, self.picture.rgb, self.target, self.against)
 
 
-def target_trace(asked: Asked, target: int) -> "Trace":
+def target_trace(request: Request, target: int) -> "Trace":
     """A trace with the gradient of a class. NotApplicable where it would take too much memory."""
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    size = weights_bytes(asked.one.loaded)
+    size = weights_bytes(request.one.loaded)
     if size > TARGET_TRACE_BYTES:
         raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
     run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
-    return run(asked.of, target, asked)
+    return run(request.of, target, request)
 
 
 @remembered
-def _target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
-    return traced_for(_asked, target)
+def _target_trace(key: tuple, target: int, _request: Request) -> "Trace":
+    return traced_for(_request, target)
 
 
 @remembered
-def _large_target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
-    return traced_for(_asked, target)
+def _large_target_trace(key: tuple, target: int, _request: Request) -> "Trace":
+    return traced_for(_request, target)
 
 
-def traced_for(asked: Asked, target: int) -> "Trace":
+def traced_for(request: Request, target: int) -> "Trace":
     from vizkit.models import trace
 
     with cached.device_lock():
-        return trace(asked.one.loaded, asked.picture.rgb, target=target)
+        return trace(request.one.loaded, request.picture.rgb, target=target)
 
 
-def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
+def fast_maps(request: Request) -> "dict[str, Explanation | str]":
     """By name every method that is not slow: its map, or the sentence why there is none."""
-    traces = target_trace(asked, asked.target), None if asked.against is None else target_trace(asked, asked.against)
-    return _fast_maps(asked.key, traces, asked)
+    traces = (
+        target_trace(request, request.target),
+        None if request.against is None else target_trace(request, request.against),
+    )
+    return _fast_maps(request.key, traces, request)
 
 
 @remembered
-def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked) -> "dict[str, Explanation | str]":
+def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _request: Request) -> "dict[str, Explanation | str]":
     from vizkit.analysis.attribution.explaining import METHODS, explain
 
-    (trace, against), subject = _traces, _asked.subject
+    (trace, against), subject = _traces, _request.subject
     return {
         name: or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
         for name, method in METHODS.items()
@@ -146,11 +148,11 @@ def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked)
     }
 
 
-def slow_map(asked: Asked, method: str, progress: "Progress") -> "Explanation | str":
+def slow_map(request: Request, method: str, progress: "Progress") -> "Explanation | str":
     """A method that runs the model again; in a thread that holds the device lock."""
     from vizkit.analysis.attribution.explaining import explain
 
-    return or_sentence(lambda: explain(method, asked.one.trace, subject=asked.subject, progress=progress))
+    return or_sentence(lambda: explain(method, request.one.trace, subject=request.subject, progress=progress))
 
 
 def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vizkit.datasets import digits, photographs
 from vizkit.datasets.image_set import digest_of
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
@@ -78,13 +80,13 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     pictures, refused = {}, []
     for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
-            found = decoded(file.file_id, file)
+            result = decoded(file.file_id, file)
         except BusyError as error:
-            found = str(error)
-        if isinstance(found, str):
-            refused.append((name, found))
+            result = str(error)
+        if isinstance(result, str):
+            refused.append((name, result))
         else:
-            pictures[unique(name, pictures)] = found
+            pictures[unique(name, pictures)] = result
     return pictures, refused
 
 
@@ -129,10 +131,6 @@ def samples() -> list[str]:
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    import hashlib
-
-    from vizkit.datasets import digits, photographs
-
     if name in photographs.NAMES:
         rgb, note = photographs.picture(name), ""
     elif name in INSECTS:
@@ -158,8 +156,6 @@ def chosen_insect() -> "Sample | None":
 
 
 def credit(name: str) -> str:
-    from vizkit.datasets import photographs
-
     line = photographs.CREDITS.get(name)
     if line is None:
         return ""
@@ -169,8 +165,6 @@ def credit(name: str) -> str:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
-    from PIL import Image
-
     small = Image.fromarray(_rgb)
     method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
     factor = 150 / max(small.size)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import layers, top_classes
 from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, keep_valid
@@ -40,7 +41,7 @@ def choices(shown: list[Shown]) -> Choice:
     scale = st.segmented_control(
         "Scale", ["each map", "shared"], default="each map", required=True, key="scale", persist_state="session",
         help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of "
-        "a layer, so that a head that attends nowhere in particular looks like it.",
+        "a layer, so that a head with nearly uniform attention looks uniform.",
     )  # fmt: skip
     draw = st.segmented_control(
         "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
@@ -49,8 +50,6 @@ def choices(shown: list[Shown]) -> Choice:
 
 
 def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
-    from vizkit.analysis.attention.attention_map import layers, top_classes
-
     attention = layers(one.trace)
     if attention:
         chosen = attention[min(choice.layer, len(attention)) - 1]

@@ -11,6 +11,7 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
+from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.work_folder import FINAL
@@ -29,31 +30,31 @@ WORDS = {
 
 
 def view() -> None:
-    said()
-    found = {run.name: run for run in runs()}
-    if not found:
+    messages()
+    by_name = {run.name: run for run in runs()}
+    if not by_name:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
         return
-    choose_one(found)
+    choose_run(by_name)
     name = st.selectbox(
-        "Run", list(found), key="run", persist_state="session", width=420, help="All runs here, the latest first."
+        "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
     )
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     st.query_params["run"] = name
-    run = found[name]
+    run = by_name[name]
     actions(run)
     show(run)
     card(run)
     how()
 
 
-def choose_one(found: dict[str, RunFolder]) -> None:
+def choose_run(by_name: dict[str, RunFolder]) -> None:
     """The run that the session or the address names, else the one at work, else the latest."""
-    if st.session_state.get("run") in found:
+    if st.session_state.get("run") in by_name:
         return
     at_work = jobs().active(runs_root())
-    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(found)))
-    st.session_state["run"] = next(name for name in wishes if name in found)
+    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(by_name)))
+    st.session_state["run"] = next(name for name in wishes if name in by_name)
 
 
 # ---- what it does ----------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def actions(run: RunFolder) -> None:
                 st.button("Delete", key="run_delete", type="primary", on_click=delete, args=(run,))
 
 
-def said() -> None:
+def messages() -> None:
     """What came of the last button."""
     if sentence := st.session_state.pop("_run_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
@@ -180,8 +181,6 @@ def resume(run: RunFolder) -> None:
 
 
 def look_inside(run: RunFolder) -> None:
-    from vizkit.ui.sidebar.inputs import MAX_MODELS
-
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
@@ -210,7 +209,7 @@ def delete(run: RunFolder) -> None:
 def how() -> None:
     reading.how(
         "The loss should fall and the accuracy rise. When validation stays behind while training goes on improving, "
-        "the model learns its pictures by heart; when both stand still early, try a larger or smaller learning rate.",
+        "the model overfits its training pictures; when both stand still early, try a larger or smaller learning rate.",
         r"\text{accuracy} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i], \quad "
         r"\text{loss} = -\tfrac1N \sum_i \log p(y_i \mid x_i)",
         "a fair comparison of the two curves: training pictures are augmented and judged while the weights still "

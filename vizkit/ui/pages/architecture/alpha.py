@@ -1,37 +1,32 @@
 """What a dual-scale ViT answers at any α, from the streams that were kept: only the blocks from the merging on run."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.figure.charts import curves, paired_bars
+from vizkit.models.families.dual_scale import Streams, logits_at
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.models.families.dual_scale import Streams
-
 CURVE = tuple(round(0.05 * step, 2) for step in range(21))
-CURVE_UP_TO = 400  # tokens; above, the curve is made when it is asked for
+CURVE_UP_TO = 400  # tokens; above, the curve is made when it is switched on
 SHOWN_CLASSES = 3
 
 
 @dataclass(frozen=True)
 class Held:
-    """What is kept of one image: both streams as they enter the merging block, and logits of every α asked so far."""
+    """What is kept of one image: both streams as they enter the merging block, and logits of every α so far."""
 
-    streams: "Streams"
-    logits: "dict[float, Tensor]" = field(default_factory=dict)
+    streams: Streams
+    logits: dict[float, Tensor] = field(default_factory=dict)
 
 
-def logits_of(one: Shown, held: Held, alpha: float) -> "Tensor":
-    """From the merging block onwards, and only for an α that was not asked before."""
-    from vizkit.models.families.dual_scale import logits_at
-
+def logits_of(one: Shown, held: Held, alpha: float) -> Tensor:
+    """From the merging block onwards, and only for a new α."""
     if alpha not in held.logits:
         with cached.device_lock():
             held.logits[alpha] = logits_at(one.loaded, held.streams, alpha)
@@ -40,14 +35,12 @@ def logits_of(one: Shown, held: Held, alpha: float) -> "Tensor":
 
 def likeliest(one: Shown, held: Held) -> list[int]:
     """The classes that the page follows: the first ones at the model's own α, at 0 and at 1."""
-    found: list[int] = logits_of(one, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
+    top: list[int] = logits_of(one, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
     ends = [int(logits_of(one, held, end).argmax()) for end in (0.0, 1.0)]
-    return list(dict.fromkeys([*found, *ends]))
+    return list(dict.fromkeys([*top, *ends]))
 
 
 def predictions(one: Shown, held: Held, alpha: float) -> None:
-    from vizkit.figure.charts import paired_bars
-
     if not one.loaded.classifies:
         st.caption("This model has no classes, so there is no prediction to follow.")
         return
@@ -66,8 +59,6 @@ def predictions(one: Shown, held: Held, alpha: float) -> None:
 
 def curve(one: Shown, held: Held, alpha: float) -> None:
     """The prediction over all α, from the kept streams."""
-    from vizkit.figure.charts import curves
-
     if not one.loaded.classifies:
         return
     small = len(held.streams.tokens) <= CURVE_UP_TO
@@ -77,7 +68,7 @@ def curve(one: Shown, held: Held, alpha: float) -> None:
         return
     classes = likeliest(one, held)
     with st.spinner("Running the blocks after the merging at 21 values of α …"):
-        shares = np.array([logits_of(one, held, each).softmax(-1)[classes].tolist() for each in CURVE])
+        shares = np.array([logits_of(one, held, value).softmax(-1)[classes].tolist() for value in CURVE])
     lines = {one.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
     marked = {held.streams.alpha: "dot", alpha: "solid"}
     figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers", marked=marked)

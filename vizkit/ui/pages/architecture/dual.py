@@ -1,11 +1,16 @@
 """A dual-scale ViT: two grids on one image, how their tokens stand side by side, and the merging of their scores."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.figure.patches import pulled_apart
+from vizkit.geometry import id_at, name_of, pixel_box, window_ids
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models import pixels_of
+from vizkit.models.families.dual_scale import Partners, Streams, partners
 from vizkit.ui import reading
 from vizkit.ui.pages.architecture import worth
 from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
@@ -17,16 +22,8 @@ from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.models.families.dual_scale import Partners, Streams
-
 
 def view(page: Page) -> None:
-    from vizkit.geometry import id_at
-    from vizkit.models.families.dual_scale import partners
-
     one, picture = page.one, page.picture
     held = held_of(one, picture)
     tokens = held.streams.tokens
@@ -53,8 +50,8 @@ def view(page: Page) -> None:
     curve(one, held, alpha)
     reading.how(
         "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
-        "same blocks, and then one attention mixes their scores: at α = 1 only what the fine stream says counts, at "
-        "α = 0 only what the coarse one says. The values, and so all detail, are the fine stream's at any α.",
+        "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
+        "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",
         r"S = \alpha\,S^{(\mathrm{fine})} + (1-\alpha)\,S^{(\mathrm{coarse})}, \quad "
         r"S^{(p)} = \frac{Q^{(p)} {K^{(p)}}^\top}{\sqrt{d_k}}, \quad O = \mathrm{softmax}(S)\,V^{(\mathrm{fine})}",
         "what a model would do that was trained with another α: the blocks after the merging only know their own.",
@@ -65,7 +62,6 @@ def view(page: Page) -> None:
 
 def held_of(one: Shown, picture: Picture) -> Held:
     """Both streams up to the merging block: the model runs so far once for each image."""
-    from vizkit.models import pixels_of
     from vizkit.models.families.dual_scale import streams
 
     def make() -> Held:
@@ -80,11 +76,11 @@ def merge_block(one: Shown) -> int:
     return model.merge_block
 
 
-def controls(one: Shown, found: "Streams") -> tuple[float, int | None]:
+def controls(one: Shown, streams: Streams) -> tuple[float, int | None]:
     """(α, head from 0 or None for the mean). The model's own α is taken exactly, though the slider rounds it."""
-    heads = ["mean", *(str(n + 1) for n in range(len(found.fine_scores)))]
+    heads = ["mean", *(str(n + 1) for n in range(len(streams.fine_scores)))]
     keep_valid("dual_head", heads)
-    own = round(found.alpha, 2)
+    own = round(streams.alpha, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=330):
             chosen = st.slider(
@@ -96,13 +92,13 @@ def controls(one: Shown, found: "Streams") -> tuple[float, int | None]:
             args=(own,),
         )  # fmt: skip
         head = st.selectbox("Head", heads, key="dual_head", bind="query-params", width=110)
-    kind = "learned" if found.learned else "fixed in training"
+    kind = "learned" if streams.learned else "fixed in training"
     st.caption(
-        f"The model's own α is **{found.alpha:.4f}**, {kind}. {before(merge_block(one))} ran once for this "
-        f"image, on {len(found.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
-        f"{merge_block(one)} and what follows, on the streams that were kept; one that was asked before runs nothing."
+        f"The model's own α is **{streams.alpha:.4f}**, {kind}. {before(merge_block(one))} ran once for this "
+        f"image, on {len(streams.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
+        f"{merge_block(one)} and what follows, on the streams that were kept; an earlier α runs nothing again."
     )
-    return (found.alpha if chosen == own else float(chosen)), (None if head == "mean" else int(head) - 1)
+    return (streams.alpha if chosen == own else float(chosen)), (None if head == "mean" else int(head) - 1)
 
 
 def before(merging: int) -> str:
@@ -115,10 +111,8 @@ def put_back(own: float) -> None:
 
 
 # ---- alignment -------------------------------------------------------------------------------------------------------
-def grids_for_browser(pair: "Partners") -> Rows:
+def grids_for_browser(pair: Partners) -> Rows:
     """Both grids and nothing else: a click on a fine patch outlines its coarse one."""
-    from vizkit.geometry import window_ids
-
     fine, coarse = pair.fine.grid, pair.coarse.grid
     assert fine is not None
     assert coarse is not None
@@ -130,11 +124,8 @@ def grids_for_browser(pair: "Partners") -> Rows:
     )
 
 
-def beside(one: Shown, picture: Picture, pair: "Partners") -> None:
+def beside(one: Shown, picture: Picture, pair: Partners) -> None:
     """The coarse patch and the fine ones inside it, numbered as papers do, from 1."""
-    from vizkit.figure.patches import pulled_apart
-    from vizkit.geometry import pixel_box
-
     seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
     box = pixel_box(pair.coarse, pair.coarse_id, (seen.shape[0], seen.shape[1]))
     assert box is not None
@@ -158,24 +149,22 @@ def beside(one: Shown, picture: Picture, pair: "Partners") -> None:
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
-def scores(one: Shown, picture: Picture, found: "Streams", token_id: int, alpha: float, head: int | None) -> None:
-    from vizkit.geometry import name_of
+def scores(one: Shown, picture: Picture, streams: Streams, token_id: int, alpha: float, head: int | None) -> None:
+    assert streams.tokens.grid is not None
+    grid = streams.tokens.grid
 
-    assert found.tokens.grid is not None
-    grid = found.tokens.grid
-
-    def row(values: "Tensor") -> np.ndarray:  # head query key
+    def row(values: Tensor) -> np.ndarray:  # head query key
         mean = values.mean(0) if head is None else values[head]
         return mean[token_id].numpy().reshape(grid)
 
-    maps = [row(each) for each in (found.fine_scores, found.coarse_scores, found.merged(alpha))]
-    weights = row(found.attention(alpha).weights[0])
-    fine, coarse = found.tokens.stride, found.tokens.stride * ratio_of(one)
+    maps = [row(values) for values in (streams.fine_scores, streams.coarse_scores, streams.merged(alpha))]
+    weights = row(streams.attention(alpha).weights[0])
+    fine, coarse = streams.tokens.stride, streams.tokens.stride * ratio_of(one)
     names = (f"S of {fine:g} × {fine:g}", f"S of {coarse:g} × {coarse:g}", f"merged S, α = {alpha:.2f}")
     notes = ("the fine stream", "the coarse stream, by its copies", "α · fine + (1 − α) · coarse")
-    limit = float(max(abs(each).max() for each in maps)) or 1.0
-    drawn = [Tile(n, each, note, signed=True) for n, each, note in zip(names, maps, notes, strict=True)]
-    st.markdown(f"**The scores of {name_of(found.tokens, token_id)}, merged, and after the softmax**")
+    limit = float(max(abs(values).max() for values in maps)) or 1.0
+    drawn = [Tile(n, values, note, signed=True) for n, values, note in zip(names, maps, notes, strict=True)]
+    st.markdown(f"**The scores of {name_of(streams.tokens, token_id)}, merged, and after the softmax**")
     tiles(
         f"dual_scores_{one.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
         one, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],

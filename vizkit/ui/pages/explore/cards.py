@@ -11,15 +11,15 @@ from vizkit.ui.widgets.attention_card import Choice, card, choices
 
 def view(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = page.columns()
-    if not found:
+    columns = page.columns()
+    if not columns:
         return
     with controls:
-        choice = choices([one for _, one in found])
-    for index, (column, one) in enumerate(found):
+        choice = choices([one for _, one in columns])
+    for index, (column, one) in enumerate(columns):
         with column:
             card(index, one, page.picture, choice)
-    mosaic([one for _, one in found], choice)
+    mosaic([one for _, one in columns], choice)
     reading.attention()
 
 

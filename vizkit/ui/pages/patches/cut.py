@@ -1,10 +1,16 @@
 """The view Cut: the model's own input pulled apart, and the numbers of the patch under the cursor."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
+import torch
+from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.patches import patchify
+from vizkit.figure.charts import heat_map
+from vizkit.figure.patches import pulled_apart, strip
+from vizkit.geometry import cell_of, id_at, name_of
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.traces import NotApplicable, Tokens
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
@@ -13,11 +19,6 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.traces import Tokens
-
 
 def view(page: Page) -> None:
     """The model's own input pulled apart, and everything about the patch under the cursor."""
@@ -25,7 +26,7 @@ def view(page: Page) -> None:
         with column:
             reading.guarded(cut, index, one, page.picture)
     reading.how(
-        "The picture is what this model really gets: resized, cropped, and cut into patches in reading order, numbered "
+        "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
         "from 1. Click a patch in the small picture: its pixels become one row of numbers, and a linear layer turns "
         "that row into the vector the transformer works with.",
         r"x_p \in \mathbb{R}^{N \times P^2 C}, \quad z_0 = [x_{\text{class}};\, x_p E] + E_{pos}, \quad N = HW / P^2",
@@ -35,10 +36,6 @@ def view(page: Page) -> None:
 
 
 def cut(index: int, one: Shown, picture: Picture) -> None:
-    from vizkit.analysis.attention.patches import patchify
-    from vizkit.figure.patches import pulled_apart, strip
-    from vizkit.geometry import cell_of, id_at, name_of
-
     tokens = first_tokens(one)
     assert tokens.grid is not None
     pixels = prepare(picture.rgb, one.loaded.preprocessing)[0]
@@ -59,7 +56,6 @@ def cut(index: int, one: Shown, picture: Picture) -> None:
         pulled_apart(seen, tokens.grid, number), alt=f"The input of {one.source} cut into patches", width="stretch"
     )
     pick(index, one, picture, tokens)
-    import torch
 
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
     st.markdown(f"**Patch {number + 1}** · {name_of(tokens, chosen)}")
@@ -73,10 +69,8 @@ def cut(index: int, one: Shown, picture: Picture) -> None:
         hybrid(index, embedded.feature_map)
 
 
-def hybrid(index: int, feature_map: "Tensor") -> None:
+def hybrid(index: int, feature_map: Tensor) -> None:
     """What a hybrid embeds instead of pixels."""
-    from vizkit.figure.charts import heat_map
-
     channels, rows, columns = feature_map.shape
     st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
     strength = feature_map.norm(dim=0).numpy()
@@ -84,10 +78,7 @@ def hybrid(index: int, feature_map: "Tensor") -> None:
     chart(figure, f"hybrid_{index}", "Length of the CNN's vector at every place")
 
 
-def first_tokens(one: Shown) -> "Tokens":
-    from vizkit.analysis.attention.attention_map import layers
-    from vizkit.traces import NotApplicable
-
+def first_tokens(one: Shown) -> Tokens:
     tokens = next((layer.query for layer in layers(one.trace) if layer.query.grid), None)
     if tokens is None:
         raise NotApplicable(
@@ -96,7 +87,7 @@ def first_tokens(one: Shown) -> "Tokens":
     return tokens
 
 
-def pick(index: int, one: Shown, picture: Picture, tokens: "Tokens") -> None:
+def pick(index: int, one: Shown, picture: Picture, tokens: Tokens) -> None:
     """The small picture to click in."""
     content = canvases.grid_for_browser(tokens)
     show_map(f"cut{index}_{one.source}", content, one, picture, "image only", "Click a patch to read its numbers.")

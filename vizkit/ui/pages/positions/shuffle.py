@@ -2,8 +2,11 @@
 
 import numpy as np
 import streamlit as st
+import torch
 
+from vizkit.analysis.attention.patches import grid_of, permutation, shuffle
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models.probes.positions import first_grid
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
@@ -19,7 +22,7 @@ def view(page: Page) -> None:
             reading.guarded(both_orders, one, page.picture, seed)
     reading.how(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
-        "cannot tell the two apart: its predictions stay exactly the same, right or wrong.",
+        "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
         r"\mathrm{Attention}(\Pi X) = \Pi\,\mathrm{Attention}(X)",
         "how well a model trained without positions would do: this one was trained with them.",
         "Dosovitskiy et al. 2020, appendix D.4",
@@ -27,11 +30,6 @@ def view(page: Page) -> None:
 
 
 def both_orders(one: Shown, picture: Picture, seed: int) -> None:
-    import torch
-
-    from vizkit.analysis.attention.patches import grid_of, permutation, shuffle
-    from vizkit.models.probes.positions import first_grid
-
     loaded, preprocessing = one.loaded, one.loaded.preprocessing
     rows, columns = first_grid(loaded, preprocessing.size_hw)
     pixels = prepare(picture.rgb, preprocessing)[0]
@@ -53,7 +51,5 @@ def both_orders(one: Shown, picture: Picture, seed: int) -> None:
 
 
 def best(logits: np.ndarray, count: int = 3) -> list[tuple[int, float]]:
-    import torch
-
     values, indices = torch.softmax(torch.from_numpy(logits), 0).topk(min(count, len(logits)))
     return list(zip(indices.tolist(), values.tolist(), strict=True))

@@ -1,29 +1,26 @@
 """Methods compared over many images: mean and spread of every score, each for its predicted class."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
+from vizkit.analysis.attribution.explaining import METHODS, why_not
+from vizkit.analysis.trust.scores import Score, score_many
+from vizkit.datasets.image_set import ImageSet
+from vizkit.scoring import cases, pictures
 from vizkit.ui import export
 from vizkit.ui.pages.relevance import trust_table
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.background import kept
+from vizkit.ui.session.explained import Request, key_of, target_trace
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
-
-if TYPE_CHECKING:
-    from vizkit.analysis.trust.scores import Score
-    from vizkit.datasets.image_set import ImageSet
 
 TASK = "trust many"
 UPDATES = 12  # the page is drawn again so many times on the way
 
 
 def show(one: Shown, choice: Choice) -> None:
-    from vizkit.scoring import pictures
-
     images = pictures(one.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
     methods = methods_of(one, choice)
     measures = tuple(m for m in choice.measures if m != "truth" or choice.over == "insects")
@@ -38,8 +35,8 @@ def show(one: Shown, choice: Choice) -> None:
     )
     done: tuple[list[Score], ...] = kept().get(key) or ()
     st.caption(
-        f"{plain(title(one.source))} · {len(images)} images, each for the class that the model gives it · "
-        + ("drawn fresh, seen by no bundled model" if choice.over == "insects" else images.name)
+        f"{plain(title(one.source))} · {len(images)} images, each for its predicted class · "
+        + ("newly drawn, seen by no bundled model" if choice.over == "insects" else images.name)
     )
 
     def work(task: background.Task) -> None:
@@ -59,36 +56,30 @@ def show(one: Shown, choice: Choice) -> None:
 
 
 def methods_of(one: Shown, choice: Choice) -> tuple[str, ...]:
-    from vizkit.analysis.attribution.explaining import METHODS, why_not
-    from vizkit.ui.session.explained import Asked, key_of, target_trace
-
     picture = chosen.picture()
-    asked = Asked(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
-    without = why_not(target_trace(asked, asked.target))
+    request = Request(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
+    without = why_not(target_trace(request, request.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))
 
 
 def score_all(
     one: Shown,
-    images: "ImageSet",
+    images: ImageSet,
     methods: tuple[str, ...],
     measures: tuple[str, ...],
     key: tuple,
     task: background.Task,
 ) -> None:
     """In a thread. What was scored is kept when the work is stopped."""
-    from vizkit.analysis.trust.scores import score_many
-    from vizkit.scoring import cases
-
-    found: list[list[Score]] = []
+    scored: list[list[Score]] = []
 
     def progress(done: int, total: int) -> None:
-        task.report(f"image {len(found) + 1} of {len(images)}", len(found) * total + done, len(images) * total)
+        task.report(f"image {len(scored) + 1} of {len(images)}", len(scored) * total + done, len(images) * total)
 
     progress(0, 1)
     every = cases(one.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
     for scores in score_many(every, methods, measures=measures, progress=progress):  # pyright: ignore[reportArgumentType]
-        found.append(scores)
-        kept().put(key, tuple(found))
-        if len(found) % max(1, len(images) // UPDATES) == 0:
+        scored.append(scores)
+        kept().put(key, tuple(scored))
+        if len(scored) % max(1, len(images) // UPDATES) == 0:
             task.results += 1
