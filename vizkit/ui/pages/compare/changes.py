@@ -14,7 +14,7 @@ from vizkit.image import Picture, prepare
 from vizkit.models import Loaded
 from vizkit.ui.pages.compare.answers import safe
 from vizkit.ui.session import background
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 
 SHOWN_PX = 220
@@ -41,14 +41,14 @@ class Request:
         return self.seed if PERTURBATIONS[kind].chance else 0
 
     def logits(self, source: str, kind: str) -> Tensor | None:
-        return kept().get(self.logits_key(source, kind))
+        return shelf().find(self.logits_key(source, kind))
 
     def todo(self) -> list[str]:
         """Kinds that some model has not answered, or of which there are no pictures."""
         return [
             kind
             for kind in PERTURBATIONS
-            if kept().get(self.picture_key(kind)) is None
+            if shelf().find(self.picture_key(kind)) is None
             or any(self.logits(source, kind) is None for source in self.opened)
         ]
 
@@ -73,9 +73,9 @@ def compute(request: Request, todo: list[str], task: background.Task) -> None:
                     part = [prepare(rgb, loaded.preprocessing)[0] for rgb in changed[start : start + most]]
                     with torch.no_grad():
                         batches.append(logits_of_batch(loaded)(torch.from_numpy(np.stack(part))).cpu())
-                kept().put(request.logits_key(source, name), torch.cat(batches))
+                shelf().put(request.logits_key(source, name), torch.cat(batches))
             done += 1
-        kept().put(request.picture_key(name), [shown(rgb) for rgb in changed])
+        shelf().put(request.picture_key(name), [shown(rgb) for rgb in changed])
         task.results += 1
 
 

@@ -15,7 +15,7 @@ from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.changes import SHOWN_PX, Request, as_csv, compute, followed
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -90,7 +90,7 @@ def panels(request: Request) -> None:
 def panel(request: Request, kind: Perturbation, level: int) -> None:
     words = kind.in_words(level)
     st.markdown(f"**{kind.title}** · {words}", help=f"{kind.about[0].upper()}{kind.about[1:]}.")
-    changed = kept().get(request.picture_key(kind.name))
+    changed = shelf().find(request.picture_key(kind.name))
     if changed is None:
         st.caption("Not computed yet.")
         return

@@ -14,8 +14,8 @@ from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Request, quantile_of
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases, class_choice
@@ -92,7 +92,7 @@ def choices(shown: list[Shown]) -> Choice:
 def run_slow(all_maps: list[Maps], choice: Choice) -> None:
     """The button, and the progress of what it has started."""
     todo = [(maps.request, name) for maps in all_maps for name in choice.slow if maps.results.get(name) is None]
-    store = kept()
+    store = shelf()
 
     def work(task: background.Task) -> None:
         for index, (request, name) in enumerate(todo):
@@ -123,7 +123,7 @@ def collect(one: Shown, picture: Picture, choice: Choice, into: list[Maps]) -> N
     for name, method in METHODS.items():
         if name in without:
             continue
-        computed = kept().get((*request.key, name)) if method.slow else fast[name]
+        computed = shelf().find((*request.key, name)) if method.slow else fast[name]
         if computed is not None or name in choice.slow:
             results[name] = computed
     into.append(Maps(request, results, without))

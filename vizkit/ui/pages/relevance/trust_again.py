@@ -15,8 +15,8 @@ from vizkit.models import family
 from vizkit.models.probes.model_functions import randomised
 from vizkit.scoring import subject_of
 from vizkit.traces import NotApplicable, Trace
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Request
+from vizkit.ui.session.remembered import shelf
 
 
 class Again:
@@ -58,9 +58,9 @@ class Again:
     def chance(self, explanation: Explanation, progress: Progress) -> Curves:
         """The curves of random orders, which depend on the picture only."""
         key = ("chance", *self.request.key)
-        if kept().get(key) is None:
-            kept().put(key, random_curves(self.subject, explanation.cells, progress=progress))
-        return kept().get(key)
+        if shelf().find(key) is None:
+            shelf().put(key, random_curves(self.subject, explanation.cells, progress=progress))
+        return shelf().find(key)
 
     @cached_property
     def shuffled(self) -> tuple[Subject, list[Trace]]:

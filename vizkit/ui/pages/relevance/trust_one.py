@@ -25,8 +25,8 @@ from vizkit.ui.pages.relevance.trust_again import Again
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Request, quantile_of
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import class_choice
@@ -49,7 +49,7 @@ class Work:
     def todo(self) -> list[tuple[str, str]]:
         """(method, measure) without a result."""
         pairs = [(name, measure) for name in self.maps for measure in self.measures]
-        return [pair for pair in pairs if kept().get(self.key(*pair)) is None]
+        return [pair for pair in pairs if shelf().find(self.key(*pair)) is None]
 
     def key(self, method: str, measure: str) -> tuple:
         return "score", *self.request.key, method, measure
@@ -104,7 +104,7 @@ def gathered(request: Request, choice: Choice) -> tuple[Work, list[str]]:
     for name, method in METHODS.items():
         if name in without or (method.slow and name not in choice.slow):
             continue
-        explanation = kept().get((*request.key, name)) if method.slow else fast[name]
+        explanation = shelf().find((*request.key, name)) if method.slow else fast[name]
         if isinstance(explanation, str):
             nothing.append(explanation)
         else:
@@ -116,7 +116,7 @@ def gathered(request: Request, choice: Choice) -> tuple[Work, list[str]]:
 
 # ---- the work, in a thread -------------------------------------------------------------------------------------------
 def score_all(work: Work, todo: list[tuple[str, str]], task: background.Task) -> None:
-    request, store = work.request, kept()
+    request, store = work.request, shelf()
     again = Again(request, work.traces[0])
     for index, (name, measure) in enumerate(todo):
 
@@ -124,7 +124,7 @@ def score_all(work: Work, todo: list[tuple[str, str]], task: background.Task) ->
             task.report(f"{METHODS[name].title}: {index + 1} of {len(todo)}", index * total + done, len(todo) * total)
 
         progress(0, 1)
-        explanation = work.maps[name] or store.get((*request.key, name))
+        explanation = work.maps[name] or store.find((*request.key, name))
         if explanation is None:
             explanation = explained.slow_map(request, name, progress)
             store.put((*request.key, name), explanation)
@@ -137,7 +137,7 @@ def score_all(work: Work, todo: list[tuple[str, str]], task: background.Task) ->
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 def merged(method: str, work: Work) -> Score:
     """All measures of one map that are there, as one score."""
-    parts = [part for measure in work.measures if (part := kept().get(work.key(method, measure))) is not None]
+    parts = [part for measure in work.measures if (part := shelf().find(work.key(method, measure))) is not None]
     values_by_field: dict[str, Any] = {}
     for field in fields(Score):
         values = [getattr(part, field.name) for part in parts if getattr(part, field.name) is not None]

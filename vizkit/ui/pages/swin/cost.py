@@ -16,7 +16,7 @@ from vizkit.models.probes.swin_stages import Stage, hierarchy
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, model_names
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -110,7 +110,7 @@ def measured(stage: Stage, window: int) -> None:
             help=f"Up to {MEASURED_PX[-1]:,} pixels, as far as a pass takes less than {PATIENCE_S:.0f} seconds.",
         )  # fmt: skip
     background.show(TASK)
-    here = [time for key in keys(layer, window) if (time := kept().get(key)) is not None]
+    here = [time for key in keys(layer, window) if (time := shelf().find(key)) is not None]
     if here:
         from vizkit.models.probes.attention_timing import machine
 
@@ -139,7 +139,7 @@ def measure(layer: Layer, window: int, task: background.Task) -> None:
             continue
         time = time_layer(layer, size, side, device)
         last = time if side is None else last
-        kept().put(key, time)
+        shelf().put(key, time)
         task.results += 1
 
 
