@@ -125,6 +125,12 @@ def png_bytes(rgb: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
+def npz_of(**arrays: Any) -> bytes:  # noqa: ANN401
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
 def name_of_file(model: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in model)
 

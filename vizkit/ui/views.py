@@ -65,8 +65,8 @@ class Page:
         return one_after_another(self.picture, self.sources, self.query)
 
     @cached_property
-    def one(self) -> Shown:
-        """The one model that the view is about, chosen by name where there are several."""
+    def focus(self) -> Shown:
+        """The model that the view is about, chosen by name where there are several."""
         if not self.shown:
             raise NothingShownError
         return focus_of(self.shown)

@@ -25,33 +25,33 @@ PIXEL_QUANTILE = 0.99
 TARGET_TRACE_BYTES = 600 * 2**20  # of weights; their gradients and the graph take as much again, each
 
 
-def key_of(one: Shown, picture: Picture) -> tuple:
+def key_of(shown: Shown, picture: Picture) -> tuple:
     """Everything that a map of this model on this picture depends on, but for its own settings."""
-    return one.source, cached.weights_of(one.source), picture.digest, one.loaded.preprocessing
+    return shown.source, cached.weights_of(shown.source), picture.digest, shown.loaded.preprocessing
 
 
-def whole_trace(one: Shown, picture: Picture) -> "Trace":
+def whole_trace(shown: Shown, picture: Picture) -> "Trace":
     """A trace with the rows of all tokens: the page's own, or for very many tokens one with the mean of all heads."""
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    size = weights_bytes(one.loaded)
+    size = weights_bytes(shown.loaded)
     if size <= cached.FULL_TRACE_BYTES:
-        return one.trace
-    heads = max(layer.heads for layer in one.trace.attention)
+        return shown.trace
+    heads = max(layer.heads for layer in shown.trace.attention)
     if size / heads > MEAN_TRACE_BYTES:
         raise NotApplicable("The weights of all tokens at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
-    return _mean_trace(key_of(one, picture), one, picture)
+    return _mean_trace(key_of(shown, picture), shown, picture)
 
 
 @remembered
-def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
+def _mean_trace(key: tuple, _shown: Shown, _picture: Picture) -> "Trace":
     from vizkit.models import Keep
     from vizkit.models import trace as run
 
     with cached.device_lock():
-        return run(_one.loaded, _picture.rgb, keep=Keep(heads="mean"))
+        return run(_shown.loaded, _picture.rgb, keep=Keep(heads="mean"))
 
 
 @remembered
@@ -82,7 +82,7 @@ class Request:
     `of`: `key_of` this model and picture. Threads have no session, so it is made before.
     """
 
-    one: Shown
+    shown: Shown
     picture: Picture
     of: tuple
     target: int
@@ -94,7 +94,7 @@ class Request:
 
     @property
     def subject(self) -> "Subject":
-        return subject_of(self.one.loaded, self.picture.rgb, self.target, self.against)
+        return subject_of(self.shown.loaded, self.picture.rgb, self.target, self.against)
 
 
 def target_trace(request: Request, target: int) -> "Trace":
@@ -102,7 +102,7 @@ def target_trace(request: Request, target: int) -> "Trace":
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    size = weights_bytes(request.one.loaded)
+    size = weights_bytes(request.shown.loaded)
     if size > TARGET_TRACE_BYTES:
         raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
@@ -124,7 +124,7 @@ def traced_for(request: Request, target: int) -> "Trace":
     from vizkit.models import trace
 
     with cached.device_lock():
-        return trace(request.one.loaded, request.picture.rgb, target=target)
+        return trace(request.shown.loaded, request.picture.rgb, target=target)
 
 
 def fast_maps(request: Request) -> "dict[str, Explanation | str]":
@@ -152,7 +152,7 @@ def slow_map(request: Request, method: str, progress: "Progress") -> "Explanatio
     """A method that runs the model again; in a thread that holds the device lock."""
     from vizkit.analysis.attribution.explaining import explain
 
-    return or_sentence(lambda: explain(method, request.one.trace, subject=request.subject, progress=progress))
+    return or_sentence(lambda: explain(method, request.shown.trace, subject=request.subject, progress=progress))
 
 
 def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
@@ -164,6 +164,6 @@ def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
         return str(sentence)
 
 
-def quantile_of(one: "Explanation") -> float:
+def quantile_of(explanation: "Explanation") -> float:
     """Maps of single pixels are grainy: a few pixels would take all the colours."""
-    return PIXEL_QUANTILE if one.heat.numel() > 4 * one.cells[0] * one.cells[1] else 1.0
+    return PIXEL_QUANTILE if explanation.heat.numel() > 4 * explanation.cells[0] * explanation.cells[1] else 1.0

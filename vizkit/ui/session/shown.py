@@ -153,12 +153,12 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     """One model of several, chosen by name; the only one without asking."""
     if len(shown) == 1:
         return shown[0]
-    names = [one.source for one in shown]
+    names = [model.source for model in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
         label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
     )
-    return next(one for one in shown if one.source == name)
+    return next(model for model in shown if model.source == name)
 
 
 def one_after_another(picture: Picture, sources: list[str], query: str) -> list[Shown]:
@@ -167,8 +167,8 @@ def one_after_another(picture: Picture, sources: list[str], query: str) -> list[
     for source in sources:
         with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, query, cursor())
-        if one := accepted(source, result):
-            shown.append(one)
+        if model := accepted(source, result):
+            shown.append(model)
     return shown
 
 

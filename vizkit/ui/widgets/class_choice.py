@@ -23,7 +23,7 @@ class Classes:
 
 
 def choose(shown: list[Shown]) -> Classes:
-    names = list(dict.fromkeys(name for one in shown for name in names_of(one)))
+    names = list(dict.fromkeys(name for model in shown for name in names_of(model)))
     keep_valid("class_a", [PREDICTED, *names])
     keep_valid("class_b", [NOTHING, *names])
     target = st.selectbox(
@@ -37,48 +37,48 @@ def choose(shown: list[Shown]) -> Classes:
     return Classes(target or PREDICTED, against or NOTHING)
 
 
-def names_of(one: Shown) -> dict[str, int]:
+def names_of(shown: Shown) -> dict[str, int]:
     """Class index by a name that only this class has; the likeliest first where there are too many to list."""
-    count = len(one.trace.logits)
-    indices = range(count) if count <= MOST_NAMES else one.trace.logits.topk(MOST_NAMES).indices.tolist()
+    count = len(shown.trace.logits)
+    indices = range(count) if count <= MOST_NAMES else shown.trace.logits.topk(MOST_NAMES).indices.tolist()
     by_name: dict[str, int] = {}
     for index in indices:
-        name = one.loaded.label(index)
+        name = shown.loaded.label(index)
         by_name[f"{name} (class {index})" if name in by_name else name] = index
     return by_name
 
 
-def request_for(one: Shown, picture: Picture, classes: Classes) -> Request:
+def request_for(shown: Shown, picture: Picture, classes: Classes) -> Request:
     """NotApplicable with a sentence where this model does not know a chosen class."""
     from vizkit.traces import NotApplicable
 
-    names = names_of(one)
-    predicted = int(one.trace.logits.argmax())
+    names = names_of(shown)
+    predicted = int(shown.trace.logits.argmax())
     for name in (classes.target, classes.against):
         if name not in (PREDICTED, NOTHING) and name not in names:
             raise NotApplicable(
-                f"{title(one.source)} has no class “{name}”; it predicts “{one.loaded.label(predicted)}”."
+                f"{title(shown.source)} has no class “{name}”; it predicts “{shown.loaded.label(predicted)}”."
             )
     target = predicted if classes.target == PREDICTED else names[classes.target]
     against = None if classes.against == NOTHING else names[classes.against]
     if against == target:
-        raise NotApplicable(f"{title(one.source)}: both classes are “{one.loaded.label(target)}”; choose another one.")
-    return Request(one, picture, key_of(one, picture), target, against)
+        raise NotApplicable(f"{title(shown.source)}: both classes are “{shown.loaded.label(target)}”; choose another.")
+    return Request(shown, picture, key_of(shown, picture), target, against)
 
 
 def in_words(request: Request) -> str:
     """What is explained, with the model's probabilities, as Markdown."""
-    probabilities = request.one.trace.logits.softmax(0)
+    probabilities = request.shown.trace.logits.softmax(0)
 
     def label_of(index: int) -> str:
-        share = f" ({float(probabilities[index]):.1%})" if request.one.loaded.classifies else ""
-        return f"**{plain(request.one.loaded.label(index))}**{share}"
+        share = f" ({float(probabilities[index]):.1%})" if request.shown.loaded.classifies else ""
+        return f"**{plain(request.shown.loaded.label(index))}**{share}"
 
     rival = "" if request.against is None else f" against {label_of(request.against)}"
     predicted = int(probabilities.argmax())
     answer = (
         ""
-        if predicted == request.target or not request.one.loaded.classifies
+        if predicted == request.target or not request.shown.loaded.classifies
         else f" · it predicts {label_of(predicted)}"
     )
     return f"for {label_of(request.target)}{rival}{answer}"

@@ -109,6 +109,22 @@ def progress(status: dict[str, Any], state: str, epochs_done: int) -> tuple[floa
     return min(1.0, share), f"epoch {status['epoch'] + 1} of {epochs} · step {step} of {status['steps']}"
 
 
+def progress_line(run: RunFolder, state: str) -> None:
+    """One run of several: how far it is, and what it has reached. `state`: "" where it has not begun."""
+    if not state:
+        st.progress(0.0, text=f"**{plain(run.name)}** · waits")
+        return
+    metrics = run.metrics()
+    share, words = progress(run.status, state, len(metrics))
+    left = run.status.get("seconds_left") if state == "running" else None
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    if metrics:
+        parts.append(f"validation {max(epoch['val_accuracy'] for epoch in metrics):.1%}")
+    if state in ("died", "failed"):
+        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
+    st.progress(1.0 if state == "done" else share, text=" · ".join(filter(None, parts)))
+
+
 def numbers(
     status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]
 ) -> list[tuple[str, str, str]]:

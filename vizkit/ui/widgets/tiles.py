@@ -59,7 +59,7 @@ def tile(name: str, value: Explanation | str | None) -> Tile:
 def tiles(
     key: str,
     maps: Sequence[Tile],
-    one: Shown,
+    shown: Shown,
     picture: Picture,
     draw: str,
     limits: Sequence[tuple[float, float]],
@@ -71,7 +71,7 @@ def tiles(
 ) -> None:
     """`limits`: the values at the two ends of every map's colours. `tile_px`: the least width of a map."""
     height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = one.box_xyxy
+    x0, y0, x1, y1 = shown.box_xyxy
     floor, ceiling = OPACITIES[draw]
     described, values, start = [], [], 0
     for tile, (bottom, top) in zip(maps, limits, strict=True):

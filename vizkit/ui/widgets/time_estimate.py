@@ -54,8 +54,8 @@ def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]
     return None
 
 
-def same_settings(one: Recipe, other: Recipe, names: tuple[str, ...]) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+def same_settings(first: Recipe, second: Recipe, names: tuple[str, ...]) -> bool:
+    return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
 def device() -> str:

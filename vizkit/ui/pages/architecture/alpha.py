@@ -25,51 +25,51 @@ class Held:
     logits: dict[float, Tensor] = field(default_factory=dict)
 
 
-def logits_of(one: Shown, held: Held, alpha: float) -> Tensor:
+def logits_of(shown: Shown, held: Held, alpha: float) -> Tensor:
     """From the merging block onwards, and only for a new α."""
     if alpha not in held.logits:
         with cached.device_lock():
-            held.logits[alpha] = logits_at(one.loaded, held.streams, alpha)
+            held.logits[alpha] = logits_at(shown.loaded, held.streams, alpha)
     return held.logits[alpha]
 
 
-def likeliest(one: Shown, held: Held) -> list[int]:
+def likeliest(shown: Shown, held: Held) -> list[int]:
     """The classes that the page follows: the first ones at the model's own α, at 0 and at 1."""
-    top: list[int] = logits_of(one, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
-    ends = [int(logits_of(one, held, end).argmax()) for end in (0.0, 1.0)]
+    top: list[int] = logits_of(shown, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
+    ends = [int(logits_of(shown, held, end).argmax()) for end in (0.0, 1.0)]
     return list(dict.fromkeys([*top, *ends]))
 
 
-def predictions(one: Shown, held: Held, alpha: float) -> None:
-    if not one.loaded.classifies:
+def predictions(shown: Shown, held: Held, alpha: float) -> None:
+    if not shown.loaded.classifies:
         st.caption("This model has no classes, so there is no prediction to follow.")
         return
     own = held.streams.alpha
-    classes = likeliest(one, held)
+    classes = likeliest(shown, held)
     bars = {
-        f"α = {value:.2f}{' (own)' if value == own else ''}": logits_of(one, held, value).softmax(-1)[classes].tolist()
+        f"α = {value:.2f}" + " (own)" * (value == own): logits_of(shown, held, value).softmax(-1)[classes].tolist()
         for value in dict.fromkeys((own, alpha))
     }
-    figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
+    figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
     chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
-    if not one.loaded.trained:
+    if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
 
 
-def curve(one: Shown, held: Held, alpha: float) -> None:
+def curve(shown: Shown, held: Held, alpha: float) -> None:
     """The prediction over all α, from the kept streams."""
-    if not one.loaded.classifies:
+    if not shown.loaded.classifies:
         return
     small = len(held.streams.tokens) <= CURVE_UP_TO
     if not small and not st.toggle(
         "The prediction at every α", key="dual_curve", help="21 runs from the merging block on."
     ):
         return
-    classes = likeliest(one, held)
+    classes = likeliest(shown, held)
     with st.spinner("Running the blocks after the merging at 21 values of α …"):
-        shares = np.array([logits_of(one, held, value).softmax(-1)[classes].tolist() for value in CURVE])
-    lines = {one.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
+        shares = np.array([logits_of(shown, held, value).softmax(-1)[classes].tolist() for value in CURVE])
+    lines = {shown.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
     marked = {held.streams.alpha: "dot", alpha: "solid"}
     figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers", marked=marked)
     figure.update_yaxes(range=[0, 1.03])

@@ -15,39 +15,40 @@ from vizkit.ui import reading
 from vizkit.ui.pages.architecture import worth
 from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    held = held_of(one, picture)
+    shown, picture = page.focus, page.picture
+    held = held_of(shown, picture)
     tokens = held.streams.tokens
-    point = one.query if isinstance(one.query, tuple) else (0.5, 0.5)
+    point = shown.query if isinstance(shown.query, tuple) else (0.5, 0.5)
     token_id = id_at(tokens, point)
     assert token_id is not None
-    pair = partners(one.loaded, token_id)
-    alpha, head = controls(one, held.streams)
+    pair = partners(shown.loaded, token_id)
+    alpha, head = controls(shown, held.streams)
     columns = st.columns([4, 4, 3])
     with columns[0]:
         st.markdown(f"**{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one**")
-        show_map("dual_grids", grids_for_browser(pair), one, picture, "image only", "Patches of")
+        show_map("dual_grids", grids_for_browser(pair), shown, picture, "image only", "Patches of")
     with columns[1]:
-        st.markdown(f"**Merged attention of block {merge_block(one)}**")
-        content = canvases.layer_for_browser(held.streams.attention(alpha), head, one.query, False)
-        show_map("dual_attention", content, one, picture, "over image", "Merged attention of")
+        st.markdown(f"**Merged attention of block {merge_block(shown)}**")
+        content = canvases.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
+        show_map("dual_attention", content, shown, picture, "over image", "Merged attention of")
     with columns[2]:
-        predictions(one, held, alpha)
+        predictions(shown, held, alpha)
     left, right = st.columns([1, 2])
     with left:
-        beside(one, picture, pair)
+        beside(shown, picture, pair)
     with right:
-        scores(one, picture, held.streams, token_id, alpha, head)
-    curve(one, held, alpha)
+        scores(shown, picture, held.streams, token_id, alpha, head)
+    curve(shown, held, alpha)
     reading.how(
         "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
         "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
@@ -60,26 +61,24 @@ def view(page: Page) -> None:
     worth.section()
 
 
-def held_of(one: Shown, picture: Picture) -> Held:
+def held_of(shown: Shown, picture: Picture) -> Held:
     """Both streams up to the merging block: the model runs so far once for each image."""
     from vizkit.models.families.dual_scale import streams
 
     def make() -> Held:
         with cached.device_lock():
-            return Held(streams(one.loaded, pixels_of(one.loaded, picture.rgb)))
+            return Held(streams(shown.loaded, pixels_of(shown.loaded, picture.rgb)))
 
-    return cached.made(one.source, picture, one.loaded, ("dual streams",), make)
+    return cached.made(shown.source, picture, shown.loaded, ("dual streams",), make)
 
 
-def merge_block(one: Shown) -> int:
-    model: Any = one.loaded.model
+def merge_block(shown: Shown) -> int:
+    model: Any = shown.loaded.model
     return model.merge_block
 
 
-def controls(one: Shown, streams: Streams) -> tuple[float, int | None]:
+def controls(shown: Shown, streams: Streams) -> tuple[float, int | None]:
     """(α, head from 0 or None for the mean). The model's own α is taken exactly, though the slider rounds it."""
-    heads = ["mean", *(str(n + 1) for n in range(len(streams.fine_scores)))]
-    keep_valid("dual_head", heads)
     own = round(streams.alpha, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=330):
@@ -91,14 +90,14 @@ def controls(one: Shown, streams: Streams) -> tuple[float, int | None]:
             f"Back to {own:.2f}", key="dual_own", icon=":material/undo:", disabled=chosen == own, on_click=put_back,
             args=(own,),
         )  # fmt: skip
-        head = st.selectbox("Head", heads, key="dual_head", bind="query-params", width=110)
+        head = choose_head("dual_head", len(streams.fine_scores))
     kind = "learned" if streams.learned else "fixed in training"
     st.caption(
-        f"The model's own α is **{streams.alpha:.4f}**, {kind}. {before(merge_block(one))} ran once for this "
+        f"The model's own α is **{streams.alpha:.4f}**, {kind}. {before(merge_block(shown))} ran once for this "
         f"image, on {len(streams.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
-        f"{merge_block(one)} and what follows, on the streams that were kept; an earlier α runs nothing again."
+        f"{merge_block(shown)} and what follows, on the streams that were kept; an earlier α runs nothing again."
     )
-    return (streams.alpha if chosen == own else float(chosen)), (None if head == "mean" else int(head) - 1)
+    return (streams.alpha if chosen == own else float(chosen)), head
 
 
 def before(merging: int) -> str:
@@ -124,9 +123,9 @@ def grids_for_browser(pair: Partners) -> Rows:
     )
 
 
-def beside(one: Shown, picture: Picture, pair: Partners) -> None:
+def beside(shown: Shown, picture: Picture, pair: Partners) -> None:
     """The coarse patch and the fine ones inside it, numbered as papers do, from 1."""
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     box = pixel_box(pair.coarse, pair.coarse_id, (seen.shape[0], seen.shape[1]))
     assert box is not None
     x0, y0, x1, y1 = (round(edge) for edge in box)
@@ -149,7 +148,7 @@ def beside(one: Shown, picture: Picture, pair: Partners) -> None:
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
-def scores(one: Shown, picture: Picture, streams: Streams, token_id: int, alpha: float, head: int | None) -> None:
+def scores(shown: Shown, picture: Picture, streams: Streams, token_id: int, alpha: float, head: int | None) -> None:
     assert streams.tokens.grid is not None
     grid = streams.tokens.grid
 
@@ -159,21 +158,21 @@ def scores(one: Shown, picture: Picture, streams: Streams, token_id: int, alpha:
 
     maps = [row(values) for values in (streams.fine_scores, streams.coarse_scores, streams.merged(alpha))]
     weights = row(streams.attention(alpha).weights[0])
-    fine, coarse = streams.tokens.stride, streams.tokens.stride * ratio_of(one)
+    fine, coarse = streams.tokens.stride, streams.tokens.stride * ratio_of(shown)
     names = (f"S of {fine:g} × {fine:g}", f"S of {coarse:g} × {coarse:g}", f"merged S, α = {alpha:.2f}")
     notes = ("the fine stream", "the coarse stream, by its copies", "α · fine + (1 − α) · coarse")
     limit = float(max(abs(values).max() for values in maps)) or 1.0
     drawn = [Tile(n, values, note, signed=True) for n, values, note in zip(names, maps, notes, strict=True)]
     st.markdown(f"**The scores of {name_of(streams.tokens, token_id)}, merged, and after the softmax**")
     tiles(
-        f"dual_scores_{one.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
-        one, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
+        f"dual_scores_{shown.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
+        shown, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
         label="One row of a matrix, laid on the grid of fine patches", tile_px=145,
     )  # fmt: skip
     which = f"Head {head + 1}" if head is not None else "Mean over heads; the softmax is taken in every head"
     st.caption(f"{which}. The three scores share one scale.")
 
 
-def ratio_of(one: Shown) -> int:
-    model: Any = one.loaded.model
+def ratio_of(shown: Shown) -> int:
+    model: Any = shown.loaded.model
     return model.ratio

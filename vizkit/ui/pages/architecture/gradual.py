@@ -25,25 +25,25 @@ from vizkit.ui.widgets.query_map import show_map
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    model: Any = one.loaded.model
-    sets = token_sets(model, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    model: Any = shown.loaded.model
+    sets = token_sets(model, shown.trace.image_size)
     # One entry for each set of tokens: the set, and how many blocks lie before it.
     numbered = [list(group) for _, group in groupby(enumerate(sets), lambda pair: pair[1].name)]
     stages = [(group[0][1], group[0][0], len(group)) for group in numbered]
     left, right = st.columns([2, 3])
     with left:
         st.markdown("**Click a patch: which token represents it?**")
-        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), one, picture, "image only", "Patches of")
-        own_pixels(one, picture, [tokens for tokens, _, _ in stages])
+        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), shown, picture, "image only", "Patches of")
+        own_pixels(shown, picture, [tokens for tokens, _, _ in stages])
         summary = st.container()
     with right:
-        seen_by(one, picture, stages, len(sets) - 1)
+        seen_by(shown, picture, stages, len(sets) - 1)
     with st.spinner("Counting the model with and without reduction …"):
-        steps = flow.steps_of(one.source, one.loaded, picture)
-        plain = flow.steps_of(one.source, unreduced(one.loaded), picture)
+        steps = flow.steps_of(shown.source, shown.loaded, picture)
+        plain = flow.steps_of(shown.source, unreduced(shown.loaded), picture)
     with summary:
-        saved(one, steps, plain)
+        saved(shown, steps, plain)
     by_block(steps, plain)
     reading.how(
         "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
@@ -58,20 +58,20 @@ def view(page: Page) -> None:
     worth.section()
 
 
-def seen(one: Shown, picture: Picture) -> np.ndarray:
-    return unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+def seen(shown: Shown, picture: Picture) -> np.ndarray:
+    return unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
 
 
-def chosen_cell(one: Shown, tokens: Tokens) -> tuple[int, int]:
-    token = id_at(tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+def chosen_cell(shown: Shown, tokens: Tokens) -> tuple[int, int]:
+    token = id_at(tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     cell = None if token is None else cell_of(tokens, token)
     assert cell is not None
     return cell
 
 
-def seen_by(one: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]], depth: int) -> None:
+def seen_by(shown: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]], depth: int) -> None:
     """The image after every reduction, two in a row."""
-    pixels = seen(one, picture)
+    pixels = seen(shown, picture)
     for start in range(0, len(stages), 2):
         for column, (tokens, before, count) in zip(st.columns(2), stages[start : start + 2], strict=False):
             assert tokens.grid is not None
@@ -80,7 +80,7 @@ def seen_by(one: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]],
             when = "At first" if not before else f"After block {before}"
             with column:
                 st.markdown(f"**{when}: {rows * columns}{special}**")
-                drawn = token_colours(pixels, tokens.grid, chosen_cell(one, tokens))
+                drawn = token_colours(pixels, tokens.grid, chosen_cell(shown, tokens))
                 st.image(
                     drawn, alt=f"{rows} × {columns} tokens, each in the mean colour of its pixels", width="stretch"
                 )
@@ -99,13 +99,13 @@ def size_of(tokens: Tokens) -> str:
     return f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
 
 
-def own_pixels(one: Shown, picture: Picture, sets: list[Tokens]) -> None:
+def own_pixels(shown: Shown, picture: Picture, sets: list[Tokens]) -> None:
     """The pixels of the chosen token at every stage, all at one scale."""
-    pixels = seen(one, picture)
+    pixels = seen(shown, picture)
     lines = []
     boxes = []
     for tokens in sets:
-        token = id_of(tokens, chosen_cell(one, tokens))
+        token = id_of(tokens, chosen_cell(shown, tokens))
         box = pixel_box(tokens, token, (pixels.shape[0], pixels.shape[1]))
         assert box is not None
         boxes.append(tuple(round(edge) for edge in box))
@@ -120,7 +120,7 @@ def own_pixels(one: Shown, picture: Picture, sets: list[Tokens]) -> None:
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
-def saved(one: Shown, steps: tuple[Step, ...], plain: tuple[Step, ...]) -> None:
+def saved(shown: Shown, steps: tuple[Step, ...], plain: tuple[Step, ...]) -> None:
     """What averaging saves: the same weights with nothing averaged are a plain ViT."""
     own, other = (sum(step.multiply_adds for step in counted) for counted in (steps, plain))
     inner, outer = (sum(step.attention_multiply_adds for step in counted) for counted in (steps, plain))
@@ -131,8 +131,8 @@ def saved(one: Shown, steps: tuple[Step, ...], plain: tuple[Step, ...]) -> None:
             "of them attention", amount(inner), f"{inner / outer - 1:.0%} of {amount(outer)}", "inverse", border=True
         )
     st.caption(
-        f"Both have {amount(one.loaded.parameters)} parameters: no weight depends on the number of tokens. Attention: "
-        "the products QKᵀ and weights · V."
+        f"Both have {amount(shown.loaded.parameters)} parameters: no weight depends on the number of tokens. "
+        "Attention: the products QKᵀ and weights · V."
     )
 
 

@@ -34,26 +34,26 @@ class Value:
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    inside = inside_of(one, picture)
+    shown, picture = page.focus, page.picture
+    inside = inside_of(shown, picture)
     depth = len(inside.model.blocks)
     keep_valid("parts_block", range(1, depth + 1))
     with st.container(width=300):
         block = st.slider("Block", 1, max(2, depth), 1, key="parts_block", bind="query-params")
     index = min(int(block), depth) - 1
-    proof(one, inside)
-    for number, (name, code, values) in enumerate(sections(one, inside, index), 1):
+    proof(shown, inside)
+    for number, (name, code, values) in enumerate(sections(shown, inside, index), 1):
         st.subheader(f"{number} · {name}", anchor=False)
         left, right = st.columns([3, 2])
         with left:
             st.code(code, language="python", wrap_lines=True)
         with right:
             if number == 1:
-                image(one, picture, inside)
+                image(shown, picture, inside)
             for value in values:
                 draw(value)
             if name == "ViT":
-                logits(one, inside)
+                logits(shown, inside)
     reading.how(
         "Read it from top to bottom: this is all the code of a ViT, from pixels to logits. Beside each module stand "
         "the tensors of this image: a line for each token, a column for each number; blue lies below zero, red above. "
@@ -66,29 +66,29 @@ def view(page: Page) -> None:
     )
 
 
-def inside_of(one: Shown, picture: Picture) -> Inside:
+def inside_of(shown: Shown, picture: Picture) -> Inside:
     """Every part's input and output: the model runs once for each image, whichever block is looked at."""
 
     def make() -> Inside:
         with cached.device_lock():
-            return inside(one.loaded, pixels_of(one.loaded, picture.rgb))
+            return inside(shown.loaded, pixels_of(shown.loaded, picture.rgb))
 
-    return cached.made(one.source, picture, one.loaded, ("from parts",), make)
+    return cached.made(shown.source, picture, shown.loaded, ("from parts",), make)
 
 
-def proof(one: Shown, inside: Inside) -> None:
-    if isinstance(one.loaded.model, ViT):
+def proof(shown: Shown, inside: Inside) -> None:
+    if isinstance(shown.loaded.model, ViT):
         text = "this code is the model"
     else:
         text = f"rebuilt from these parts with its weights: {reading.within('logits', inside.logit_error)}"
     st.caption(
-        f":green[:material/verified: {plain(title(one.source))}, {text}]",
+        f":green[:material/verified: {plain(title(shown.source))}, {text}]",
         help="The model was built again from the code on this page and given its own weights. The difference is the "
         "largest between the logits of both on this image.",
     )
 
 
-def sections(one: Shown, inside: Inside, index: int) -> list[tuple[str, str, list[Value]]]:
+def sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, list[Value]]]:
     """(name, code, what goes in and comes out) in reading order."""
     model: Any = inside.model
     block, attn, mlp = (inside.passed[f"blocks.{index}{part}"] for part in ("", ".attn", ".mlp"))
@@ -96,7 +96,7 @@ def sections(one: Shown, inside: Inside, index: int) -> list[tuple[str, str, lis
     table = model.pos_embed[0].detach().float().cpu()
     embedding = type(model.patch_embed)
     heads = f"{model.blocks[index].attn.num_heads} heads of {model.blocks[index].attn.d_k} channels"
-    weights = mean_weights(one, index)
+    weights = mean_weights(shown, index)
     extra = " and a class token in front" if model.cls_token is not None else ""
     block_name, out = f"block {index + 1}", inside.embedded
     return [
@@ -142,16 +142,16 @@ def source(what: type | Callable) -> str:
     return inspect.cleandoc("\n" + inspect.getsource(what))
 
 
-def mean_weights(one: Shown, index: int) -> Tensor | None:
+def mean_weights(shown: Shown, index: int) -> Tensor | None:
     """The recorded attention of the layer, where all rows were kept."""
-    recorded = layers(one.trace)
+    recorded = layers(shown.trace)
     if index >= len(recorded) or recorded[index].weights.shape[-2] != recorded[index].weights.shape[-1]:
         return None
     return recorded[index].weights[0].float().mean(0)
 
 
-def image(one: Shown, picture: Picture, inside: Inside) -> None:
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+def image(shown: Shown, picture: Picture, inside: Inside) -> None:
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     channels, height, width = inside.pixels.shape
     st.markdown(f"in: pixels, channel × height × width: `{channels} × {height} × {width}`")
     zoom = max(1, PICTURE_PX // max(height, width))
@@ -172,13 +172,12 @@ def spread(numbers: Tensor) -> str:
     return f"from {float(numbers.min()):.3g} to {float(numbers.max()):.3g}, deviation {float(numbers.std()):.3g}"
 
 
-def logits(one: Shown, inside: Inside) -> None:
-    if not one.loaded.classifies:
+def logits(shown: Shown, inside: Inside) -> None:
+    if not shown.loaded.classifies:
         return
     top = inside.logits.softmax(-1).topk(min(3, len(inside.logits)))
-    classes = ", ".join(
-        f"{plain(one.loaded.label(i))} {p:.1%}" for p, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
-    )
+    ranked = zip(top.values.tolist(), top.indices.tolist(), strict=True)
+    classes = ", ".join(f"{plain(shown.loaded.label(i))} {p:.1%}" for p, i in ranked)
     st.markdown(
-        f"A softmax makes of these logits: **{classes}**." + ("" if one.loaded.trained else " It is untrained.")
+        f"A softmax makes of these logits: **{classes}**." + ("" if shown.loaded.trained else " It is untrained.")
     )

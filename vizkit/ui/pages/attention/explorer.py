@@ -18,8 +18,8 @@ from vizkit.ui.widgets.query_map import show_map
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    parts, _ = walkthrough.chosen_parts(one, picture)
+    shown, picture = page.focus, page.picture
+    parts, _ = walkthrough.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         fusion = st.segmented_control("Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion")
         weighted = st.toggle(
@@ -39,18 +39,18 @@ def view(page: Page) -> None:
     with left:
         st.caption(walkthrough.name_of_layer(parts))
         show_map(
-            "explorer_map", canvases.rows_for_browser(fused, parts), one, picture, "over image", "Fused attention of"
+            "explorer_map", canvases.rows_for_browser(fused, parts), shown, picture, "over image", "Fused attention of"
         )
     with right:
         from vizkit.figure.attention.matrix import matrix
 
-        thumbs = patches_of(one, picture, parts)
+        thumbs = patches_of(shown, picture, parts)
         picture_of = matrix(
             fused.numpy(), [thumbs[i] for i in parts.query_ids.tolist()], [thumbs[i] for i in parts.key_ids.tolist()]
         )
         st.image(picture_of, alt="Attention matrix with its patches on the axes", width="stretch")
         st.caption(f"queries down, keys across · largest {float(fused.max()):.3g}")
-    canvases.mosaic("attention_mosaic", one.trace, one.query, int(st.session_state["layer"]) - 1, None, False)
+    canvases.mosaic("attention_mosaic", shown.trace, shown.query, int(st.session_state["layer"]) - 1, None, False)
     reading.how(
         "Each row of the matrix belongs to the patch at its left end and shows how it attends to all others. Max "
         "shows what any head attends to, min what all heads attend to; weighting by values reduces keys with short "
@@ -61,9 +61,9 @@ def view(page: Page) -> None:
     )
 
 
-def patches_of(one: Shown, picture: Picture, parts: Parts) -> dict[int, np.ndarray | str]:
+def patches_of(shown: Shown, picture: Picture, parts: Parts) -> dict[int, np.ndarray | str]:
     """What stands on the axes for every token id: its pixels, its special name, or a dash for padding."""
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     patches: dict[int, np.ndarray | str] = {-1: "-"}
     for token in {*parts.query_ids.tolist(), *parts.key_ids.tolist()} - {-1}:
         box = pixel_box(parts.tokens, token, seen.shape[:2])

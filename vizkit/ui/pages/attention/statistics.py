@@ -20,9 +20,9 @@ def view(page: Page) -> None:
     over = st.segmented_control("Over", choices, default=choices[0], required=True, key="statistics_over")
     pictures = {"this image": [page.picture], "the samples": [inputs.sample(name) for name in inputs.samples()]}
     chosen = pictures.get(over or "this image", list(uploads.values()))
-    for index, (column, one) in enumerate(page.columns()):
+    for index, (column, shown) in enumerate(page.columns()):
         with column:
-            reading.guarded(statistics, index, one, chosen)
+            reading.guarded(statistics, index, shown, chosen)
     reading.how(
         "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
         "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
@@ -34,11 +34,11 @@ def view(page: Page) -> None:
     )
 
 
-def statistics(index: int, one: Shown, pictures: list[Picture]) -> None:
+def statistics(index: int, shown: Shown, pictures: list[Picture]) -> None:
     bar = st.progress(0.0, f"{len(pictures)} images") if len(pictures) > 1 else None
     counted: list[tuple[Layer, ...]] = []
     for done, picture in enumerate(pictures):
-        counted.append(cached.statistics(one.source, picture, one.loaded))
+        counted.append(cached.statistics(shown.source, picture, shown.loaded))
         if bar:
             bar.progress((done + 1) / len(pictures), f"{done + 1} of {len(pictures)} images")
     if bar:

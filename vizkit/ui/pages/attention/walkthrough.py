@@ -22,13 +22,13 @@ from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
 
-def chosen_parts(one: Shown, picture: Picture) -> tuple[Parts, int]:
+def chosen_parts(shown: Shown, picture: Picture) -> tuple[Parts, int]:
     """(the chosen layer taken apart, the position of the query in it). Draws the layer and query controls."""
-    recorded = layers(one.trace)
+    recorded = layers(shown.trace)
     if not recorded:
-        raise NotApplicable(f"{one.source} has no queries, keys and weights to follow.")
+        raise NotApplicable(f"{shown.source} has no queries, keys and weights to follow.")
     keep_valid("layer", range(1, len(recorded) + 1))
-    special = one.special()
+    special = shown.special()
     keep_valid("query", ["patch", *special])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
@@ -40,8 +40,8 @@ def chosen_parts(one: Shown, picture: Picture) -> tuple[Parts, int]:
             format_func=lambda name: name if name == "patch" else f"[{name}]",
         )  # fmt: skip
     index = min(int(layer), len(recorded)) - 1
-    query_id, _ = find_query(recorded[index], one.query)
-    parts = cached.parts(one.source, picture, one.loaded, index, query_id)
+    query_id, _ = find_query(recorded[index], shown.query)
+    parts = cached.parts(shown.source, picture, shown.loaded, index, query_id)
     return parts, parts.query_ids.tolist().index(query_id)
 
 
@@ -51,8 +51,8 @@ def name_of_layer(parts: Parts) -> str:
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    parts, position = chosen_parts(one, picture)
+    shown, picture = page.focus, page.picture
+    parts, position = chosen_parts(shown, picture)
     heads = parts.weights.shape[0]
     keep_valid("walk_head", range(1, heads + 1))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -64,7 +64,7 @@ def view(page: Page) -> None:
     with left:
         st.caption(name_of_layer(parts))
         content = canvases.rows_for_browser(steps.weights[head], parts)
-        show_map("walk_map", content, one, picture, "over image", "Weights of")
+        show_map("walk_map", content, shown, picture, "over image", "Weights of")
     with right:
         vectors(parts, steps, position, head, single)
     row_by_row(parts, steps, position, head)

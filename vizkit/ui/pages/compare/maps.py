@@ -1,9 +1,5 @@
 """A map of every model on one image, side by side under one cursor: a layer's attention, or a class's map."""
 
-import io
-from typing import Any
-
-import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attribution.explaining import Explanation, why_not
@@ -19,7 +15,8 @@ from vizkit.ui.session import cached, explained
 from vizkit.ui.session.explained import Request, quantile_of
 from vizkit.ui.session.shown import Shown, run_in
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import attention_card, canvases, class_choice
+from vizkit.ui.widgets import attention_card, class_choice
+from vizkit.ui.widgets.controls import choose_drawing
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
 LAYER = "attention of a layer"
@@ -57,10 +54,10 @@ def attention(page: Page) -> None:
     if not columns:
         return
     with controls:
-        choice = attention_card.choices([one for _, one in columns])
-    for index, (column, one) in enumerate(columns):
+        choice = attention_card.choices([shown for _, shown in columns])
+    for index, (column, shown) in enumerate(columns):
         with column:
-            attention_card.card(index, one, page.picture, choice)
+            attention_card.card(index, shown, page.picture, choice)
     reading.attention()
 
 
@@ -72,13 +69,11 @@ def relevance(page: Page, method: str) -> None:
     if not columns:
         return
     with controls:
-        classes = class_choice.choose([one for _, one in columns])
-        draw = st.segmented_control(
-            "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
-        )
-    for index, (column, one) in enumerate(columns):
+        classes = class_choice.choose([shown for _, shown in columns])
+        draw = choose_drawing()
+    for index, (column, shown) in enumerate(columns):
         with column:
-            reading.guarded(one_map, index, one, page.picture, method, classes, draw or "over image")
+            reading.guarded(one_map, index, shown, page.picture, method, classes, draw)
     known = METHODS[method]
     reading.how(
         f"{known.asks} The number in a corner is the map's value under the cursor, which is at the same point of the "
@@ -91,8 +86,8 @@ def relevance(page: Page, method: str) -> None:
     )
 
 
-def one_map(index: int, one: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
-    request = class_choice.request_for(one, picture, classes)
+def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
+    request = class_choice.request_for(shown, picture, classes)
     st.caption(class_choice.in_words(request))
     without = why_not(explained.target_trace(request, request.target))
     explanation: Explanation | str = without[method] if method in without else explained.fast_maps(request)[method]
@@ -100,19 +95,16 @@ def one_map(index: int, one: Shown, picture: Picture, method: str, classes: clas
         raise NotApplicable(explanation)
     drawn = tile(method, explanation)
     top = top_of(explanation.heat.numpy(), quantile_of(explanation))
-    label = f"Evidence for {one.loaded.label(request.target)} in {one.source}"
-    tiles(f"compare_map{index}_{one.source}", [drawn], one, picture, draw, [(-top if drawn.signed else 0.0, top)],
+    label = f"Evidence for {shown.loaded.label(request.target)} in {shown.source}"
+    tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
           label=label, tile_px=180)  # fmt: skip
     save(index, request, drawn, explanation, picture)
 
 
 def save(index: int, request: Request, drawn: Tile, explanation: Explanation, picture: Picture) -> None:
     def numbers() -> bytes:
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {explanation.method: explanation.heat.numpy(), "target": request.target}
-        np.savez(buffer, **arrays)
-        return buffer.getvalue()
+        return export.npz_of(**{explanation.method: explanation.heat.numpy(), "target": request.target})
 
     drawing = export.Drawing(explanation.heat.numpy(), drawn.signed, drawn.unit, quantile_of(explanation))
-    stem = f"{request.one.trace.model}_{request.one.loaded.label(request.target)}"
-    export.save_maps(f"compare{index}", stem, picture, request.one.box_xyxy, {drawn.name: drawing}, numbers)
+    stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
+    export.save_maps(f"compare{index}", stem, picture, request.shown.box_xyxy, {drawn.name: drawing}, numbers)

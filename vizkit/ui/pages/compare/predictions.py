@@ -65,11 +65,11 @@ def unmatched(table: Table) -> str:
     if len(separate) > 1:
         names = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in separate)
         words.append(f"These have no classes in common by name and are shown beside each other, not compared: {names}.")
-    for (one, other), (shared, _) in table.comparable.items():
-        sizes = len(table.agreed.of[one]), len(table.agreed.of[other])
+    for (first, second), (shared, _) in table.comparable.items():
+        sizes = len(table.agreed.of[first]), len(table.agreed.of[second])
         if len(shared) < max(sizes):
-            words.append(f"{table.titles[one]} and {table.titles[other]} have {len(shared)} classes in common by name, "
-                         f"of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
+            words.append(f"{table.titles[first]} and {table.titles[second]} have {len(shared)} classes in common by "
+                         f"name, of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
     return " ".join(words)
 
 
@@ -96,7 +96,7 @@ def drawn(row: Row, table: Table) -> dict[str, Any]:
 
 def who(row: Row, place: int, table: Table) -> str:
     group = next((group for group in row.groups if place in group), ())
-    same = [table.titles[other] for other in group if other != place]
+    same = [table.titles[second] for second in group if second != place]
     return f"the same class as {joined(same)}" if same else "no other model predicts this"
 
 
@@ -129,12 +129,12 @@ def joined(names: list[str]) -> str:
 def pairs(table: Table) -> None:
     """How often each pair agrees over the images, and how far it is apart."""
     entries = []
-    for one, other in table.comparable:
-        both = [row for row in table.rows if one in row.first and other in row.first]
-        bits = [row.bits[one, other] for row in both if (one, other) in row.bits]
-        same = sum(row.first[one] == row.first[other] for row in both)
-        entries.append((f"{table.titles[one]} – {table.titles[other]}", f"{same} of {len(both)}",
-                      sum(bits) / len(bits) if bits else None, len(table.comparable[one, other][0])))  # fmt: skip
+    for first, second in table.comparable:
+        both = [row for row in table.rows if first in row.first and second in row.first]
+        bits = [row.bits[first, second] for row in both if (first, second) in row.bits]
+        same = sum(row.first[first] == row.first[second] for row in both)
+        entries.append((f"{table.titles[first]} – {table.titles[second]}", f"{same} of {len(both)}",
+                      sum(bits) / len(bits) if bits else None, len(table.comparable[first, second][0])))  # fmt: skip
     if len(table.rows) < 2 or not entries:
         return
     st.markdown("**Pairs of models over these images**")

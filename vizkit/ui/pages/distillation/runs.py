@@ -28,8 +28,7 @@ from vizkit.ui.session.series import series
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-from vizkit.ui.widgets.run_watch import WORDS, progress
-from vizkit.ui.widgets.time_estimate import in_words
+from vizkit.ui.widgets.run_watch import progress_line
 
 SEEDS_ABOVE = "With how many seeds it was better than the student of the same seed without a teacher."
 GAIN = (
@@ -193,7 +192,7 @@ def experiment_on_digits() -> None:
             st.warning(plain(sentence), icon=":material/front_hand:")
         if any(state.values()):
             for name, run_state in state.items():
-                line(RunFolder(runs_root() / name), run_state)
+                progress_line(RunFolder(runs_root() / name), run_state)
 
 
 def states(seed: int) -> dict[str, str]:
@@ -202,20 +201,6 @@ def states(seed: int) -> dict[str, str]:
     names = list(plan(waiting[0][1].seed if waiting else seed))
     folders = {name: RunFolder(runs_root() / name) for name in names}
     return {name: jobs().state(run) if (run.path / "recipe.json").is_file() else "" for name, run in folders.items()}
-
-
-def line(run: RunFolder, state: str) -> None:
-    """One run: how far it is, and what it has reached."""
-    if not state:
-        st.progress(0.0, text=f"**{plain(run.name)}** · waits")
-        return
-    metrics = run.metrics()
-    share, words = progress(run.status, state, len(metrics))
-    left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
-    if metrics:
-        parts.append(f"validation {max(epoch['val_accuracy'] for epoch in metrics):.1%}")
-    st.progress(1.0 if state == "done" else share, text=" · ".join(part for part in parts if part))
 
 
 def start(seed: int) -> None:

@@ -74,13 +74,13 @@ def typed() -> tuple[tuple[str, ...], Tensor] | None:
 def of_model(source: str, picture: Picture) -> tuple[tuple[str, ...], Tensor] | None:
     with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", CENTRE)
-    one = accepted(source, result)
-    if one is None:
+    shown = accepted(source, result)
+    if shown is None:
         return None
-    if not one.loaded.trained:
+    if not shown.loaded.trained:
         st.caption(f":material/info: {plain(title(source))} is untrained: its answers mean nothing.")
     try:
-        return class_names(one.loaded, len(one.trace.logits)), one.trace.logits
+        return class_names(shown.loaded, len(shown.trace.logits)), shown.trace.logits
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
         return None

@@ -31,29 +31,29 @@ ROWS = 6  # of bars: the likeliest classes
 
 
 def view(page: Page) -> None:
-    one = page.one
-    predictions(one, page.picture)
-    agreement.section(one.source, one.loaded, [name for name in page.chosen if name != one.source])
-    insides(one, page.picture)
+    shown = page.focus
+    predictions(shown, page.picture)
+    agreement.section(shown.source, shown.loaded, [name for name in page.chosen if name != shown.source])
+    insides(shown, page.picture)
     how()
 
 
 # ---- what they say ---------------------------------------------------------------------------------------------------
-def heads_of(one: Shown, picture: Picture) -> TwoHeads:
+def heads_of(shown: Shown, picture: Picture) -> TwoHeads:
     def make() -> TwoHeads:
         with cached.device_lock():
-            return two_heads(one.loaded, pixels_of(one.loaded, picture.rgb))
+            return two_heads(shown.loaded, pixels_of(shown.loaded, picture.rgb))
 
-    return cached.made(one.source, picture, one.loaded, ("two heads",), make)
+    return cached.made(shown.source, picture, shown.loaded, ("two heads",), make)
 
 
-def predictions(one: Shown, picture: Picture) -> None:
+def predictions(model: Shown, picture: Picture) -> None:
     """Both heads and their mean on this image, as bars in one order."""
-    heads = heads_of(one, picture)
+    heads = heads_of(model, picture)
     mean = heads.averaged[0].softmax(0)
     shown = mean.argsort(descending=True)[:ROWS].tolist()
-    names, colours = [one.loaded.label(i) for i in shown], class_colours(shown, len(mean))
-    st.markdown(f"**What each head predicts** · {plain(title(one.source))}")
+    names, colours = [model.loaded.label(i) for i in shown], class_colours(shown, len(mean))
+    st.markdown(f"**What each head predicts** · {plain(title(model.source))}")
     for column, (name, logits, words) in zip(
         st.columns(3),
         (
@@ -73,27 +73,27 @@ def predictions(one: Shown, picture: Picture) -> None:
             chart(class_bars(names, values, colours), f"head_{name}", f"{name}: {names[0]} {values[0]:.3f}")
             rest = 1 - sum(values)
             others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
-            st.caption(f"{words} · first choice **{plain(one.loaded.label(int(logits[0].argmax())))}**{others}")
+            st.caption(f"{words} · first choice **{plain(model.loaded.label(int(logits[0].argmax())))}**{others}")
 
 
 # ---- what they see and become ----------------------------------------------------------------------------------------
 @st.fragment
-def insides(one: Shown, picture: Picture) -> None:
+def insides(shown: Shown, picture: Picture) -> None:
     st.markdown("**Where each token attends**")
-    reading.guarded(attention, one, picture)
+    reading.guarded(attention, shown, picture)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**How similar they become**")
-        reading.guarded(similarity, one)
+        reading.guarded(similarity, shown)
     with right:
         st.markdown("**Rollout of each**")
-        reading.guarded(rollouts, one, picture)
+        reading.guarded(rollouts, shown, picture)
 
 
-def attention(one: Shown, picture: Picture) -> None:
+def attention(shown: Shown, picture: Picture) -> None:
     """One layer large, all layers small: the class token above, the distillation token below."""
-    recorded = [layer for layer in layers(one.trace) if {"cls", "dist"} <= set(layer.query.special)]
-    shared = overlaps(one.trace).tolist()
+    recorded = [layer for layer in layers(shown.trace) if {"cls", "dist"} <= set(layer.query.special)]
+    shared = overlaps(shown.trace).tolist()
     keep_valid("token_layer", range(1, len(recorded) + 1))
     with st.container(width=320):
         layer = st.slider(
@@ -102,7 +102,7 @@ def attention(one: Shown, picture: Picture) -> None:
         )  # fmt: skip
     chosen = min(int(layer), len(recorded)) - 1
     maps = [{name: attention_map(attention, name) for name in NAMES} for attention in recorded]
-    seen = fitted(one, picture)
+    seen = fitted(shown, picture)
     for column, (name, words) in zip(st.columns([2, 2, 1]), NAMES.items(), strict=False):
         map_here = maps[chosen][name]
         others = ", ".join(f"[{token}] {share:.2f}" for token, share in map_here.special.items())
@@ -117,9 +117,9 @@ def attention(one: Shown, picture: Picture) -> None:
     row(tiles, [f"layer {i + 1} · {share:.0%}" for i, share in enumerate(shared)], TILE_PX)
 
 
-def fitted(one: Shown, picture: Picture) -> np.ndarray:
+def fitted(shown: Shown, picture: Picture) -> np.ndarray:
     """The picture as the model sees it, large enough to draw on."""
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     zoom = max(1, -(-224 // min(seen.shape[:2])))
     return seen.repeat(zoom, 0).repeat(zoom, 1)
 
@@ -132,9 +132,9 @@ def stacked(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.concatenate([above, np.full((8, above.shape[1], 3), 128, np.uint8), below])
 
 
-def similarity(one: Shown) -> None:
-    start = torch.nn.functional.cosine_similarity(*learned_tokens(one.loaded), dim=0)
-    cosine = torch.cat([start[None], cosines(one.trace)]).numpy()
+def similarity(shown: Shown) -> None:
+    start = torch.nn.functional.cosine_similarity(*learned_tokens(shown.loaded), dim=0)
+    cosine = torch.cat([start[None], cosines(shown.trace)]).numpy()
     last = len(cosine) - 1
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (last, PUBLISHED[1], "last layer of DeiT-B")]
     low = min(0.0, float(cosine.min()))
@@ -147,9 +147,9 @@ def similarity(one: Shown) -> None:
     )
 
 
-def rollouts(one: Shown, picture: Picture) -> None:
-    maps = {name: rollout(one.trace, name) for name in NAMES}
-    seen = fitted(one, picture)
+def rollouts(shown: Shown, picture: Picture) -> None:
+    maps = {name: rollout(shown.trace, name) for name in NAMES}
+    seen = fitted(shown, picture)
     for column, (name, words) in zip(st.columns(2), NAMES.items(), strict=True):
         with column:
             st.image(over(seen, maps[name]), width="stretch", caption=words, alt=f"Rollout of the {words}",

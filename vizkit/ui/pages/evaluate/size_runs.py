@@ -17,7 +17,7 @@ from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.widgets import folders
 from vizkit.ui.widgets.data_choice import changed, preview
-from vizkit.ui.widgets.run_watch import WORDS, progress
+from vizkit.ui.widgets.run_watch import progress_line
 from vizkit.ui.widgets.time_estimate import in_words
 
 SHIPPED = BUNDLED / "experiments" / "data_size"
@@ -223,7 +223,7 @@ def progress_of(planned: Planned, states: dict[str, str]) -> None:
     st.progress(done / len(states), text=" · ".join(part for part in words if part))
     begun = [name for name, state in states.items() if state not in ("", "done")]
     for name in begun:
-        line(planned.run(name), states[name])
+        progress_line(planned.run(name), states[name])
     if done:
         with st.expander(f"Finished runs, in {plain(planned.folder.as_posix())}", icon=":material/checklist:"):
             finished([planned.run(name) for name, state in states.items() if state == "done"])
@@ -239,16 +239,3 @@ def finished(done: list[RunFolder]) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
                  column_config={"Best validation": percent, "Test": percent,
                                 "Minutes": st.column_config.NumberColumn(format="%.1f")})  # fmt: skip
-
-
-def line(run: RunFolder, state: str) -> None:
-    """One run that is not done: how far it is, and what it has reached."""
-    metrics = run.metrics()
-    share, words = progress(run.status, state, len(metrics))
-    left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
-    if metrics:
-        parts.append(f"validation {max(epoch['val_accuracy'] for epoch in metrics):.1%}")
-    if state in ("died", "failed"):
-        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
-    st.progress(share, text=" · ".join(part for part in parts if part))

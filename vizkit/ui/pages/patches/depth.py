@@ -14,15 +14,15 @@ from vizkit.ui.widgets.query_map import show_map
 def view(page: Page) -> None:
     controls = st.container()
     columns = page.columns()
-    depth = max((len(one.trace.features) for _, one in columns), default=0)
+    depth = max((len(shown.trace.features) for _, shown in columns), default=0)
     if not depth:
         return
     keep_valid("block", range(1, depth + 1))
     with controls, st.container(width=320):
         block = int(st.slider("After block", 1, max(depth, 2), value=1, key="block", bind="query-params"))
-    for index, (column, one) in enumerate(columns):
+    for index, (column, shown) in enumerate(columns):
         with column:
-            reading.guarded(compare, index, one, page.picture, block)
+            reading.guarded(compare, index, shown, page.picture, block)
     reading.how(
         "Click a patch: bright places have similar vectors. Move the slider: after the first blocks mostly neighbours "
         "and patches of similar colour are similar, later whole objects or the whole background.",
@@ -32,14 +32,14 @@ def view(page: Page) -> None:
     )
 
 
-def compare(index: int, one: Shown, picture: Picture, block: int) -> None:
-    features = chosen_features(one, block)
+def compare(index: int, shown: Shown, picture: Picture, block: int) -> None:
+    features = chosen_features(shown, block)
     st.caption(f"`{features.name}` · {features.values.shape[1]} channels")
-    content = canvases.similarity_for_browser(features.values, features.tokens, one.query)
-    show_map(f"like{index}_{one.source}", content, one, picture, "map only", "Similarity of the chosen patch in")
+    content = canvases.similarity_for_browser(features.values, features.tokens, shown.query)
+    show_map(f"like{index}_{shown.source}", content, shown, picture, "map only", "Similarity of the chosen patch in")
 
 
-def chosen_features(one: Shown, block: int) -> Features:
-    if not one.trace.features:
-        raise NotApplicable(f"{one.source} does not give the vectors between its blocks.")
-    return one.trace.features[min(block, len(one.trace.features)) - 1]
+def chosen_features(shown: Shown, block: int) -> Features:
+    if not shown.trace.features:
+        raise NotApplicable(f"{shown.source} does not give the vectors between its blocks.")
+    return shown.trace.features[min(block, len(shown.trace.features)) - 1]

@@ -13,8 +13,8 @@ from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
-    one = page.one
-    weight = cached.patch_embedding(one.source, page.picture, one.loaded).weight
+    shown = page.focus
+    weight = cached.patch_embedding(shown.source, page.picture, shown.loaded).weight
     if weight is None:
         raise NotApplicable("This model embeds the feature map of a CNN: its filters have no colours to show.")
     principal = filters(weight)

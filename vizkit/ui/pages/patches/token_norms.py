@@ -18,22 +18,22 @@ from vizkit.ui.widgets.query_map import show_map
 
 
 def view(page: Page) -> None:
-    one = page.one
-    norms = token_norms(one.trace)
+    shown = page.focus
+    norms = token_norms(shown.trace)
     keep_valid("block", range(1, len(norms) + 1))
     with st.container(width=320):
         block = int(st.slider("Layer", 1, max(2, len(norms)), key="block", bind="query-params"))
     index = min(block, len(norms)) - 1
-    layer, features = norms[index], one.trace.features[index]
-    point = CENTRE if isinstance(one.query, str) else one.query
-    places = [id_at(features.tokens, point) for features in one.trace.features]
+    layer, features = norms[index], shown.trace.features[index]
+    point = CENTRE if isinstance(shown.query, str) else shown.query
+    places = [id_at(features.tokens, point) for features in shown.trace.features]
     left, right = st.columns([3, 2])
     with left:
         by_layer(norms, index, places)
     with right:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
-            show_map("norms_map", canvases.stage_for_browser(features), one, page.picture, "over image", "Norms of")
+            show_map("norms_map", canvases.stage_for_browser(features), shown, page.picture, "over image", "Norms of")
         st.caption(
             f"patches: median {layer.median:.2f}, longest {float(layer.patches.max()):.2f} · outliers above "
             f"{layer.threshold:.2f}: {int(layer.outliers.sum())} of {len(layer.patches)}"

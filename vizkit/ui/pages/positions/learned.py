@@ -18,9 +18,9 @@ from vizkit.ui.widgets.query_map import show_map
 
 
 def view(page: Page) -> None:
-    for index, (column, one) in enumerate(page.columns()):
+    for index, (column, shown) in enumerate(page.columns()):
         with column:
-            reading.guarded(learned, index, one, page.picture)
+            reading.guarded(learned, index, shown, page.picture)
     reading.how(
         "Each tile belongs to one patch and shows the similarity of its learned position to all others. A trained "
         "model has learned rows and columns by itself: a bright cross and a bright spot in every tile. Click a patch "
@@ -31,17 +31,17 @@ def view(page: Page) -> None:
     )
 
 
-def learned(index: int, one: Shown, picture: Picture) -> None:
-    table = learned_table(one.loaded)
+def learned(index: int, shown: Shown, picture: Picture) -> None:
+    table = learned_table(shown.loaded)
     assert table is not None  # the view needs one
     rows, columns, channels = table.shape
     st.caption(f"{rows} × {columns} positions of {channels} channels")
     st.image(tiles(cosine_grid(table).numpy()), alt="Similarity of every position to every other", width="stretch")
     tokens = Tokens("positions", (), (rows, columns), stride=1.0)
-    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, in_grid(one.query))
-    show_map(f"position{index}_{one.source}", content, one, picture, "map only", "Similarity of positions in")
+    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, in_grid(shown.query))
+    show_map(f"position{index}_{shown.source}", content, shown, picture, "map only", "Similarity of positions in")
     colours = pca_rgb(table)
-    doubled = pca_rgb(resampled(one.loaded, (2 * rows, 2 * columns)))
+    doubled = pca_rgb(resampled(shown.loaded, (2 * rows, 2 * columns)))
     left, right = st.columns(2)
     words = f"three main components ({float(colours.explained.sum()):.0%} of the variance)"
     left.image(enlarged(colours.rgb.numpy()), caption=words, alt=words, width="stretch")

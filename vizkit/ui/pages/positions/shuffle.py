@@ -17,9 +17,9 @@ from vizkit.ui.views import Page
 def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", width=140))
-    for column, one in page.columns():
+    for column, shown in page.columns():
         with column:
-            reading.guarded(both_orders, one, page.picture, seed)
+            reading.guarded(both_orders, shown, page.picture, seed)
     reading.how(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
         "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
@@ -29,8 +29,8 @@ def view(page: Page) -> None:
     )
 
 
-def both_orders(one: Shown, picture: Picture, seed: int) -> None:
-    loaded, preprocessing = one.loaded, one.loaded.preprocessing
+def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
+    loaded, preprocessing = shown.loaded, shown.loaded.preprocessing
     rows, columns = first_grid(loaded, preprocessing.size_hw)
     pixels = prepare(picture.rgb, preprocessing)[0]
     patch = preprocessing.size_hw[0] // rows
@@ -42,7 +42,7 @@ def both_orders(one: Shown, picture: Picture, seed: int) -> None:
     for with_positions in (True, False):
         st.markdown("**with positions**" if with_positions else "**positions removed**")
         answers = [
-            cached.shuffled_logits(one.source, picture.digest, preprocessing, s, with_positions, loaded, picture.rgb)
+            cached.shuffled_logits(shown.source, picture.digest, preprocessing, s, with_positions, loaded, picture.rgb)
             for s in (None, seed)
         ]
         for where, logits in zip(st.columns(2), answers, strict=True):

@@ -49,13 +49,13 @@ def view(page: Page) -> None:
             f"Similarity to position {position}",
         )
     side = max(2, round(int(count) ** 0.5))
-    one, two = (
+    flat, separate = (
         by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),
         by_distance(sinusoidal_2d((side, side), int(dim))),
     )
     lines = {
-        "1-D, patches in a row": (one.distance.numpy(), one.mean.numpy()),
-        "2-D, half row, half column": (two.distance.numpy(), two.mean.numpy()),
+        "1-D, patches in a row": (flat.distance.numpy(), flat.mean.numpy()),
+        "2-D, half row, half column": (separate.distance.numpy(), separate.mean.numpy()),
     }
     name = f"Similarity by distance on a {side} × {side} grid"
     chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)

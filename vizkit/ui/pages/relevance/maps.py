@@ -1,10 +1,8 @@
 """The Maps view of the Relevance page: all methods in a grid, model below model."""
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attribution.explaining import Explanation, why_not
@@ -18,8 +16,9 @@ from vizkit.ui.session.explained import Request, quantile_of
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import canvases, class_choice
+from vizkit.ui.widgets import class_choice
 from vizkit.ui.widgets.class_choice import Classes
+from vizkit.ui.widgets.controls import choose_drawing
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
 SCALES = ("from 0", "from lowest", "one per method")
@@ -50,20 +49,20 @@ def view(page: Page) -> None:
     picture, sources = page.picture, page.sources
     controls = st.container()
     blocks = {source: st.container(border=True) for source in sources}
-    shown = [one for _, one in run_in(list(blocks.values()), picture, sources, "cls")]
+    shown = [model for _, model in run_in(list(blocks.values()), picture, sources, "cls")]
     if not shown:
         return
     with controls:
         choice = choices(shown)
     all_maps: list[Maps] = []
-    for one in shown:
-        with blocks[one.source]:
-            reading.guarded(collect, one, picture, choice, all_maps)
+    for model in shown:
+        with blocks[model.source]:
+            reading.guarded(collect, model, picture, choice, all_maps)
     with controls:
         run_slow(all_maps, choice)
     tops = tops_by_method(all_maps) if choice.scale == SCALES[2] else {}
     for index, maps in enumerate(all_maps):
-        with blocks[maps.request.one.source]:
+        with blocks[maps.request.shown.source]:
             grid(index, maps, tops, choice)
     how()
 
@@ -77,16 +76,14 @@ def choices(shown: list[Shown]) -> Choice:
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for "
             "a method in all models. Different methods have different units, so no scale is right for all.",
         )  # fmt: skip
-        draw = st.segmented_control(
-            "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
-        )
+        draw = choose_drawing()
     slow = st.pills(
         "More maps, which run the model again, some dozen times each",
-        [name for name, one in METHODS.items() if one.slow],
+        [name for name, method in METHODS.items() if method.slow],
         selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
         help="They run the model on changed pictures. Choose, then compute; Stop keeps what is ready.",
     )  # fmt: skip
-    return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw or "over image")
+    return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw)
 
 
 def run_slow(all_maps: list[Maps], choice: Choice) -> None:
@@ -96,7 +93,7 @@ def run_slow(all_maps: list[Maps], choice: Choice) -> None:
 
     def work(task: background.Task) -> None:
         for index, (request, name) in enumerate(todo):
-            words = f"{METHODS[name].title} of {title(request.one.source)}"
+            words = f"{METHODS[name].title} of {title(request.shown.source)}"
 
             def progress(done: int, total: int, index: int = index, words: str = words) -> None:
                 task.report(words, index * total + done, len(todo) * total)
@@ -112,8 +109,8 @@ def run_slow(all_maps: list[Maps], choice: Choice) -> None:
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
-def collect(one: Shown, picture: Picture, choice: Choice, into: list[Maps]) -> None:
-    request = class_choice.request_for(one, picture, choice.classes)
+def collect(shown: Shown, picture: Picture, choice: Choice, into: list[Maps]) -> None:
+    request = class_choice.request_for(shown, picture, choice.classes)
     fast = explained.fast_maps(request)
     without = why_not(explained.target_trace(request, request.target))
     if request.against is not None:  # those that depend on no class
@@ -144,12 +141,12 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
     st.caption(class_choice.in_words(request))
     drawn = [tile(name, value) for name, value in maps.results.items()]
     limits = []
-    for name, one in zip(maps.results, drawn, strict=True):
+    for name, card in zip(maps.results, drawn, strict=True):
         top = tops.get(name) or own.get(name, 0.0)
-        low = float(one.values.min(initial=top)) if choice.scale == SCALES[1] else 0.0
-        limits.append((-top if one.signed else low, top))
-    label = f"Evidence for {request.one.loaded.label(request.target)} in {request.one.source}"
-    tiles(f"relevance{index}_{request.one.source}", drawn, request.one, request.picture, choice.draw, limits,
+        low = float(card.values.min(initial=top)) if choice.scale == SCALES[1] else 0.0
+        limits.append((-top if card.signed else low, top))
+    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.source}"
+    tiles(f"relevance{index}_{request.shown.source}", drawn, request.shown, request.picture, choice.draw, limits,
           label=label, tile_px=122)  # fmt: skip
     reasons = {reason: [METHODS[name].title for name, why in maps.without.items() if why == reason]
                for reason in maps.without.values()}  # fmt: skip
@@ -162,10 +159,10 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
 def save(index: int, maps: Maps, drawn: list[Tile]) -> None:
     request = maps.request
     drawings = {}
-    for name, one in zip(maps.results, drawn, strict=True):
+    for name, card in zip(maps.results, drawn, strict=True):
         value = maps.results[name]
-        if one.places is not None and value is not None and not isinstance(value, str):
-            drawings[one.name] = export.Drawing(one.places, one.signed, one.unit, quantile_of(value))
+        if card.places is not None and value is not None and not isinstance(value, str):
+            drawings[card.name] = export.Drawing(card.places, card.signed, card.unit, quantile_of(value))
 
     def numbers() -> bytes:
         there = {
@@ -173,13 +170,11 @@ def save(index: int, maps: Maps, drawn: list[Tile]) -> None:
         }
         arrays: dict[str, Any] = {name: value.heat.numpy() for name, value in there.items()}
         arrays |= {"target": request.target, "against": -1 if request.against is None else request.against}
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        return buffer.getvalue()
+        return export.npz_of(**arrays)
 
     if drawings:
-        stem = f"{request.one.trace.model}_{request.one.loaded.label(request.target)}"
-        export.save_maps(f"relevance{index}", stem, request.picture, request.one.box_xyxy, drawings, numbers)
+        stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
+        export.save_maps(f"relevance{index}", stem, request.picture, request.shown.box_xyxy, drawings, numbers)
 
 
 def how() -> None:

@@ -11,7 +11,7 @@ from vizkit.ui.views import Page
 
 
 def view(page: Page) -> None:
-    reading.guarded(scored, page.one, page.picture)
+    reading.guarded(scored, page.focus, page.picture)
     reading.how(
         "Each row is a map, the best first: the model was run again with the places removed that the map marks as "
         "important. In brackets: the difference to chance. A map is credible if it is clearly better than chance and "
@@ -27,10 +27,10 @@ def view(page: Page) -> None:
     )
 
 
-def scored(one: Shown, picture: Picture) -> None:
+def scored(shown: Shown, picture: Picture) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
     choice = choices(top)
     if choice.over == THIS:
-        trust_one.show(one, picture, choice, top)
+        trust_one.show(shown, picture, choice, top)
     else:
-        trust_many.show(one, choice)
+        trust_many.show(shown, choice)

@@ -52,7 +52,7 @@ class Again:
         return replace(scored, undecided=self.undecided)
 
     def traced(self, pixels: Tensor) -> Trace:
-        loaded = self.request.one.loaded
+        loaded = self.request.shown.loaded
         return family(loaded.model).trace(loaded, pixels, target=self.request.target)
 
     def chance(self, explanation: Explanation, progress: Progress) -> Curves:
@@ -68,7 +68,7 @@ class Again:
         from vizkit.models import trace
 
         request = self.request
-        other = randomised(request.one.loaded)
+        other = randomised(request.shown.loaded)
         targets = [request.target] if request.against is None else [request.target, request.against]
         traces = [trace(other, request.picture.rgb, target=target) for target in targets]
         return subject_of(other, request.picture.rgb, request.target, request.against), traces

@@ -56,7 +56,7 @@ def choices(top: "DeltaGenerator") -> Choice:
             images = int(st.select_slider("Images", COUNTS, 24, key="trust_images", bind="query-params", width=220))
     slow = st.pills(
         "More maps, which run the model again, some dozen times each",
-        [name for name, one in METHODS.items() if one.slow],
+        [name for name, method in METHODS.items() if method.slow],
         selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
     )  # fmt: skip
     measures = st.pills(

@@ -20,27 +20,27 @@ TASK = "trust many"
 UPDATES = 12  # the page is drawn again so many times on the way
 
 
-def show(one: Shown, choice: Choice) -> None:
-    images = pictures(one.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
-    methods = methods_of(one, choice)
+def show(shown: Shown, choice: Choice) -> None:
+    images = pictures(shown.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
+    methods = methods_of(shown, choice)
     measures = tuple(m for m in choice.measures if m != "truth" or choice.over == "insects")
     key = (
         "many",
-        one.source,
-        cached.weights_of(one.source),
-        one.loaded.preprocessing,
+        shown.source,
+        cached.weights_of(shown.source),
+        shown.loaded.preprocessing,
         images.digest,
         methods,
         measures,
     )
     done: tuple[list[Score], ...] = shelf().find(key) or ()
     st.caption(
-        f"{plain(title(one.source))} · {len(images)} images, each for its predicted class · "
+        f"{plain(title(shown.source))} · {len(images)} images, each for its predicted class · "
         + ("newly drawn, seen by no bundled model" if choice.over == "insects" else images.name)
     )
 
     def work(task: background.Task) -> None:
-        score_all(one, images, methods, measures, key, task)
+        score_all(shown, images, methods, measures, key, task)
 
     if len(done) < len(images) and not background.at_work(TASK):
         words = f"Score {len(images)} images" if not done else "Score again"
@@ -49,21 +49,21 @@ def show(one: Shown, choice: Choice) -> None:
     if done:
         rows = trust_table.show(done, "trust_many")
         st.caption(f"mean ± standard deviation over {len(done)} of {len(images)} images")
-        stem = export.name_of_file(f"{one.trace.model}_{images.name}_{len(done)}_trust")
+        stem = export.name_of_file(f"{shown.trace.model}_{images.name}_{len(done)}_trust")
         st.download_button("Save (CSV)", trust_table.as_csv(rows), f"{stem}.csv", "text/csv", key="trust_many_csv",
                            icon=":material/download:", on_click="ignore")  # fmt: skip
         trust_table.caveats(rows)
 
 
-def methods_of(one: Shown, choice: Choice) -> tuple[str, ...]:
+def methods_of(shown: Shown, choice: Choice) -> tuple[str, ...]:
     picture = chosen.picture()
-    request = Request(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
+    request = Request(shown, picture, key_of(shown, picture), int(shown.trace.logits.argmax()))
     without = why_not(target_trace(request, request.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))
 
 
 def score_all(
-    one: Shown,
+    shown: Shown,
     images: ImageSet,
     methods: tuple[str, ...],
     measures: tuple[str, ...],
@@ -77,7 +77,7 @@ def score_all(
         task.report(f"image {len(scored) + 1} of {len(images)}", len(scored) * total + done, len(images) * total)
 
     progress(0, 1)
-    every = cases(one.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
+    every = cases(shown.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
     for scores in score_many(every, methods, measures=measures, progress=progress):  # pyright: ignore[reportArgumentType]
         scored.append(scores)
         shelf().put(key, tuple(scored))

@@ -1,10 +1,8 @@
 """Every map of one model scored on the chosen image: table, curves, and the maps themselves, best first."""
 
-import io
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -55,11 +53,11 @@ class Work:
         return "score", *self.request.key, method, measure
 
 
-def show(one: Shown, picture: Picture, choice: Choice, top: DeltaGenerator) -> None:
+def show(shown: Shown, picture: Picture, choice: Choice, top: DeltaGenerator) -> None:
     with top:
-        classes = class_choice.choose([one])
-    request = class_choice.request_for(one, picture, classes)
-    st.caption(f"{plain(title(one.source))} · {class_choice.in_words(request)}{drawn_truth()}")
+        classes = class_choice.choose([shown])
+    request = class_choice.request_for(shown, picture, classes)
+    st.caption(f"{plain(title(shown.source))} · {class_choice.in_words(request)}{drawn_truth()}")
     work, nothing = gathered(request, choice)
     todo = work.todo()
     settings = (request.key, tuple(work.maps), work.measures)
@@ -109,7 +107,7 @@ def gathered(request: Request, choice: Choice) -> tuple[Work, list[str]]:
             nothing.append(explanation)
         else:
             maps[name] = explanation
-    truth = truth_of(request.one.loaded, opened({"image": request.picture}, inputs.chosen_insect()), 0)
+    truth = truth_of(request.shown.loaded, opened({"image": request.picture}, inputs.chosen_insect()), 0)
     measures = tuple(measure for measure in choice.measures if measure != "truth" or truth is not None)
     return Work(request, maps, traces, truth, measures), nothing
 
@@ -173,9 +171,9 @@ def best_first(work: Work, rows: list[Row]) -> None:
             drawn.append(Tile(row.title, explanation.heat.numpy(), rank, signed=explanation.signed))
             tops.append(top_of(explanation.heat.numpy(), quantile_of(explanation)))
     limits = [(-top if tile.signed else 0.0, top) for tile, top in zip(drawn, tops, strict=True)]
-    label = f"Evidence for {request.one.loaded.label(request.target)} in {request.one.source}"
-    tiles(f"trust_maps_{request.one.source}", drawn, request.one, request.picture, "over image", limits, label=label,
-          tile_px=110)  # fmt: skip
+    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.source}"
+    tiles(f"trust_maps_{request.shown.source}", drawn, request.shown, request.picture, "over image", limits,
+          label=label, tile_px=110)  # fmt: skip
 
 
 def save(request: Request, there: dict[str, Score], rows: list[Row]) -> None:
@@ -189,11 +187,9 @@ def save(request: Request, there: dict[str, Score], rows: list[Row]) -> None:
             if score.chance is not None:
                 arrays |= {"chance_deletion": score.chance.deletion.numpy(),
                            "chance_insertion": score.chance.insertion.numpy()}  # fmt: skip
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        return buffer.getvalue()
+        return export.npz_of(**arrays)
 
-    stem = export.name_of_file(f"{request.one.trace.model}_{request.one.loaded.label(request.target)}_trust")
+    stem = export.name_of_file(f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}_trust")
     with st.popover("Save", icon=":material/download:"):
         st.download_button("Table (CSV)", trust_table.as_csv(rows), f"{stem}.csv", "text/csv", key="trust_csv",
                            on_click="ignore")  # fmt: skip

@@ -1,6 +1,5 @@
 """One model's card on the Rollout page: the row over the image, its growth by layer, its masses, the full matrix."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -29,11 +28,11 @@ MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the
 
 
 def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
-    one, trace, tokens, depth = ready.one, ready.trace, ready.tokens, ready.depth
-    cell = cell_of(tokens, id_at(tokens, in_box(cursor(), one.box_xyxy, picture)) or 0)
+    shown, trace, tokens, depth = ready.shown, ready.trace, ready.tokens, ready.depth
+    cell = cell_of(tokens, id_at(tokens, in_box(cursor(), shown.box_xyxy, picture)) or 0)
     query = cell if choice.query == "patch" and cell else choice.query
     start, upto = min(choice.start, depth), min(max(choice.depth, choice.start), depth)
-    key = explained.key_of(one, picture)
+    key = explained.key_of(shown, picture)
     settings = choice.fusion, choice.discard, start - 1, choice.residual
     grown = explained.rolled(key, query, *settings, trace)
     rolled = grown[upto - start]
@@ -48,19 +47,19 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
         content = all_rows(content, query, tokens, rows)
     low, top = limits([rolled], grown, choice.scale)[0]
     content = replace(content, low=low, top=top)
-    asking = replace(one, query=query if isinstance(query, str) else cursor())
-    show_map(f"rollout{index}_{one.source}", content, asking, picture, choice.draw, "Rollout of", masses(rolled),
+    asking = replace(shown, query=query if isinstance(query, str) else cursor())
+    show_map(f"rollout{index}_{shown.source}", content, asking, picture, choice.draw, "Rollout of", masses(rolled),
              query_key="rollout_query")  # fmt: skip
     if words := how_followed(ready.layers):
         st.caption(words)
-    growth(index, one, picture, choice, grown, start, upto)
+    growth(index, shown, picture, choice, grown, start, upto)
     if {"cls", "dist"} <= set(tokens.special):
         named = [explained.rolled(key, name, *settings, trace)[upto - start] for name in DISTILLED]
-        distilled(index, one, picture, choice, named)
+        distilled(index, shown, picture, choice, named)
     if rows is not None:
         matrix(ready, picture, rolled.tokens, rows)
     reading.proof(trace)
-    export.save_maps(f"rollout{index}", f"{trace.model}_rollout", picture, one.box_xyxy,
+    export.save_maps(f"rollout{index}", f"{trace.model}_rollout", picture, shown.box_xyxy,
                      {rolled.query: export.Drawing(rolled.grid.numpy())}, lambda: numbers(grown, start))  # fmt: skip
 
 
@@ -132,7 +131,7 @@ def limits(maps: list[Rollout], grown: list[Rollout], scale: str) -> list[tuple[
 
 # ---- rows beside each other ------------------------------------------------------------------------------------------
 def growth(
-    index: int, one: Shown, picture: Picture, choice: Choice, grown: list[Rollout], start: int, upto: int
+    index: int, shown: Shown, picture: Picture, choice: Choice, grown: list[Rollout], start: int, upto: int
 ) -> None:
     if len(grown) < 2:
         return
@@ -142,19 +141,19 @@ def growth(
         st.session_state["rollout_depth"] = start + place
 
     maps = [Tile(f"{start + i}", rolled.grid.numpy(), unit="%") for i, rolled in enumerate(grown)]
-    tiles(f"growth{index}_{one.source}", maps, one, picture, choice.draw, limits(grown, grown, choice.scale),
+    tiles(f"growth{index}_{shown.source}", maps, shown, picture, choice.draw, limits(grown, grown, choice.scale),
           label="The row after a layer. Click to see it large.", chosen=upto - start, on_pick=pick,
           tile_px=66)  # fmt: skip
 
 
-def distilled(index: int, one: Shown, picture: Picture, choice: Choice, rows: list[Rollout]) -> None:
+def distilled(index: int, shown: Shown, picture: Picture, choice: Choice, rows: list[Rollout]) -> None:
     st.markdown("**The rows of a distilled model**")
 
     def pick(place: int) -> None:
         st.session_state["rollout_query"] = DISTILLED[place]
 
     maps = [Tile(QUERIES[name], row.grid.numpy(), unit="%") for name, row in zip(DISTILLED, rows, strict=True)]
-    tiles(f"distilled{index}_{one.source}", maps, one, picture, choice.draw, limits(rows, rows, choice.scale),
+    tiles(f"distilled{index}_{shown.source}", maps, shown, picture, choice.draw, limits(rows, rows, choice.scale),
           label="Whose row. Click to see it large.", tile_px=66, on_pick=pick,
           chosen=DISTILLED.index(choice.query) if choice.query in DISTILLED else None)  # fmt: skip
 
@@ -164,7 +163,7 @@ def matrix(ready: Ready, picture: Picture, tokens: Tokens, rows: Tensor) -> None
     if max(rows.shape) > 400:
         drawing = blocks(rows.numpy())
     else:
-        preprocessing = ready.one.loaded.preprocessing
+        preprocessing = ready.shown.loaded.preprocessing
         seen = unprepare(prepare(picture.rgb, preprocessing)[0], preprocessing)
         drawing = drawn(rows.numpy(), *(on_axis(axis, count, seen) for axis, count in zip(
             (ready.tokens, tokens), rows.shape, strict=True)))  # fmt: skip
@@ -188,9 +187,7 @@ def on_axis(tokens: Tokens, count: int, seen: np.ndarray) -> list[np.ndarray | s
 
 def numbers(grown: list[Rollout], start: int) -> bytes:
     """Every layer's row as NPZ: places, and what special tokens and padding take."""
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
+    return export.npz_of(
         places=np.stack([rolled.grid.numpy() for rolled in grown]),
         layer=np.arange(start, start + len(grown)),
         special=np.array([list(rolled.special.values()) for rolled in grown]),
@@ -198,4 +195,3 @@ def numbers(grown: list[Rollout], start: int) -> bytes:
         padding=np.array([rolled.padding for rolled in grown]),
         query=np.array(grown[-1].query),
     )
-    return buffer.getvalue()

@@ -7,7 +7,7 @@ import streamlit as st
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.traces import Attention, Tokens, Trace
 from vizkit.ui.session.shown import Shown, keep_valid
-from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.controls import choose_drawing
 from vizkit.ui.widgets.player import player
 
 QUERIES = {
@@ -40,7 +40,7 @@ class Choice:
 class Ready:
     """A model that rollout can follow. `layers`: those that are multiplied; `tokens`: those with a row."""
 
-    one: Shown
+    shown: Shown
     trace: Trace
     layers: list[Attention]
 
@@ -102,9 +102,7 @@ def choices(able: list[Ready]) -> Choice:
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one "
             "value for all layers of a model.",
         )  # fmt: skip
-        draw = st.segmented_control(
-            "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
-        )
+        draw = choose_drawing()
         full = st.toggle(
             "Full matrix", key="rollout_full", persist_state="page",
             help="The rows of all tokens at once, as a picture; with the query “patch”, hovering then shows any "
@@ -112,4 +110,4 @@ def choices(able: list[Ready]) -> Choice:
         )  # fmt: skip
     fused = fusion if fusion in ("max", "min") else "mean"
     return Choice(query or "cls", fused, float(discard), float(residual), int(start), int(upto), scale or SCALES[0],
-                  draw or "over image", full)  # fmt: skip
+                  draw, full)  # fmt: skip

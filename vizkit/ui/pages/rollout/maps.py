@@ -12,9 +12,9 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 
 
-def add_ready(one: Shown, picture: Picture, into: list[Ready]) -> None:
-    trace = explained.whole_trace(one, picture)
-    into.append(Ready(one, trace, stream(trace)))
+def add_ready(shown: Shown, picture: Picture, into: list[Ready]) -> None:
+    trace = explained.whole_trace(shown, picture)
+    into.append(Ready(shown, trace, stream(trace)))
 
 
 def view(page: Page) -> None:
@@ -24,15 +24,15 @@ def view(page: Page) -> None:
     )
     controls, able = st.container(), list[Ready]()
     columns = {}
-    for column, one in page.columns():
-        columns[one.source] = column
+    for column, shown in page.columns():
+        columns[shown.source] = column
         with column:
-            reading.guarded(add_ready, one, page.picture, able)
+            reading.guarded(add_ready, shown, page.picture, able)
     if able:
         with controls:
             choice = choices(able)
         for index, ready in enumerate(able):
-            with columns[ready.one.source]:
+            with columns[ready.shown.source]:
                 reading.guarded(card, index, ready, page.picture, choice)
     reading.how(
         "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "

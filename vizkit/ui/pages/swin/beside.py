@@ -24,7 +24,7 @@ BUNDLED_VIT = "bundled:insects_vit"
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
+    shown, picture = page.focus, page.picture
     candidates = vits()
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -43,15 +43,15 @@ def view(page: Page) -> None:
         return
     left, right = st.columns(2)
     with left:
-        heading(one, "where the pooled output comes from")
-        reading.guarded(pooled, one, picture, "swin", "rollout")
+        heading(shown, "where the pooled output comes from")
+        reading.guarded(pooled, shown, picture, "swin", "rollout")
     with right:
         heading(other, "where the class token attends")
         reading.guarded(pooled, other, picture, "vit", way)
     left, right = st.columns(2)
-    top = max(farthest(one), farthest(other))
+    top = max(farthest(shown), farthest(other))
     with left:
-        reading.guarded(how_far, one, picture, "swin", top, "the window's diagonal")
+        reading.guarded(how_far, shown, picture, "swin", top, "the window's diagonal")
     with right:
         reading.guarded(how_far, other, picture, "vit", top, "the image's diagonal")
     reading.how(
@@ -67,8 +67,8 @@ def view(page: Page) -> None:
     )
 
 
-def heading(one: Shown, words: str) -> None:
-    st.markdown(f"**{plain(title(one.source))}**")
+def heading(shown: Shown, words: str) -> None:
+    st.markdown(f"**{plain(title(shown.source))}**")
     st.caption(words)
 
 
@@ -86,24 +86,25 @@ def is_vit(source: str) -> bool:
         return False
 
 
-def pooled(one: Shown, picture: Picture, kind: str, way: str) -> None:
+def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
     """The map of what the model's head reads, places only, sum 1; what is left out is written below."""
     if way == "rollout":
         from vizkit.analysis.attribution.rollout import rollout_masses
 
-        rolled = cached.made(one.source, picture, one.loaded, ("pooled rollout",), lambda: rollout_masses(one.trace))
+        trace = shown.trace
+        rolled = cached.made(shown.source, picture, shown.loaded, ("pooled rollout",), lambda: rollout_masses(trace))
         places, special, lost, query = rolled.grid, rolled.special, rolled.padding, rolled.query
     else:
-        seen = attention_map(layers(one.trace)[-1], "cls")
+        seen = attention_map(layers(shown.trace)[-1], "cls")
         if seen.fallback:
-            raise NotApplicable(f"{title(one.source)} has no class token in its last layer; choose rollout.")
+            raise NotApplicable(f"{title(shown.source)} has no class token in its last layer; choose rollout.")
         places, special, lost, query = seen.places, seen.special, seen.padding, "cls"
     named = "mean of the last tokens" if query == "mean" else query
-    show_map(f"beside_map_{kind}", for_browser(places, named), one, picture, "over image", f"{way} of")
+    show_map(f"beside_map_{kind}", for_browser(places, named), shown, picture, "over image", f"{way} of")
     apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
-    classes = top_classes(one.trace, 1) if one.loaded.classifies and one.loaded.trained else []
-    answer = [f"answers {plain(one.loaded.label(index))} ({share:.0%})" for index, share in classes]
+    classes = top_classes(shown.trace, 1) if shown.loaded.classifies and shown.loaded.trained else []
+    answer = [f"answers {plain(shown.loaded.label(index))} ({share:.0%})" for index, share in classes]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 
@@ -114,21 +115,21 @@ def for_browser(places: Tensor, query: str) -> Rows:
     return Rows(row, (places.shape[0], places.shape[1]), query_special=(query,))
 
 
-def caps(one: Shown) -> list[float]:
+def caps(shown: Shown) -> list[float]:
     """The largest distance that every attention layer allows, in pixels."""
-    if is_swin(one.loaded):
-        stages = hierarchy(one.loaded, one.trace.image_size)
+    if is_swin(shown.loaded):
+        stages = hierarchy(shown.loaded, shown.trace.image_size)
         return [farthest_px(block.window, stage.tokens.stride) for stage in stages for block in stage.blocks]
-    return [farthest_px(layer.key.grid or (1, 1), layer.key.stride) for layer in layers(one.trace)]
+    return [farthest_px(layer.key.grid or (1, 1), layer.key.stride) for layer in layers(shown.trace)]
 
 
-def farthest(one: Shown) -> float:
-    return max(caps(one), default=0.0)
+def farthest(shown: Shown) -> float:
+    return max(caps(shown), default=0.0)
 
 
-def how_far(one: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
-    height, width = one.trace.image_size
-    counted = cached.statistics(one.source, picture, one.loaded)
-    figure = distances([layer.distance_px.numpy() for layer in counted], caps(one), top_px, cap)
+def how_far(shown: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
+    height, width = shown.trace.image_size
+    counted = cached.statistics(shown.source, picture, shown.loaded)
+    figure = distances([layer.distance_px.numpy() for layer in counted], caps(shown), top_px, cap)
     st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
     chart(figure, f"beside_distance_{kind}", "Mean attention distance of every head by layer")

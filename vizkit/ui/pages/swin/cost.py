@@ -29,8 +29,8 @@ TASK = "attention_times"
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     numbers = [str(n + 1) for n in range(len(stages))]
     keep_valid("cost_stage", numbers)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,7 +45,7 @@ def view(page: Page) -> None:
         )
     formula(stage, window)
     measured(stage, window)
-    whole_model(one, picture, stages)
+    whole_model(shown, picture, stages)
     reading.how(
         "The projections cost the same in both (first term). Global attention compares every token with every "
         "other, so twice the side of the image is sixteen times the work; with windows it is four times. The exponents "
@@ -172,11 +172,11 @@ def draw(times: list[Timed], words: str) -> None:
 
 
 # ---- the whole model -------------------------------------------------------------------------------------------------
-def whole_model(one: Shown, picture: Picture, stages: tuple[Stage, ...]) -> None:
-    counted = cached.made(one.source, picture, one.loaded, ("multiply-adds",), lambda: multiply_adds(one.loaded))
-    height, width = one.loaded.preprocessing.size_hw
-    st.markdown(f"**The whole model: {plain(title(one.source))} at {width} × {height} pixels, counted**")
-    published = PUBLISHED_G.get(one.loaded.name)
+def whole_model(shown: Shown, picture: Picture, stages: tuple[Stage, ...]) -> None:
+    counted = cached.made(shown.source, picture, shown.loaded, ("multiply-adds",), lambda: multiply_adds(shown.loaded))
+    height, width = shown.loaded.preprocessing.size_hw
+    st.markdown(f"**The whole model: {plain(title(shown.source))} at {width} × {height} pixels, counted**")
+    published = PUBLISHED_G.get(shown.loaded.name)
     with st.container(horizontal=True):
         metric("Multiply–adds of one image", short(counted.total), f"published: {published} G" if published else "")
         metric("in attention layers", f"{sum(counted.attention) / counted.total:.0%}", "")

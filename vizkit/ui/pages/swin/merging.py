@@ -30,13 +30,13 @@ CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    place = choose_place(one, "stage")
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    place = choose_place(shown, "stage")
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     table(stages, place.stage)
-    merged = merged_of(one, picture, place.stage)
+    merged = merged_of(shown, picture, place.stage)
     tokens = stages[place.stage + 1].tokens
-    token_id = id_at(tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    token_id = id_at(tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     assert token_id is not None
     assert tokens.grid is not None
     cell = divmod(token_id, tokens.grid[1])
@@ -47,9 +47,9 @@ def view(page: Page) -> None:
     columns = st.columns(4)
     with columns[0]:
         st.markdown("**Click a token of the next stage**")
-        show_map("merging_pick", canvases.grid_for_browser(tokens), one, picture, "image only", "Tokens of")
+        show_map("merging_pick", canvases.grid_for_browser(tokens), shown, picture, "image only", "Tokens of")
     maps(merged, cell, colours == COLOURS[1], columns[1:])
-    vectors(one, picture, merged, cell)
+    vectors(shown, picture, merged, cell)
     reading.how(
         "Four neighbours stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
         "of the tokens, each twice as wide and standing for four times the pixels. Places of one colour have "
@@ -79,16 +79,17 @@ def table(stages: tuple[Stage, ...], chosen: int) -> None:
     )
 
 
-def merged_of(one: Shown, picture: Picture, stage: int) -> Merged:
+def merged_of(shown: Shown, picture: Picture, stage: int) -> Merged:
     from vizkit.models.probes.patch_merging import leaving, merged, merging_layer
 
-    merging_layer(one.loaded, stage)  # says so after the last stage
+    merging_layer(shown.loaded, stage)  # says so after the last stage
 
     def make() -> Merged:
         with cached.device_lock():
-            return merged(one.loaded, leaving(one.loaded, pixels_of(one.loaded, picture.rgb), one.trace, stage), stage)
+            features = leaving(shown.loaded, pixels_of(shown.loaded, picture.rgb), shown.trace, stage)
+            return merged(shown.loaded, features, stage)
 
-    return cached.made(one.source, picture, one.loaded, ("merged", stage), make)
+    return cached.made(shown.source, picture, shown.loaded, ("merged", stage), make)
 
 
 def maps(merged: Merged, cell: tuple[int, int], lengths: bool, columns: Sequence[DeltaGenerator]) -> None:
@@ -114,14 +115,14 @@ def maps(merged: Merged, cell: tuple[int, int], lengths: bool, columns: Sequence
             st.caption(f"{rows} × {across} tokens of {channels} numbers · {words}")
 
 
-def vectors(one: Shown, picture: Picture, merged: Merged, cell: tuple[int, int]) -> None:
+def vectors(shown: Shown, picture: Picture, merged: Merged, cell: tuple[int, int]) -> None:
     """The chosen token's four neighbours, and what becomes of them."""
     row, column = cell
     st.markdown(f"**The token of row {row + 1}, column {column + 1}: its four neighbours in the order of the model**")
     left, right = st.columns([1, 3])
     with left:
         st.image(
-            neighbours(pixels(one, picture, merged, cell), list(NEIGHBOURS)),
+            neighbours(pixels(shown, picture, merged, cell), list(NEIGHBOURS)),
             alt="The pixels of the four neighbours, numbered in their order",
             width="content",
         )
@@ -146,9 +147,9 @@ def vectors(one: Shown, picture: Picture, merged: Merged, cell: tuple[int, int])
         st.caption(f":green[:material/verified: {text}]" if merged.error <= 1e-4 else f":red[:material/error: {text}]")
 
 
-def pixels(one: Shown, picture: Picture, merged: Merged, cell: tuple[int, int]) -> np.ndarray:
+def pixels(shown: Shown, picture: Picture, merged: Merged, cell: tuple[int, int]) -> np.ndarray:
     """The part of the model's input that the four neighbours stand for; an edge is repeated where they are padding."""
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     rows, columns = merged.before.shape[:2]
     height, width = round(2 * seen.shape[0] / rows), round(2 * seen.shape[1] / columns)
     down = (cell[0] * height + np.arange(height)).clip(max=seen.shape[0] - 1)

@@ -28,9 +28,9 @@ class Place:
     pad_first: bool
 
 
-def choose_place(one: Shown, chosen: str) -> Place:
+def choose_place(shown: Shown, chosen: str) -> Place:
     """The stage and the block of the address; `chosen`: "block", "stage" or "" says which controls are drawn."""
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     names = [str(s + 1) for s in range(len(stages))]
     keep_valid("swin_stage", names)
     if not chosen:

@@ -24,21 +24,22 @@ HELD = 0.9
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
-    fields = fields_of(one, stages)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
+    fields = fields_of(shown, stages)
     last = fields[-1]
-    names = [f"{stage + 1}.{block + 1}" for stage, one in enumerate(stages) for block in range(len(one.blocks))]
+    names = [f"{stage + 1}.{block + 1}" for stage in range(len(stages)) for block in range(len(stages[stage].blocks))]
     grown: list[Rollout] = cached.made(
-        one.source, picture, one.loaded, ("rollout by layer", last.cell), lambda: rollout_by_layer(one.trace, last.cell)
-    )
+        shown.source, picture, shown.loaded, ("rollout by layer", last.cell),
+        lambda: rollout_by_layer(shown.trace, last.cell),
+    )  # fmt: skip
     left, right = st.columns(2)
     with left:
         st.markdown("**How strongly: rollout**")
-        show_map("reach_map", for_browser(one, picture, grown[-1]), one, picture, "over image", "Rollout of")
+        show_map("reach_map", for_browser(shown, picture, grown[-1]), shown, picture, "over image", "Rollout of")
     with right:
         st.markdown("**Which pixels at all: after which block they first reach it**")
-        box = one.box_xyxy
+        box = shown.box_xyxy
         shaded = reach(picture.rgb, reached_after(fields).numpy(), box, token_box(last, box), len(fields))
         st.image(shaded, alt="The image shaded by the block after which a place reaches the token", width="stretch")
         full = next((name for name, field in zip(names, fields, strict=True) if field.share == 1), None)
@@ -67,14 +68,14 @@ def view(page: Page) -> None:
     )
 
 
-def fields_of(one: Shown, stages: tuple[Stage, ...]) -> list[Field]:
+def fields_of(shown: Shown, stages: tuple[Stage, ...]) -> list[Field]:
     """The field of the token under the cursor after every block."""
     regions = [
         cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
         for stage in stages
         for block in stage.blocks
     ]
-    return receptive_fields(one.trace, regions, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    return receptive_fields(shown.trace, regions, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
 
 
 def round_the_edge(stages: tuple[Stage, ...]) -> None:
@@ -101,15 +102,15 @@ def token_box(field: Field, box_xyxy: tuple[float, float, float, float]) -> tupl
     return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
 
 
-def for_browser(one: Shown, picture: Picture, rolled: Rollout) -> Rows:
+def for_browser(shown: Shown, picture: Picture, rolled: Rollout) -> Rows:
     """The rollout of every token of the last stage, as a card reads it; only the chosen one where they are too many."""
-    last = next(layer.query for layer in reversed(one.trace.attention) if layer.query.grid)
+    last = next(layer.query for layer in reversed(shown.trace.attention) if layer.query.grid)
     if len(last) * len(rolled.tokens) <= canvases.MAX_MATRIX:
         rows: Tensor = cached.made(
-            one.source, picture, one.loaded, ("rollout matrix",), lambda: rollout_matrix(one.trace)
+            shown.source, picture, shown.loaded, ("rollout matrix",), lambda: rollout_matrix(shown.trace)
         )
         values, query_ids = rows.numpy(), None
     else:
-        token = id_at(last, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+        token = id_at(last, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
         values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([token])
     return Rows(values, rolled.tokens.grid, last.grid, query_ids)

@@ -22,7 +22,7 @@ CORNER = 0  # the token that travels furthest
 
 
 def view(page: Page) -> None:
-    one = page.one
+    shown = page.focus
     grid = st.segmented_control(
         "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
         label_visibility="collapsed",
@@ -30,7 +30,7 @@ def view(page: Page) -> None:
     if grid == GRIDS[1]:
         by_hand()
     else:
-        on_image(one, page.picture)
+        on_image(shown, page.picture)
     reading.how(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
@@ -44,18 +44,18 @@ def view(page: Page) -> None:
 
 
 # ---- the model's own -------------------------------------------------------------------------------------------------
-def on_image(one: Shown, picture: Picture) -> None:
-    place = choose_place(one, "block")
+def on_image(shown: Shown, picture: Picture) -> None:
+    place = choose_place(shown, "block")
     windows = layout(place.grid, place.window, place.shift, pad_first=place.pad_first)
-    attention = layers(one.trace)[place.layer]
-    token = chosen_token(one, attention, windows)
+    attention = layers(shown.trace)[place.layer]
+    token = chosen_token(shown, attention, windows)
     window, position = window_of(windows, token)
     weights = fused(attention, None)[window]
     content = canvas.block_for_browser(windows, token, weights)
-    content |= canvas.on_picture(picture, one.box_xyxy, place.grid)
+    content |= canvas.on_picture(picture, shown.box_xyxy, place.grid)
 
     def picked(chosen: int) -> None:
-        point = point_of(one, picture, place, chosen)
+        point = point_of(shown, picture, place, chosen)
         st.session_state["at"], st.session_state["query"] = point, "patch"
 
     left, right = st.columns([3, 2])
@@ -64,24 +64,24 @@ def on_image(one: Shown, picture: Picture) -> None:
         canvas.play("shift_image", content, words, f"The shift of {place.path} on the image", picked)
     with right:
         facts(windows, window)
-        proof(one, place, windows)
+        proof(shown, place, windows)
 
 
-def chosen_token(one: Shown, attention: Attention, windows: Layout) -> int:
+def chosen_token(shown: Shown, attention: Attention, windows: Layout) -> int:
     """The token under the cursor. Before anybody clicked: the first of the last window, where regions meet."""
     corner = int(cut(windows.ids, windows.window)[-1, 0])
     if cursor() == CENTRE and any(windows.shift) and corner >= 0:
         return corner
-    return find_query(attention, one.query)[0]
+    return find_query(attention, shown.query)[0]
 
 
-def point_of(one: Shown, picture: Picture, place: Place, token_id: int) -> tuple[float, float]:
+def point_of(shown: Shown, picture: Picture, place: Place, token_id: int) -> tuple[float, float]:
     """The middle of a token in fractions of the picture: where the page's one cursor goes."""
-    size_hw = one.trace.image_size
+    size_hw = shown.trace.image_size
     box = pixel_box(place.tokens, token_id, size_hw)
     assert box is not None
     middle = ((box[0] + box[2]) / 2 / size_hw[1], (box[1] + box[3]) / 2 / size_hw[0])
-    return out_of_box(middle, one.box_xyxy, picture.rgb.shape[:2])
+    return out_of_box(middle, shown.box_xyxy, picture.rgb.shape[:2])
 
 
 def step_sentences(windows: Layout, place: Place, window: int, position: int, weights: Tensor, whose: str) -> list[str]:
@@ -156,9 +156,9 @@ def facts(windows: Layout, window: int) -> None:
         )
 
 
-def proof(one: Shown, place: Place, windows: Layout) -> None:
+def proof(shown: Shown, place: Place, windows: Layout) -> None:
     """The drawn mask beside the model's own."""
-    own = own_mask(one.loaded, place.path)
+    own = own_mask(shown.loaded, place.path)
     if own is None:
         return
     drawn = torch.stack([allowed(windows, window) for window in range(windows.count)])

@@ -16,15 +16,15 @@ LIE = ("regular", "shifted")
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     lie = st.segmented_control(
         "Windows", LIE, default=LIE[0], required=True, key="swin_lie", bind="query-params",
         help="Blocks take turns: the first has regular windows, the second shifted ones, and so on.",
     )  # fmt: skip
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         with column:
-            over_image(stage, one, picture, lie == "shifted")
+            over_image(stage, shown, picture, lie == "shifted")
     st.table([row_of(index, stage) for index, stage in enumerate(stages)])
     reading.how(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
@@ -37,11 +37,11 @@ def view(page: Page) -> None:
     )
 
 
-def over_image(stage: Stage, one: Shown, picture: Picture, shifted: bool) -> None:
+def over_image(stage: Stage, shown: Shown, picture: Picture, shifted: bool) -> None:
     block = next((block for block in stage.blocks if any(block.shift)), None) if shifted else stage.blocks[0]
     placed = layout(stage.grid, stage.blocks[0].window, block.shift if block else (0, 0), pad_first=stage.pad_first)
-    token, _ = find_query(layers(one.trace)[stage.first_layer], one.query)
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    token, _ = find_query(layers(shown.trace)[stage.first_layer], shown.query)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     drawn = windows(seen, pieces(placed).numpy(), cell_of(stage.tokens, token))
     rows, columns = stage.grid
     alt = f"{rows} × {columns} tokens in {'shifted' if shifted else 'regular'} windows"

@@ -15,10 +15,11 @@ from vizkit.models.probes.window_parts import WindowParts
 from vizkit.ui import reading
 from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.rows import Rows
 
@@ -27,20 +28,17 @@ NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has roo
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    place = choose_place(one, "block")
-    parts, sides = computed(one, picture, place.layer)
-    heads = [str(n + 1) for n in range(len(parts.relative))]
-    keep_valid("window_head", ["mean", *heads])
-    head = st.selectbox("Head", ["mean", *heads], key="window_head", bind="query-params", width=110)
-    chosen = None if head == "mean" else int(head) - 1
-    query_id, window, position = place_of_query(one, parts)
+    shown, picture = page.focus, page.picture
+    place = choose_place(shown, "block")
+    parts, sides = computed(shown, picture, place.layer)
+    chosen = choose_head("window_head", len(parts.relative))
+    query_id, window, position = place_of_query(shown, parts)
     for column, (name, words) in zip(st.columns(3), NAMES.items(), strict=True):
         with column:
             st.markdown(f"**{words}**")
             weights = fused(getattr(sides, name), chosen)
             content = for_browser(weights, parts, sides, window, position)
-            show_map(f"window_{name}", content, one, picture, "over image", f"Weights of {words}, of")
+            show_map(f"window_{name}", content, shown, picture, "over image", f"Weights of {words}, of")
             by_head(getattr(sides, name)[window, :, position].unflatten(1, parts.window).numpy(), words)
     masked = int(parts.masked[window, position].sum())
     differs = moved(sides.both, sides.content, parts.ids).tolist()
@@ -70,21 +68,21 @@ def spanned(shares: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def computed(one: Shown, picture: Picture, layer: int) -> tuple[WindowParts, Sides]:
+def computed(shown: Shown, picture: Picture, layer: int) -> tuple[WindowParts, Sides]:
     """The layer taken apart in all its windows; the model runs once for each layer and image."""
     from vizkit.models.probes.window_parts import window_parts
 
     def make() -> tuple[WindowParts, Sides]:
         with cached.device_lock():
-            parts = window_parts(one.loaded, pixels_of(one.loaded, picture.rgb), layer)
+            parts = window_parts(shown.loaded, pixels_of(shown.loaded, picture.rgb), layer)
         return parts, sides(parts.content, parts.relative, parts.masked)
 
-    return cached.made(one.source, picture, one.loaded, ("windows", layer), make)
+    return cached.made(shown.source, picture, shown.loaded, ("windows", layer), make)
 
 
-def place_of_query(one: Shown, parts: WindowParts) -> tuple[int, int, int]:
+def place_of_query(shown: Shown, parts: WindowParts) -> tuple[int, int, int]:
     """(id of the token under the cursor, its window, its position in it)."""
-    query_id = id_at(parts.tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    query_id = id_at(parts.tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     window, position = (parts.ids == query_id).nonzero()[0].tolist()
     assert query_id is not None
     return query_id, window, position
