@@ -30,12 +30,12 @@ def save_card(
     def png() -> bytes:
         from vizkit.figure.overlay import overlay
 
-        return png_bytes(overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy))
+        return _png_bytes(overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy))
 
     def svg() -> str:
         from vizkit.figure.vector import vector_overlay
 
-        return vector_overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy, title=stem)
+        return vector_overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy, title=stem)
 
     def html() -> str:
         return page_of(stem, svg())
@@ -58,7 +58,7 @@ def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
         from vizkit.analysis.attention.attention_map import all_heads
 
         maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
-        return png_bytes(mosaic(maps, shared=shared))
+        return _png_bytes(mosaic(maps, shared=shared))
 
     st.download_button(
         "Save (PNG)",
@@ -98,7 +98,7 @@ def save_maps(
         def png() -> bytes:
             from vizkit.figure.overlay import overlay
 
-            return png_bytes(overlay(picture.rgb, drawing.places, box_xyxy, **drawing.painted()))
+            return _png_bytes(overlay(picture.rgb, drawing.places, box_xyxy, **drawing.painted()))
 
         def svg() -> str:
             from vizkit.figure.vector import vector_overlay
@@ -119,7 +119,7 @@ def page_of(title: str, svg: str) -> str:
     return f'<!doctype html><meta charset="utf-8"><title>{title}</title>{svg}'
 
 
-def png_bytes(rgb: np.ndarray) -> bytes:
+def _png_bytes(rgb: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "PNG")
     return buffer.getvalue()
@@ -135,7 +135,7 @@ def name_of_file(model: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in model)
 
 
-def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
+def _shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
     """The map that the card shows, (row, column)."""
     from vizkit.analysis.attention.attention_map import attention_map, layers
     from vizkit.analysis.attention.feature_strength import feature_strength

@@ -49,9 +49,9 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
              for family, source in kinds
              if (of := [point for point in drawn if (point.family, point.source) == (family, source)])]  # fmt: skip
     figure = laid_out([*joined, *marks], x_title, y_title, height=HEIGHT, showlegend=len(marks) > 1)
-    low, high = widened(x, 0.14)
+    low, high = _widened(x, 0.14)
     figure.update_xaxes(type="log", range=[low, high], tickvals=ticks(10**low, 10**high))
-    return figure.update_yaxes(range=widened(y, 0.12))
+    return figure.update_yaxes(range=_widened(y, 0.12))
 
 
 def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:  # noqa: ANN401
@@ -106,7 +106,7 @@ def ticks(low: float, high: float) -> list[float]:
     return marks[:: -(-len(marks) // 6)] if len(marks) > 6 else marks
 
 
-def widened(values: np.ndarray, share: float) -> list[float]:
+def _widened(values: np.ndarray, share: float) -> list[float]:
     """Lowest and highest with room at both ends; about one value alone, half a unit on either side."""
     if not len(values):
         return [0.0, 1.0]

@@ -41,7 +41,7 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
 
 
 def expected(model: nn.Module) -> int:
-    return len(streams_of(model))
+    return len(_streams_of(model))
 
 
 def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
@@ -65,7 +65,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     result = forward(loaded, pixels, keep, target, tokens=True)
     fine, coarse, ids = stream(model), stream(model, coarse=True), model.order[None].cpu()
     attention = []
-    for call, is_coarse in zip(result.calls, streams_of(model), strict=False):
+    for call, is_coarse in zip(result.calls, _streams_of(model), strict=False):
         if call.weights is not None:
             tokens = coarse if is_coarse else fine
             attention.append(
@@ -85,7 +85,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     return finish(loaded, pixels, target, result, attention, features, expected(model), (note,), cam=cam)
 
 
-def streams_of(model: Any) -> list[bool]:  # noqa: ANN401
+def _streams_of(model: Any) -> list[bool]:  # noqa: ANN401
     """Whether a call of the forward pass is one on the coarse stream: fine and coarse by turns, then one stream."""
     before = model.merge_block - 1
     return [False, True] * before + [False] * (len(model.blocks) - before)

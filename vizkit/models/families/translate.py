@@ -113,12 +113,12 @@ def finish(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
-        tuple(attention_on_cpu(a) for a in attention),
-        tuple(on_cpu(f) for f in features),
+        tuple(_attention_on_cpu(a) for a in attention),
+        tuple(_on_cpu(f) for f in features),
         check,
         target,
         (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
-        tuple(on_cpu(f) for f in cam),
+        tuple(_on_cpu(f) for f in cam),
         result.linear,
     )
 
@@ -141,12 +141,12 @@ def changes(calls: Sequence[Call]) -> list[str]:
     return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 
-def on_cpu(features: Features) -> Features:
+def _on_cpu(features: Features) -> Features:
     gradient = None if features.gradient is None else features.gradient.cpu()
     return Features(features.name, features.values.cpu(), features.tokens, gradient)
 
 
-def attention_on_cpu(attention: Attention) -> Attention:
+def _attention_on_cpu(attention: Attention) -> Attention:
     if attention.weights.device.type == "cpu":
         return attention
     tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")

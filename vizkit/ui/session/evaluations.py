@@ -113,7 +113,7 @@ class Evaluations(Runner):
             if (other := self.at_work()) is not None:
                 here = "This" if other.path == request.job.path else "Another"
                 raise JobError(f"{here} evaluation is at work on this machine; wait for its end, or stop it.")
-            forget_oldest(request.job.path.parent)
+            _forget_oldest(request.job.path.parent)
             try:
                 request.job.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -127,7 +127,7 @@ def evaluations() -> Evaluations:
     return Evaluations()
 
 
-def forget_oldest(root: Path) -> None:
+def _forget_oldest(root: Path) -> None:
     if not root.is_dir():
         return
     folders = [folder for folder in root.iterdir() if folder.is_dir()]

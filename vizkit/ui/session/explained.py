@@ -112,15 +112,15 @@ def target_trace(request: Request, target: int) -> "Trace":
 
 @remembered
 def _target_trace(key: tuple, target: int, _request: Request) -> "Trace":
-    return traced_for(_request, target)
+    return _traced_for(_request, target)
 
 
 @remembered
 def _large_target_trace(key: tuple, target: int, _request: Request) -> "Trace":
-    return traced_for(_request, target)
+    return _traced_for(_request, target)
 
 
-def traced_for(request: Request, target: int) -> "Trace":
+def _traced_for(request: Request, target: int) -> "Trace":
     from vizkit.models import trace
 
     with cached.device_lock():
@@ -142,7 +142,7 @@ def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _request: Requ
 
     (trace, against), subject = _traces, _request.subject
     return {
-        name: or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
+        name: _or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
         for name, method in METHODS.items()
         if not method.slow
     }
@@ -152,10 +152,10 @@ def slow_map(request: Request, method: str, progress: "Progress") -> "Explanatio
     """A method that runs the model again; in a thread that holds the device lock."""
     from vizkit.analysis.attribution.explaining import explain
 
-    return or_sentence(lambda: explain(method, request.shown.trace, subject=request.subject, progress=progress))
+    return _or_sentence(lambda: explain(method, request.shown.trace, subject=request.subject, progress=progress))
 
 
-def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
+def _or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
     from vizkit.traces import NotApplicable
 
     try:

@@ -25,7 +25,7 @@ class Point(NamedTuple):
     rate: float
 
 
-def training_command(folder: Path) -> list[str]:
+def _training_command(folder: Path) -> list[str]:
     """A new run is resumed too, from nothing: its folder and recipe are there before its process is."""
     return vizkit_command("train", "--resume", str(folder))
 
@@ -35,7 +35,7 @@ class Jobs(Runner):
 
     stopped = "Stopped; resume goes on after the last finished epoch."
 
-    def __init__(self, command: Callable[[Path], list[str]] = training_command, grace_s: float = GRACE_S) -> None:
+    def __init__(self, command: Callable[[Path], list[str]] = _training_command, grace_s: float = GRACE_S) -> None:
         super().__init__(grace_s)
         self.command = command
 

@@ -97,7 +97,7 @@ def kept_zip(file: UploadedFile, seen: str = "", path: str = "") -> Path:
     if seen == file.file_id and Path(path).is_file():
         return Path(path)
     content = file.getbuffer()
-    place = root() / hashlib.sha256(content).hexdigest() / f"{stem_of(file.name)}.zip"
+    place = root() / hashlib.sha256(content).hexdigest() / f"{_stem_of(file.name)}.zip"
     if not place.is_file():
         store(place, content)
     return place
@@ -109,12 +109,12 @@ def keep_checkpoint(file: UploadedFile) -> Path:
         st.session_state["_belongings"] = Belongings()
         still_here()
     own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
-    place = own / f"{stem_of(file.name)}{Path(file.name).suffix}"
+    place = own / f"{_stem_of(file.name)}{Path(file.name).suffix}"
     store(place, file.getbuffer())
     return place
 
 
-def stem_of(name: str) -> str:
+def _stem_of(name: str) -> str:
     return re.sub(r"[^\w-]", "_", Path(name).stem)[:60]
 
 

@@ -41,24 +41,24 @@ INSECT_SIDE_PX = 224
 
 def sidebar() -> None:
     still_here()
-    image_picker()
-    model_picker()
+    _image_picker()
+    _model_picker()
     device.line()
 
 
 # ---- image -----------------------------------------------------------------------------------------------------------
-def image_picker() -> None:
+def _image_picker() -> None:
     st.file_uploader(
         "Your images",
         type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
         accept_multiple_files=True,
         key="uploads",
-        on_change=choose_newest,
+        on_change=_choose_newest,
         help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
     )
     camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
-        camera.camera_input("Take a picture", key="camera", on_change=keep_photo)
+        camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
     for name, sentence in refused:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
@@ -90,13 +90,13 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     return pictures, refused
 
 
-def choose_newest() -> None:
+def _choose_newest() -> None:
     uploads, _ = read_uploads()
     if uploads:
         st.session_state["image"] = list(uploads)[-1]
 
 
-def keep_photo() -> None:
+def _keep_photo() -> None:
     """The camera's widget, and what it holds, goes when its window closes; the picture stays."""
     taken = st.session_state.get("camera")
     if taken is not None:
@@ -172,7 +172,7 @@ def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-def model_picker() -> None:
+def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
     st.multiselect(
         "Models",
@@ -203,13 +203,13 @@ def model_picker() -> None:
             "Architecture", model_names.timm_names(), index=None, key="architecture", placeholder="timm name"
         )
         st.button(
-            "Open", key="open_checkpoint", disabled=file is None, on_click=add_checkpoint, args=(file, architecture)
+            "Open", key="open_checkpoint", disabled=file is None, on_click=_add_checkpoint, args=(file, architecture)
         )
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
 
 
-def add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
+def _add_checkpoint(file: UploadedFile, architecture: str | None) -> None:
     """Load it once to see that it fits; only then it joins the models."""
     from vizkit.models import ModelError, load
 

@@ -115,7 +115,7 @@ def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | Non
     """Every layer × head for one query. A click sets the page's layer and head."""
     maps = all_heads(trace, query)
     content = {
-        "maps": base64.b64encode(b"".join(eight_bits(m, shared) for m in maps if m is not None)).decode(),
+        "maps": base64.b64encode(b"".join(_eight_bits(m, shared) for m in maps if m is not None)).decode(),
         "layers": layout(maps, [a.name for a in layers(trace)]),
         "layer": layer,
         "head": head,
@@ -132,7 +132,7 @@ def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | Non
     MOSAIC(key=key, data=content, on_pick_change=picked)
 
 
-def eight_bits(maps: "Tensor", shared: bool) -> bytes:
+def _eight_bits(maps: "Tensor", shared: bool) -> bytes:
     """(head, row, column) as bytes, each map up to its own maximum or all up to the layer's."""
     top = maps.max() if shared else maps.amax((1, 2), keepdim=True)
     return (maps / top.clamp(min=1e-12) * 255).round().clamp(0, 255).byte().numpy().tobytes()

@@ -35,20 +35,20 @@ def view() -> None:
     if not by_name:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
         return
-    choose_run(by_name)
+    _choose_run(by_name)
     name = st.selectbox(
         "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
     )
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     st.query_params["run"] = name
     run = by_name[name]
-    actions(run)
+    _actions(run)
     show(run)
     card(run)
     how()
 
 
-def choose_run(by_name: dict[str, RunFolder]) -> None:
+def _choose_run(by_name: dict[str, RunFolder]) -> None:
     """The run that the session or the address names, else the one at work, else the latest."""
     if st.session_state.get("run") in by_name:
         return
@@ -83,7 +83,7 @@ def head(run: RunFolder, state: str) -> None:
     message = status.get("message", "") if state in ("preparing", "testing", *FINAL) else ""
     st.markdown(f"**{WORDS[state]}**" + (f" · {plain(message)}" if message else ""))
     if state == "died":
-        st.warning(plain(ended_unexpectedly(run, len(metrics))), icon=":material/error:")
+        st.warning(plain(_ended_unexpectedly(run, len(metrics))), icon=":material/error:")
     share, words = progress(status, state, len(metrics))
     if state in ACTIVE or share < 1:
         st.progress(share, text=words)
@@ -92,7 +92,7 @@ def head(run: RunFolder, state: str) -> None:
             st.metric(label, value, border=True, help=more, width=170)
 
 
-def ended_unexpectedly(run: RunFolder, epochs: int) -> str:
+def _ended_unexpectedly(run: RunFolder, epochs: int) -> str:
     goes_on = f"resume goes on after epoch {epochs}" if epochs else "resume begins anew"
     return f"This run ended unexpectedly; {goes_on}. {jobs().last_words(run)}".strip()
 
@@ -148,7 +148,7 @@ def numbers(
 
 
 # ---- what can be done with it ----------------------------------------------------------------------------------------
-def actions(run: RunFolder) -> None:
+def _actions(run: RunFolder) -> None:
     state = jobs().state(run)
     with st.container(horizontal=True, vertical_alignment="center"):
         if state in ACTIVE and jobs().own(run):
@@ -162,7 +162,7 @@ def actions(run: RunFolder) -> None:
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
-            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=look_inside, args=(run,),
+            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_look_inside, args=(run,),
                       help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
@@ -196,7 +196,7 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def look_inside(run: RunFolder) -> None:
+def _look_inside(run: RunFolder) -> None:
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]

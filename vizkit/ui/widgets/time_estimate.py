@@ -45,16 +45,16 @@ def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]
             other = run.recipe
         except RecipeError:
             continue
-        if same_settings(recipe, other, WORK):
+        if _same_settings(recipe, other, WORK):
             rate = median(line["images_per_s"] for line in metrics)
-            whole = same_settings(recipe, other, WHOLE)
+            whole = _same_settings(recipe, other, WHOLE)
             shown = images * recipe.passes * recipe.repeats
             epoch = median(line["seconds"] for line in metrics) if whole else shown / rate
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
     return None
 
 
-def same_settings(first: Recipe, second: Recipe, names: tuple[str, ...]) -> bool:
+def _same_settings(first: Recipe, second: Recipe, names: tuple[str, ...]) -> bool:
     return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
