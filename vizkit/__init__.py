@@ -2,7 +2,8 @@
 
     loaded = vizkit.load("bundled:digits_vit")  # or vizkit.wrap(your_module)
     image = vizkit.open_image("photo.jpg")
-    trace = vizkit.trace(loaded, image)
+    trace = vizkit.trace(loaded, image)  # in a notebook it shows itself
+    trace.save_html("attention.html")
 
 Nothing heavy is imported until one of these names is used.
 """
@@ -12,13 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vizkit.image import open_image
-    from vizkit.models import load, trace, wrap
+    from vizkit.models import load, wrap
+    from vizkit.standalone import save_html, trace
 
 __version__ = "0.1.0"
 
-__all__ = ["load", "open_image", "trace", "wrap"]
+__all__ = ["load", "open_image", "save_html", "trace", "wrap"]
 
-_HOME = {"load": "vizkit.models", "trace": "vizkit.models", "wrap": "vizkit.models", "open_image": "vizkit.image"}
+_HOME = {
+    "load": "vizkit.models",
+    "wrap": "vizkit.models",
+    "open_image": "vizkit.image",
+    "trace": "vizkit.standalone",
+    "save_html": "vizkit.standalone",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import vizkit
 from vizkit import __version__
 from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, score, train
-from vizkit.commands.model_options import add_model_options, load
+from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.saving import save_npz
 
 if TYPE_CHECKING:
     from vizkit.image import Box
     from vizkit.models import Loaded
-    from vizkit.traces import Check, Trace
+    from vizkit.traces import Trace
 
 
 EXTRAS = {"streamlit": "app", "plotly": "app", "transformers": "transformers"} | dict.fromkeys(
@@ -51,9 +51,12 @@ def parser() -> Parser:
     listing.add_argument("pattern", nargs="?", metavar="PATTERN", help='part of a timm name, or as in "vit_*_224.*"')
     listing.set_defaults(run=models)
 
-    tracing = commands.add_parser("trace", help="run one image, record every layer's attention, save it as .npz")
+    tracing = commands.add_parser(
+        "trace", help="run one image, record every layer's attention, save it as .npz or .html"
+    )
     tracing.add_argument("image", metavar="IMAGE", help="a picture file")
-    tracing.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.npz", help="what to write")
+    tracing.add_argument("-o", "--output", required=True, type=Path, metavar="OUT",
+                         help="OUT.npz for the numbers, OUT.html for a page that shows them")  # fmt: skip
     add_model_options(tracing)
     tracing.add_argument("--layers", type=numbers, metavar="0,4-6", help="only these layers, counted from 0")
     tracing.add_argument("--rows", type=numbers, metavar="0,17", help="only these query tokens, for large images")
@@ -118,11 +121,11 @@ def table(rows: Sequence[tuple[str, ...]]) -> None:
 # ---- trace -----------------------------------------------------------------------------------------------------------
 def trace(arguments: argparse.Namespace) -> None:
     output: Path = arguments.output
-    if output.is_dir() or not output.parent.is_dir():  # said before the work, not after it
-        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+    refuse_output(output, (".npz", ".html"))
 
-    from vizkit.image import prepare
+    from vizkit.image import seen_box
     from vizkit.models import Keep
+    from vizkit.standalone.page import proof
 
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
@@ -133,7 +136,16 @@ def trace(arguments: argparse.Namespace) -> None:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")
     refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in recorded.attention), default=0))
     try:
-        save_npz(recorded, output, facts(loaded, recorded, image.shape[:2], prepare(image, loaded.preprocessing)[1]))
+        if output.suffix.lower() == ".html":
+            recorded.save_html(output)
+        else:
+            save_npz(
+                recorded,
+                output,
+                facts(
+                    loaded, recorded, image.shape[:2], seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
+                ),
+            )
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
@@ -168,14 +180,6 @@ def top(loaded: "Loaded", recorded: "Trace", count: int = 5) -> list[tuple[str, 
     values = recorded.logits.softmax(0) if loaded.classifies else recorded.logits
     best = values.topk(min(count, len(values)))
     return [(loaded.label(i), v) for i, v in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
-
-
-def proof(check: "Check") -> str:
-    logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
-    outputs = "outputs not compared" if check.output_error is None else f"outputs {check.output_error:.0e}"
-    measured = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
-    measured = logits if check.layers_expected == 0 else measured
-    return measured if check.failure is None else f"{measured}\n{check.failure}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,8 @@
 """Bytes ↔ model input, safely; the only home of mean, std, crop, EXIF and RGB order."""
 
+import base64
 import hashlib
+import io
 import math
 import os
 import threading
@@ -14,7 +16,10 @@ from PIL.Image import Resampling
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated, place
 
-__all__ = ["BusyError", "ImageError", "Picture", "Preprocessing", "open_image", "prepare", "read_picture", "unprepare"]
+__all__ = [
+    "BusyError", "ImageError", "Picture", "Preprocessing", "data_url", "open_image", "prepare", "read_picture",
+    "seen_box", "unprepare",
+]  # fmt: skip
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
@@ -117,15 +122,39 @@ def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray,
     resized_h, resized_w = _resized_hw(image.height, image.width, preprocessing)
     image = image.resize((resized_w, resized_h), Resampling[preprocessing.interpolation.upper()])
     height, width = preprocessing.size_hw
-    top, left = (round(cut / 2) if cut > 0 else int(cut / 2) for cut in (resized_h - height, resized_w - width))
+    top, left = _corner(resized_h, resized_w, preprocessing)
     padding = tuple(round(255 * value) if preprocessing.crop_mode == "border" else 0 for value in preprocessing.mean)
     seen = Image.new(image.mode, (width, height), padding)
     seen.paste(image, (-left, -top))
     pixels = np.asarray(seen, np.float32).reshape(height, width, -1).transpose(2, 0, 1) / np.float32(255)
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (preprocessing.mean, preprocessing.std))
-    x_scale, y_scale = rgb.shape[1] / resized_w, rgb.shape[0] / resized_h
-    box = (left * x_scale, top * y_scale, (left + width) * x_scale, (top + height) * y_scale)
-    return np.ascontiguousarray((pixels - mean) / std), box
+    return np.ascontiguousarray((pixels - mean) / std), seen_box((rgb.shape[0], rgb.shape[1]), preprocessing)
+
+
+def seen_box(picture_hw: tuple[int, int], preprocessing: Preprocessing) -> Box:
+    """The part of a picture of this size that the model's input shows, see `prepare`."""
+    resized_h, resized_w = _resized_hw(*picture_hw, preprocessing)
+    top, left = _corner(resized_h, resized_w, preprocessing)
+    height, width = preprocessing.size_hw
+    x_scale, y_scale = picture_hw[1] / resized_w, picture_hw[0] / resized_h
+    return left * x_scale, top * y_scale, (left + width) * x_scale, (top + height) * y_scale
+
+
+def _corner(resized_h: int, resized_w: int, preprocessing: Preprocessing) -> tuple[int, int]:
+    """(top, left) of the crop in the resized picture; negative where it is padded."""
+    height, width = preprocessing.size_hw
+    top, left = (round(cut / 2) if cut > 0 else int(cut / 2) for cut in (resized_h - height, resized_w - width))
+    return top, left
+
+
+def data_url(rgb: RGB, side_px: int = 1024) -> str:
+    """The picture as a page loads it, at most `side_px` long and wide; small ones stay exact."""
+    image = Image.fromarray(rgb)
+    small = max(image.size) <= 256
+    image.thumbnail((side_px, side_px))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG" if small else "JPEG", quality=90)
+    return f"data:image/{'png' if small else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing: Preprocessing) -> RGB:

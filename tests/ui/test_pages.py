@@ -13,10 +13,10 @@ from jaxtyping import TypeCheckError
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
 from vizkit.ui.session import model_names
-from vizkit.ui.widgets.rows import Rows, sixteen_bits
 
 ROOT = Path(__file__).parents[2]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"

@@ -53,7 +53,7 @@ def explain(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         refuse_output(output, (".png", ".npz"))
 
-    from vizkit.image import prepare
+    from vizkit.image import seen_box
     from vizkit.scoring import Question
 
     image = vizkit.open_image(arguments.image)
@@ -72,7 +72,7 @@ def explain(arguments: argparse.Namespace) -> None:
     for explanation in explanations:
         print(f"{METHODS[explanation.method].title}: {METHODS[explanation.method].words()}")
         print("".join(f"  {note}\n" for note in explanation.notes), end="")
-    box = prepare(image, loaded.preprocessing)[1]
+    box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
     for output in arguments.output:
         try:
             if output.suffix.lower() == ".npz":

@@ -101,7 +101,7 @@ def _explain(
     import numpy as np
 
     import vizkit
-    from vizkit.image import ImageError, prepare
+    from vizkit.image import ImageError, seen_box
     from vizkit.scoring import Question
 
     numbers = _numbers_of(output, name)
@@ -115,7 +115,7 @@ def _explain(
     target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
     question = Question.of(loaded, image, target, against)
     explanations, reasons = explained(question, methods)
-    box = prepare(image, loaded.preprocessing)[1]
+    box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
     rows = [{"picture": name} | row for row in _rows(question, loaded, explanations, reasons, box)]
     if explanations:
         writing.write(numbers.with_suffix(".png"), lambda path: write_picture(path, explanations, image, box))

@@ -1,7 +1,5 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
-import base64
-import io
 import re
 import threading
 from pathlib import Path
@@ -9,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import streamlit as st
-from PIL import Image
 
-from vizkit.image import Box, Picture, Preprocessing, prepare
+from vizkit import image
+from vizkit.image import Box, Picture, Preprocessing
 from vizkit.ui.session import model_names
 from vizkit.ui.session.remembered import forget, remembered
 
@@ -123,12 +121,8 @@ def fresh(source: str, path: str | None, architecture: str | None, size_hw: tupl
 
 def seen_box(picture: Picture, loaded: "Loaded") -> "Box":
     """The part of the picture that the model sees, (x0, y0, x1, y1) in its pixels."""
-    return _seen_box(picture.digest, loaded.preprocessing, picture.rgb)
-
-
-@remembered
-def _seen_box(digest: str, preprocessing: Preprocessing, _rgb: np.ndarray) -> "Box":
-    return prepare(_rgb, preprocessing)[1]
+    height, width = picture.rgb.shape[:2]
+    return image.seen_box((height, width), loaded.preprocessing)
 
 
 def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "Trace":
@@ -158,12 +152,7 @@ def _trace(
 @st.cache_data(max_entries=32, show_spinner=False)
 def browser_image(digest: str, _rgb: np.ndarray) -> str:
     """The image as the canvas loads it, at most 1,024 pixels; small pictures stay exact."""
-    image = Image.fromarray(_rgb)
-    small = max(image.size) <= 256
-    image.thumbnail((1024, 1024))
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG" if small else "JPEG", quality=90)
-    return f"data:image/{'png' if small else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return image.data_url(_rgb)
 
 
 def patch_embedding(source: str, picture: Picture, loaded: "Loaded") -> "PatchEmbedding":

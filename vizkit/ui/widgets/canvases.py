@@ -11,10 +11,11 @@ from streamlit.components.v2 import component
 from vizkit.analysis.attention.attention_map import all_heads, find_query, fused, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attention.positions import similarity
+from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
+from vizkit.figure.canvas.rows import Rows, text64
 from vizkit.figure.overlay import CEILING, FLOOR
 from vizkit.figure.palette import colours
 from vizkit.geometry import id_at
-from vizkit.ui.widgets.rows import Rows, text64
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,10 +31,9 @@ OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only
 
 CARD = component(
     "vizkit_look",
-    html="<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
-    "<output aria-live='polite'></output><ol></ol>",
-    css=(HERE / "look.css").read_text(encoding="utf-8"),
-    js=(HERE / "look.js").read_text(encoding="utf-8"),
+    html=LOOK_HTML,
+    css=LOOK_CSS,
+    js=LOOK_JS,
 )
 MOSAIC = component(
     "vizkit_mosaic",

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
 from vizkit.ui.widgets import canvases
-from vizkit.ui.widgets.rows import Rows
 
 
 def show_map(

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
+from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.patches import pulled_apart
 from vizkit.geometry import id_at, name_of, pixel_box, window_ids
 from vizkit.image import Picture, prepare, unprepare
@@ -20,7 +21,6 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 

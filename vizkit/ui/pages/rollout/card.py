@@ -11,6 +11,7 @@ from vizkit.analysis.attribution.layer_product import Query
 from vizkit.analysis.attribution.rollout import Rollout
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.attention.matrix import matrix as drawn
+from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import cell_of, id_at, id_of, pixel_box
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.traces import Attention, Tokens
@@ -20,7 +21,6 @@ from vizkit.ui.session import explained
 from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 DISTILLED = ("cls", "dist", "cls+dist", "mean")

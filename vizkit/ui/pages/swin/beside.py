@@ -6,6 +6,7 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import attention_map, layers, top_classes
 from vizkit.analysis.attention.statistics import farthest_px
 from vizkit.figure.attention.distances import distances
+from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.models import ModelError, family_of
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
@@ -17,7 +18,6 @@ from vizkit.ui.session.shown import Shown, accepted, attempt, cursor, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"

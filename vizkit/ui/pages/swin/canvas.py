@@ -10,10 +10,10 @@ from streamlit.components.v2 import component
 from torch import Tensor
 
 from vizkit.analysis.swin.shifted_windows import Layout, allowed, window_of
+from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import REGIONS, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
-from vizkit.ui.widgets.rows import sixteen_bits, step_of, text64
 
 HERE = Path(__file__).parent
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")

@@ -7,6 +7,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer, rollout_matrix
 from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout, strangers
+from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.reach import growth, reach
 from vizkit.geometry import id_at
 from vizkit.image import Picture
@@ -18,7 +19,6 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 
 HELD = 0.9
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
 from vizkit.figure.attention.mosaic import mosaic
+from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import id_at, name_of
 from vizkit.image import Picture
@@ -21,7 +22,6 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.rows import Rows
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number

@@ -20,7 +20,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   if (card.weightsText !== data.weights) {            // decode once, not at every rerun
     card.weightsText = data.weights
-    card.weights = new Uint16Array(bytes(data.weights).buffer)
+    card.weights = data.weights instanceof Uint16Array ? data.weights : new Uint16Array(bytes(data.weights).buffer)
     card.queryIds = ints(data.query_ids)
     card.keyIds = ints(data.key_ids)
     if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
@@ -180,8 +180,10 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     const towards = data.verb ? 'from' : 'to'
     const parts = data.key_special.map((name, i) => `${percent(row[i])} ${towards} [${name}]`)
+    const start = Math.floor(card.place.get(query) / data.queries) * data.keys
+    const padded = card.keyIds.subarray(start, start + data.keys).includes(-1)   // else a sum misses one by rounding alone
     const lost = 1 - row.reduce((sum, value) => sum + value, 0)
-    if (lost > 0.002) parts.push(`${percent(lost)} ${towards} padding`)
+    if (padded && lost > 0.002) parts.push(`${percent(lost)} ${towards} padding`)
     let best = data.key_special.length
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]

@@ -1,0 +1,74 @@
+"""A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import vizkit
+from tests.browser.canvas import click_at
+
+CANVAS = "canvas[role='application']"
+PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce(
+  (sum, value, i) => (sum * 31 + value * (i % 97)) % 1000000007, 0)"""
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> str:
+    picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    traces = [vizkit.trace(vizkit.load(f"bundled:digits_{name}", device="cpu"), picture) for name in ("vit", "swin")]
+    path = tmp_path_factory.mktemp("saved") / "both.html"
+    vizkit.save_html(path, *traces)
+    return path.as_uri()
+
+
+def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
+    page.goto(saved)
+    expect(page.locator(CANVAS)).to_have_count(2)
+    said = page.locator("output")
+    expect(said.first).to_contain_text("attends")
+    click_at(page.locator(CANVAS).first, 0.05, 0.95)
+    expect(said.first).to_contain_text("row 8, column 1 attends")
+    expect(said.nth(1)).to_contain_text("column 1 attends")
+    page.locator(CANVAS).first.focus()
+    page.keyboard.press("ArrowUp")
+    expect(said.first).to_contain_text("row 7, column 1 attends")
+
+
+def test_layer_head_and_query_change_the_map(page: Page, saved: str):
+    page.goto(saved)
+    canvas, lines = page.locator(CANVAS).first, page.locator("section > small:first-of-type")
+    expect(lines.first).to_contain_text("layer 6 of 6 · mean of the heads")
+    seen = [canvas.evaluate(PIXELS)]
+    page.get_by_label("Layer").fill("1")
+    expect(lines.first).to_contain_text("blocks.0.attn · layer 1 of 6")
+    seen.append(canvas.evaluate(PIXELS))
+    page.get_by_label("Head").select_option("2")
+    expect(lines.first).to_contain_text("head 2 of 4 · weights in steps of 1/255 of the row's largest")
+    seen.append(canvas.evaluate(PIXELS))
+    page.get_by_label("Query").select_option("cls")
+    expect(page.locator("output").first).to_contain_text("[cls] attends")
+    seen.append(canvas.evaluate(PIXELS))
+    assert len(set(seen)) == 4
+
+
+def test_what_the_page_says_are_the_weights(page: Page, saved: str):
+    page.goto(saved)
+    picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    trace = vizkit.trace(vizkit.load("bundled:digits_vit", device="cpu"), picture)
+    click_at(page.locator(CANVAS).first, 0.05, 0.05)
+    row = trace.attention[-1].weights[0].mean(0)[1]  # the first patch stands behind the class token
+    best = int(row[1:].argmax())
+    place = f"on row {best // 8 + 1}, column {best % 8 + 1}"
+    expect(page.locator("output").first).to_contain_text(f"row 1, column 1 attends: {100 * float(row[0]):.1f}"[:-2])
+    expect(page.locator("output").first).to_contain_text(place)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, scheme: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(saved)
+    expect(page.locator("output").first).to_contain_text("attends")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
+    context.close()

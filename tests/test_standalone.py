@@ -1,0 +1,129 @@
+"""Traces as pages: what is packed is the trace up to the steps that are said, sizes hold, nothing foreign gets in."""
+
+import base64
+import json
+import re
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import vizkit
+from tests.conftest import random_model
+from vizkit.datasets.photographs import picture as photograph
+from vizkit.models import Keep
+from vizkit.models import trace as plain_trace
+from vizkit.standalone import Card, fragment
+from vizkit.standalone.packing import STEPS, packed
+from vizkit.traces import TraceError
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
+
+
+def values_of(content):
+    """(head, row, key) as host.js reads them."""
+    largest = np.frombuffer(base64.b64decode(content["largest"]), "<f4")
+    levels = np.frombuffer(zlib.decompress(base64.b64decode(content["levels"])), np.uint8)
+    shares = levels.reshape(len(largest), -1) / content["steps"]
+    return (shares * largest[:, None]).reshape(content["count"], -1, shares.shape[1])
+
+
+@pytest.fixture(scope="module", params=["bundled:digits_vit", "bundled:digits_swin"])
+def recorded(request):
+    return vizkit.trace(vizkit.load(request.param, device="cpu"), PICTURE)
+
+
+def test_every_weight_is_within_half_a_step_of_the_largest_of_its_row(recorded):
+    made = packed(recorded, 10_000_000)
+    assert made.steps == STEPS[0]
+    learned = [layer for layer in recorded.attention if layer.learned]
+    for layer, content in zip(learned, made.layers, strict=True):
+        weights = layer.weights.numpy().transpose(1, 0, 2, 3)
+        exact = weights.reshape(len(weights), -1, weights.shape[-1])
+        near = values_of(content["heads"])
+        assert (np.abs(near - exact) <= exact.max(-1, keepdims=True) * (0.5 / made.steps) + 1e-6).all()
+        np.testing.assert_allclose(values_of(content["mean"])[0], exact.mean(0), atol=exact.max() / 500)
+
+
+def test_less_room_means_fewer_steps_then_no_heads_then_nothing(recorded):
+    sizes = {}
+    for limit in (10_000_000, 100_000, 80_000, 60_000, 40_000, 1_000):
+        made = packed(recorded, limit)
+        sizes[limit] = made and made.steps
+        assert made is None or made.size <= limit
+    steps = list(sizes.values())
+    assert steps[0] == 255
+    assert steps[-1] is None
+    numbers = [-1 if step is None else step for step in steps]
+    assert numbers == sorted(numbers, reverse=True)
+    assert len(set(numbers)) > 3, numbers
+
+
+def test_a_trace_is_the_same_with_its_picture(recorded):
+    loaded = vizkit.load(recorded.model, device="cpu")
+    plain = plain_trace(loaded, PICTURE)
+    torch.testing.assert_close(recorded.logits, plain.logits)
+    torch.testing.assert_close(recorded.attention[0].weights, plain.attention[0].weights)
+    assert recorded.check == plain.check
+    assert recorded.labels[0] == (loaded.label(int(plain.logits.argmax())), float(plain.logits.softmax(0).max()))
+    assert recorded.seen_box_xyxy == pytest.approx((20, 0, 110, 90), abs=3)  # the square in the middle
+
+
+def test_a_page_is_one_file_that_asks_nobody(recorded, tmp_path):
+    recorded.save_html(tmp_path / "trace.html")
+    text = (tmp_path / "trace.html").read_text(encoding="utf-8")
+    assert [word for word in ("http", "url(", "import(", "fetch(", "<link", "<img") if word in text] == []
+    book = json.loads(re.search(r"application/json' id='[^']+'>(.*?)</script>", text)[1])
+    (model,) = book["models"]
+    assert model["name"] == recorded.model
+    assert model["passed"]
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
+
+
+def test_a_notebook_shows_two_outputs_apart(recorded):
+    first, second = recorded._repr_html_(), recorded._repr_html_()
+    names = [re.search(r"<div id='(vizkit-\w+)'", text)[1] for text in (first, second)]
+    assert names[0] != names[1]
+
+
+def test_names_cannot_leave_the_text_they_stand_in(recorded):
+    hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+    card = replace(recorded, model=hostile, labels=((hostile, 1.0),)).card()
+    text = fragment(card)
+    assert text.count("<script") == 2
+    assert "<img" not in text
+    assert "</script><script>alert" not in text
+
+
+def test_vit_base_stays_below_three_million_characters():
+    loaded = random_model("vit_base_patch16_224")
+    made = vizkit.trace(loaded, photograph("china"))
+    assert packed(made, 2_900_000).steps >= 7
+    assert 1_000_000 < len(fragment(made.card())) < 3_000_000
+
+
+def test_what_is_too_large_is_said(recorded, tmp_path):
+    with pytest.raises(TraceError, match=r"takes over 0\.1 MB: keep some rows or layers only"):
+        vizkit.save_html(tmp_path / "trace.html", *[recorded] * 4, limit_mb=0.1)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_trace_whose_check_failed_is_not_drawn(recorded):
+    broken = replace(recorded, check=replace(recorded.check, output_error=1.0))
+    with pytest.raises(TraceError, match="The check failed"):
+        fragment(broken.card())
+    assert fragment(broken.card(), refuse=False).startswith("<p>The check failed")
+
+
+def test_random_weights_are_said(recorded):
+    assert "Its weights are random" in fragment(Card(recorded, PICTURE, (0.0, 0.0, 130.0, 90.0), trained=False))
+    assert "Its weights are random" not in recorded._repr_html_()
+
+
+def test_chosen_rows_and_a_network_without_attention_have_pages_too():
+    rows = vizkit.trace(vizkit.load("bundled:digits_vit", device="cpu"), PICTURE, keep=Keep(rows=(0, 5)))
+    assert packed(rows, 10_000_000).layers[0]["queries"] == 2
+    features = packed(vizkit.trace(vizkit.load("bundled:digits_cnn", device="cpu"), PICTURE), 10_000_000)
+    assert {layer["kind"] for layer in features.layers} == {"features"}

@@ -1,0 +1,14 @@
+"""The canvas that draws a map of a query on a picture, and what it is sent: for the app and for pages of their own."""
+
+from pathlib import Path
+
+__all__ = ["LOOK_CSS", "LOOK_HTML", "LOOK_JS"]
+
+_HERE = Path(__file__).parent
+
+LOOK_HTML = (
+    "<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
+    "<output aria-live='polite'></output><ol></ol>"
+)
+LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")
+LOOK_JS = (_HERE / "look.js").read_text(encoding="utf-8")

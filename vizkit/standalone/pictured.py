@@ -1,0 +1,73 @@
+"""A trace that still has its picture, so that it can show itself."""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from vizkit import models
+from vizkit.image import Box, seen_box
+from vizkit.models import Keep, Loaded
+from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
+from vizkit.traces import Trace
+from vizkit.writing import write
+
+__all__ = ["PicturedTrace", "save_html", "trace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PicturedTrace(Trace):
+    """`picture`: RGB, before any preprocessing; `seen_box_xyxy`: the part of it in the model's input, in its pixels;
+    `labels`: names of the most probable classes with their probabilities, empty for a model without classes."""
+
+    picture: UInt8[np.ndarray, "height width 3"] = field(repr=False)
+    seen_box_xyxy: Box
+    labels: tuple[tuple[str, float], ...] = ()
+    trained: bool = True
+
+    def card(self) -> Card:
+        return Card(self, self.picture, self.seen_box_xyxy, self.labels, self.trained)
+
+    def save_html(self, path: str | Path) -> None:
+        """Write a page that shows the trace in any browser, clickable, from the file alone. See `vizkit.save_html`."""
+        save_html(path, self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; of a trace too large for that, a sentence."""
+        return fragment(self.card(), refuse=False)
+
+
+def save_html(path: str | Path, *traces: PicturedTrace, limit_mb: float = LIMIT_MB) -> None:
+    """Write a page with the attention of several models of the same picture under one cursor.
+
+    `limit_mb`: how large it may become, in millions of characters; weights of single heads are rounded as far as that
+    needs, and the page says how far. Raises TraceError for a trace whose check failed or that is too large, OSError
+    where the file cannot be written.
+    """
+    write(path, document(*(trace.card() for trace in traces), limit_mb=limit_mb))
+
+
+def trace(
+    loaded: Loaded,
+    image: UInt8[np.ndarray, "height width 3"],
+    target: int | None = None,
+    keep: Keep | None = None,
+) -> PicturedTrace:
+    """Run one image and record what every layer attends to.
+
+    `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is recorded too.
+    `keep`: which layers, rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does
+    not hold together, or the memory does not suffice for it.
+    """
+    from vizkit.analysis.attention.attention_map import top_classes
+
+    made = models.trace(loaded, image, target=target, keep=keep)
+    best = top_classes(made) if loaded.classifies else []
+    return PicturedTrace(
+        **{part.name: getattr(made, part.name) for part in fields(made)},
+        picture=image,
+        seen_box_xyxy=seen_box((image.shape[0], image.shape[1]), loaded.preprocessing),
+        labels=tuple((loaded.label(label), share) for label, share in best),
+        trained=loaded.trained,
+    )
