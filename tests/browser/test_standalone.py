@@ -58,7 +58,7 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     click_at(page.locator(CANVAS).first, 0.05, 0.05)
     row = trace.attention[-1].weights[0].mean(0)[1]  # the first patch stands behind the class token
     best = int(row[1:].argmax())
-    place = f"on row {best // 8 + 1}, column {best % 8 + 1}"
+    place = f"to row {best // 8 + 1}, column {best % 8 + 1}"
     expect(page.locator("output").first).to_contain_text(f"row 1, column 1 attends: {100 * float(row[0]):.1f}"[:-2])
     expect(page.locator("output").first).to_contain_text(place)
 
