@@ -87,13 +87,13 @@ def test_a_full_disk_is_told_as_stopped_even_where_nothing_more_can_be_written(t
 
     monkeypatch.setattr("vizkit.work_folder.write", full)
     words = r"^Stopped: disk full\. Make room, then start it again; it goes on\.$"
-    with pytest.raises(WorkError, match=words), folder.told("it goes on", "smaller"):
+    with pytest.raises(WorkError, match=words), folder.reporting("it goes on", "smaller"):
         folder.say(state="running")
     assert folder.status["state"] == "stopped"
     assert folder.status["message"].startswith("Stopped: disk full.")
     wrapped = EvaluationError("The answers cannot be kept.")
     wrapped.__cause__ = FULL
-    with pytest.raises(WorkError, match="disk full"), folder.told("it goes on", "smaller"):
+    with pytest.raises(WorkError, match="disk full"), folder.reporting("it goes on", "smaller"):
         raise wrapped
 
 
@@ -107,14 +107,17 @@ def test_a_full_disk_is_told_as_stopped_even_where_nothing_more_can_be_written(t
     ],
 )
 def test_errors_are_told_in_a_sentence(tmp_path, error, words):
-    with pytest.raises(ValueError, match=f"^{words}") as raised, WorkFolder(tmp_path).told("on", "a smaller batch"):
+    with (
+        pytest.raises(ValueError, match=f"^{words}") as raised,
+        WorkFolder(tmp_path).reporting("on", "a smaller batch"),
+    ):
         raise error
     assert WorkFolder(tmp_path).status["state"] == "failed"
     assert WorkFolder(tmp_path).status["message"] == str(raised.value)
 
 
 def test_a_mistake_of_the_program_is_not_hidden(tmp_path):
-    with pytest.raises(KeyError), WorkFolder(tmp_path).told("on", "smaller"):
+    with pytest.raises(KeyError), WorkFolder(tmp_path).reporting("on", "smaller"):
         raise KeyError("no such thing")
     assert WorkFolder(tmp_path).status == {}
 

@@ -17,9 +17,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import vizkit
 from vizkit import __version__
 from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, score, train
 from vizkit.commands.model_options import add_model_options, load, refuse_output
+from vizkit.saving import save_npz
 
 if TYPE_CHECKING:
     from vizkit.image import Box
@@ -124,10 +126,8 @@ def trace(arguments: argparse.Namespace) -> None:
     output: Path = arguments.output
     refuse_output(output, (".npz", ".html"))
 
-    import vizkit
     from vizkit.image import seen_box
     from vizkit.models import Keep
-    from vizkit.saving import save_npz
     from vizkit.standalone.page import proof
 
     image = vizkit.open_image(arguments.image)

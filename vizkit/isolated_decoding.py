@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from PIL import AvifImagePlugin
 
 from vizkit.decoding import ImageError, damaged, decode
 
@@ -164,8 +165,6 @@ if hasattr(os, "register_at_fork"):
 # ---- in the process of a decoder -------------------------------------------------------------------------------------
 def serve() -> None:
     """Answer questions on standard input until it ends."""
-    from PIL import AvifImagePlugin
-
     AvifImagePlugin.DEFAULT_MAX_THREADS = 2  # the stacks of one for each core would fill the memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, at whose end the input ends
     with suppress(ImportError):  # on Windows only the time is limited

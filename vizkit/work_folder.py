@@ -105,7 +105,7 @@ class WorkFolder:
             lock.release()
 
     @contextmanager
-    def told(self, goes_on: str, smaller: str) -> Iterator[None]:
+    def reporting(self, goes_on: str, smaller: str) -> Iterator[None]:
         """What goes wrong within is said in the status and raised as one sentence.
 
         `goes_on`: what a next start does; `smaller`: what to change where the memory does not suffice.

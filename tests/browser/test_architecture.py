@@ -86,7 +86,7 @@ def test_words_inside_patches(page: Page, server: str):
     ready(page)
     add_first(page)
     click(page, 0.5, 0.9)
-    expect(page.get_by_text(re.compile(r"Outer: row 1[34], column 7 looks at 196 patches"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Outer: row 1[34], column 7 attends to 196 patches"))).to_be_visible()
     expect(page.locator(f"{MAIN} figure")).to_have_count(16)
 
 

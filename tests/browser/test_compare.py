@@ -45,7 +45,7 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     expect(page.locator(f"{GRID} header b")).to_have_text(["insects_vit", "insects_swin", "insects_cnn"])
     expect(page.locator(f"{GRID} .cell")).to_have_count(15)
     expect(page.locator(f"{GRID} article").first.locator("li")).to_have_count(15)
-    expect(page.locator(f"{GRID} .told").first).to_contain_text("bit apart")
+    expect(page.locator(f"{GRID} .words").first).to_contain_text("Jensen–Shannon divergence")
     page.locator(f"{MAIN} [data-testid='stPopover'] button").last.click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="All answers (CSV)").click()

@@ -41,8 +41,8 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     ready(page)
     before = pixels(page, 0), pixels(page, 1)
     click(page, 0.3, 0.8)
-    expect(page.locator(f"{CARD} output").nth(0)).to_contain_text("row 7, column 3 looks")  # 8 × 8 places
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(re.compile(r"row \d+, column \d+ looks"))
+    expect(page.locator(f"{CARD} output").nth(0)).to_contain_text("row 7, column 3 attends")  # 8 × 8 places
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(re.compile(r"row \d+, column \d+ attends"))
     assert pixels(page, 0) != before[0]
     assert pixels(page, 1) != before[1]
     expect(page).to_have_url(re.compile(r"at=0\.(29|30)\d*(,|%2C)0\.(79|80)"))
@@ -53,7 +53,7 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
     ready(page)
     kept = said(page)
     page.locator(f"{CARD} canvas").first.hover(position={"x": 8, "y": 8})
-    expect(page.locator(f"{CARD} output").first).to_contain_text("row 1, column 1 looks")
+    expect(page.locator(f"{CARD} output").first).to_contain_text("row 1, column 1 attends")
     page.mouse.move(5, 5)
     expect(page.locator(f"{CARD} output").first).to_have_text(kept)
 
@@ -65,7 +65,7 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
     page.locator(f"{CARD} canvas").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    expect(page.locator(f"{CARD} output").first).to_contain_text("row 2, column 2 looks")
+    expect(page.locator(f"{CARD} output").first).to_contain_text("row 2, column 2 attends")
 
 
 def test_a_link_reopens_the_view(page: Page, server: str):

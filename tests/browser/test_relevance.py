@@ -31,7 +31,7 @@ def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
     page.locator(".st-key-class_a input").click()
     page.keyboard.type("8")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("it answers")).to_be_visible()
+    expect(page.get_by_text("it predicts")).to_be_visible()
     ready(page)
     page.get_by_role("button", name="Patch ablation", exact=True).click()
     page.get_by_role("button", name="Compute 1 map").click()

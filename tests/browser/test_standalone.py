@@ -25,13 +25,13 @@ def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
     page.goto(saved)
     expect(page.locator(CANVAS)).to_have_count(2)
     said = page.locator("output")
-    expect(said.first).to_contain_text("looks")
+    expect(said.first).to_contain_text("attends")
     click_at(page.locator(CANVAS).first, 0.05, 0.95)
-    expect(said.first).to_contain_text("row 8, column 1 looks")
-    expect(said.nth(1)).to_contain_text("column 1 looks")
+    expect(said.first).to_contain_text("row 8, column 1 attends")
+    expect(said.nth(1)).to_contain_text("column 1 attends")
     page.locator(CANVAS).first.focus()
     page.keyboard.press("ArrowUp")
-    expect(said.first).to_contain_text("row 7, column 1 looks")
+    expect(said.first).to_contain_text("row 7, column 1 attends")
 
 
 def test_layer_head_and_query_change_the_map(page: Page, saved: str):
@@ -46,7 +46,7 @@ def test_layer_head_and_query_change_the_map(page: Page, saved: str):
     expect(lines.first).to_contain_text("head 2 of 4 · weights in steps of 1/255 of the row's largest")
     seen.append(canvas.evaluate(PIXELS))
     page.locator("label", has_text="Query").locator("select").select_option("cls")
-    expect(page.locator("output").first).to_contain_text("[cls] looks")
+    expect(page.locator("output").first).to_contain_text("[cls] attends")
     seen.append(canvas.evaluate(PIXELS))
     assert len(set(seen)) == 4
 
@@ -58,8 +58,8 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     click_at(page.locator(CANVAS).first, 0.05, 0.05)
     row = trace.attention[-1].weights[0].mean(0)[1]  # the first patch stands behind the class token
     best = int(row[1:].argmax())
-    place = f"on row {best // 8 + 1}, column {best % 8 + 1}"
-    expect(page.locator("output").first).to_contain_text(f"row 1, column 1 looks: {100 * float(row[0]):.1f}"[:-2])
+    place = f"to row {best // 8 + 1}, column {best % 8 + 1}"
+    expect(page.locator("output").first).to_contain_text(f"row 1, column 1 attends: {100 * float(row[0]):.1f}"[:-2])
     expect(page.locator("output").first).to_contain_text(place)
 
 
@@ -68,7 +68,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, schem
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = context.new_page()
     page.goto(saved)
-    expect(page.locator("output").first).to_contain_text("looks")
+    expect(page.locator("output").first).to_contain_text("attends")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
     context.close()

@@ -83,11 +83,11 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
     canvas = page.locator(CANVAS)
     before = canvas.evaluate(LOOK)
     click_at(canvas, 0.4, 0.4)
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 6 looks")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 6 attends")
     assert canvas.evaluate(LOOK) != before
     canvas.focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 7 looks")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 7 attends")
 
 
 def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):

@@ -223,14 +223,14 @@ def test_the_sentence_says_who_is_better_or_that_nobody_knows():
     pairs = {frozenset((pair.a, pair.b)): pair for pair in compare(right)}
     sure, unsure = pairs[frozenset("ab")], pairs[frozenset("ac")]
     assert (sure.a, sure.only_a, sure.only_b) == ("b", 20, 0)
-    assert sure.told_apart
+    assert sure.significant
     assert sure.corrected == pytest.approx(3 * 2 * 0.5**20)
     assert sure.sentence.startswith("b is better than a on pictures like these: +20.0 percentage points")
-    assert not unsure.told_apart
-    assert unsure.sentence.startswith("c and a cannot be told apart")
+    assert not unsure.significant
+    assert unsure.sentence.startswith("c and a do not differ significantly")
     same = compare({"a": right["a"], "b": right["a"].copy()})[0]
     assert (same.p, same.difference.low, same.difference.high) == (1.0, 0.0, 0.0)
-    assert "very same pictures" in same.sentence
+    assert "exactly the same pictures" in same.sentence
     assert compare({"a": right["a"]}) == ()
 
 

@@ -56,7 +56,7 @@ def test_a_large_matrix_shows_the_largest_of_each_block():
 
 def test_chance_is_drawn_beside_the_methods():
     share = np.array([0.0, 0.5, 1.0])
-    figure = removal_curves({"Rollout": share[::-1]}, share, np.full(3, 0.4), "places taken away", "Deletion")
+    figure = removal_curves({"Rollout": share[::-1]}, share, np.full(3, 0.4), "places removed", "Deletion")
     assert [line.name for line in figure.data] == ["Rollout", "random order"]
     assert figure.data[1].line.dash == "dash"
     np.testing.assert_array_equal(figure.data[0].y, [1.0, 0.5, 0.0])

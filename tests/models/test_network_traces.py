@@ -134,7 +134,7 @@ def test_gradual_a_token_stands_for_the_pixels_of_its_box_and_no_other(pixel):
 def test_gradual_the_averaging_is_what_the_model_does():
     loaded = loaded_of("gradual")
     trace = trace_of(loaded, pixels_of())
-    steps = [*loaded.model.through(pixels_of())]
+    steps = [*loaded.model.steps(pixels_of())]
     for layer, (left, kept, _) in zip([a for a in trace.attention if not a.learned], steps, strict=False):
         assert layer.weights.shape[1:] == (1, 1, 2)
         torch.testing.assert_close(dense(layer)[0] @ left[0, 1:], kept[0, 1:])

@@ -392,7 +392,7 @@ def test_golden_reduction():
     """785 → 393 → 197 → 99 tokens at 224²; what tokens compare with each other is divided by four each time."""
     model = timm.create_model("gradual_reduction_tiny", embed_dim=24, num_heads=2).eval()
     with torch.no_grad():
-        counts = [left.shape[1] for left, _, _ in model.through(torch.randn(1, 3, 224, 224))]
+        counts = [left.shape[1] for left, _, _ in model.steps(torch.randn(1, 3, 224, 224))]
     assert counts == [785] * 3 + [393] * 3 + [197] * 3 + [99] * 3
     costs = []
     for n in (785, 393, 197, 99):

@@ -64,5 +64,5 @@ def test_the_verdict_says_what_the_seeds_allow(tmp_path: Path):
     near, far, alone = row("vit_fine", 0.90, 0.92), row("dual", 0.98, 0.98), row("gradual", 0.5)
     assert "more than twice" in verdict([near, far])  # 7 points, seeds differ by 1.4
     assert "**dual-scale, α learned** leads **plain ViT, fine patches** by 7.0 points" in verdict([near, far])
-    assert "do not tell" in verdict([near, row("dual_half", 0.92, 0.93)])
+    assert "show no significant difference" in verdict([near, row("dual_half", 0.92, 0.93)])
     assert "One seed" in verdict([near, alone])

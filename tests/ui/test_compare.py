@@ -60,8 +60,8 @@ def test_vit_swin_and_cnn_on_three_digits():
     first = rows["digit 5"]["cells"][0]["bars"][0]
     assert first["name"] == loaded.labels[int(expected.argmax())]
     assert first["share"] == pytest.approx(float(expected.max()), abs=1e-5)
-    assert rows["digit 3"]["lines"][0] == "All 3 say 3."
-    assert "bit apart, mean of the pairs" in rows["digit 3"]["lines"][1]
+    assert rows["digit 3"]["lines"][0] == "All 3 predict 3."
+    assert "bit of Jensen–Shannon divergence, mean of the pairs" in rows["digit 3"]["lines"][1]
     assert [cell["mark"] for cell in rows["digit 3"]["cells"]] == ["A", "A", "A"]
     assert [bar["right"] for bar in rows["digit 3"]["cells"][0]["bars"]].count(True) == 1
     assert list(table_of(test)["same first class"]) == ["3 of 3"] * 3
@@ -74,7 +74,7 @@ def test_models_of_other_classes_are_shown_beside_and_not_compared():
     assert "not compared: digits_vit; insects_vit and insects_cnn." in texts(test)
     row = rows_of(test)["mayfly nymph"]
     assert [cell["mark"] for cell in row["cells"]] == ["", "A", "A"]
-    assert row["lines"][0] == "Both say mayfly nymph."
+    assert row["lines"][0] == "Both predict mayfly nymph."
     assert len(table_of(test)) == 1
 
 
@@ -241,7 +241,7 @@ def test_cost_is_counted_at_once_and_measured_when_asked():
     assert not test.exception
     table = table_of(test)
     assert all("ms (" in each for each in table.loc["Time per image, 2 at once"])
-    assert all("MiB" in each for each in table.loc["Memory, learning"])
+    assert all("MiB" in each for each in table.loc["Memory, training"])
     assert "CPU" in texts(test)
 
 
@@ -266,16 +266,16 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
     charts = test.get("plotly_chart")
     assert len(charts) == len(PERTURBATIONS) == len(test.main.get("image"))
     loaded, rgb = vizkit.load(VIT, device="cpu"), inputs.sample("digit 3").rgb
-    asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
+    request = changes.Request({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
     for kind in ("rotation", "noise", "shuffle"):
-        logits = asked.logits(VIT, kind)
+        logits = request.logits(VIT, kind)
         assert logits is not None
         level = 4
         changed = perturbed(rgb, kind, PERTURBATIONS[kind].strengths[level], 0)
         torch.testing.assert_close(logits[level], vizkit.trace(loaded, changed).logits, rtol=1e-4, atol=1e-4)
         plain = vizkit.trace(loaded, rgb).logits
         assert changes.followed(logits)[0] == pytest.approx(float(plain.softmax(0).max()), abs=1e-5)
-    lines = list(csv.DictReader(io.StringIO(changes.as_csv(asked))))
+    lines = list(csv.DictReader(io.StringIO(changes.as_csv(request))))
     assert len(lines) == 9 * 8
     assert {line["answer"] for line in lines if line["strength"] == "0"} == {"3"}
 
@@ -299,7 +299,7 @@ def test_the_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_stop_keeps_what_is_there_and_going_on_does_the_rest(monkeypatch: pytest.MonkeyPatch):
-    asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
+    request = changes.Request({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
     task = Task(cached.device_lock())
 
     put = shelf().put
@@ -311,14 +311,14 @@ def test_stop_keeps_what_is_there_and_going_on_does_the_rest(monkeypatch: pytest
 
     monkeypatch.setattr(shelf(), "put", put_and_stop)
     with task.lock, pytest.raises(Stopped):
-        changes.compute(asked, asked.todo(), task)
-    left = asked.todo()
+        changes.compute(request, request.todo(), task)
+    left = request.todo()
     assert left == list(PERTURBATIONS)[2:]
     task = Task(cached.device_lock())
     with task.lock:
-        changes.compute(asked, left, task)
-    assert asked.todo() == []
-    assert replace(asked, seed=1).todo() == ["noise", "occlusion", "shuffle"]
+        changes.compute(request, left, task)
+    assert request.todo() == []
+    assert replace(request, seed=1).todo() == ["noise", "occlusion", "shuffle"]
 
 
 def test_an_image_without_cells_is_refused_in_a_sentence():

@@ -157,9 +157,9 @@ def test_outcomes_by_hand(tmp_path):
     assert (few.best.family, few.second.family) == ("Swin", "ViT")
     assert few.gain == pytest.approx(0.04)
     assert few.error == pytest.approx(math.sqrt((0.25 * 0.75 + 0.21 * 0.79) / 2000))
-    assert few.told_from_chance
+    assert few.significant
     assert (many.best.family, many.second.family) == ("CNN", "Swin")
-    assert not many.told_from_chance  # .01 against two errors of .0072
+    assert not many.significant  # .01 against two errors of .0072
     assert [needed(study, "ViT", level) for level in (0.2, 0.5, 0.8, 0.95)] == [60, 1_200, 6_000, None]
     assert [line.name for line in curves(study, 300, "val_accuracy")] == list(MODELS)
     assert curves(study, 300, "val_accuracy")[0].epochs == (1, 2, 3, 4, 5, 6)
@@ -190,7 +190,7 @@ def test_the_sentences_say_no_more_than_the_numbers(tmp_path):
     (study,) = studies(trained(tmp_path))
     few, many, gaps, hunger, limits = size.verdict(study)
     assert "**60 images** the **Swin** leads: 25.0% of the test pictures right, 4.0 points above the ViT" in few
-    assert "**6,000 images** the CNN (95.0%) and the Swin (94.0%) cannot be told apart" in many
+    assert "**6,000 images** the CNN (95.0%) and the Swin (94.0%) do not differ significantly" in many
     assert "+1.0 points with 60, −10.0 points with 300, −20.0 points with 1,200, −10.0 points with 6,000" in gaps
     assert "reached from **1,200** images (80.0%), the **ViT** reached from **6,000**" in hunger
     assert "6,000 not to the end (60% and 60%)" in limits

@@ -20,7 +20,7 @@ from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import cached, jobs, model_names, runner
-from vizkit.ui.session.evaluations import Evaluations, Wanted, evaluations, wanted
+from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert table["Model"].tolist() == ["digits_vit", "digits_swin", "digits_cnn"]
     assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
     assert (table["Accuracy"] > 0.9).all()
-    assert "cannot be told apart" in texts(test)
+    assert "do not differ significantly" in texts(test)
     assert len(test.get("plotly_chart")) == 4  # three reliability diagrams and a matrix
     assert "ViT-B/16" in test.dataframe[1].value["Model"].tolist()  # published, apart
     assert "not to be compared" in texts(test).lower()
@@ -168,9 +168,9 @@ def test_pictures_that_changed_since_are_not_shown(home):
 # ---- processes -------------------------------------------------------------------------------------------------------
 def sleeper(home, name="one", seconds=60, words=""):
     """An evaluation whose process only sleeps."""
-    asked = Wanted(name, "", 0, ("m",), "", "c")
+    request = Request(name, "", 0, ("m",), "", "c")
     code = f"import sys, time; print({words!r}, file=sys.stderr, flush=True); time.sleep({seconds})"
-    return asked, Evaluations(lambda wanted: [sys.executable, "-c", code], grace_s=0.3)
+    return request, Evaluations(lambda _: [sys.executable, "-c", code], grace_s=0.3)
 
 
 @pytest.fixture
@@ -187,25 +187,25 @@ def until(holds):
 
 @pytest.mark.usefixtures("real")
 def test_one_at_a_time_and_stop_ends_it(home):
-    asked, work = sleeper(home)
-    work.start(asked)
-    assert work.state(asked.job) == "preparing"
-    assert work.own(asked.job)
+    request, work = sleeper(home)
+    work.start(request)
+    assert work.state(request.job) == "preparing"
+    assert work.own(request.job)
     with pytest.raises(JobError, match="Another evaluation is at work"):
-        work.start(Wanted("two", "", 0, ("m",), "", "c"))
-    work.stop(asked.job)
-    until(lambda: work.state(asked.job) == "stopped")
+        work.start(Request("two", "", 0, ("m",), "", "c"))
+    work.stop(request.job)
+    until(lambda: work.state(request.job) == "stopped")
     assert work.at_work() is None
 
 
 @pytest.mark.usefixtures("real")
 def test_killed_from_outside_it_says_so_with_its_last_words(home):
-    asked, work = sleeper(home, words="vizkit: The disk has no room left.")
-    work.start(asked)
-    until(lambda: (asked.job.path / "log").read_bytes())
-    work.jobs[asked.job.path.resolve()].process.send_signal(signal.SIGKILL)
-    until(lambda: work.state(asked.job) == "died")
-    assert work.last_words(asked.job) == "The disk has no room left."
+    request, work = sleeper(home, words="vizkit: The disk has no room left.")
+    work.start(request)
+    until(lambda: (request.job.path / "log").read_bytes())
+    work.jobs[request.job.path.resolve()].process.send_signal(signal.SIGKILL)
+    until(lambda: work.state(request.job) == "died")
+    assert work.last_words(request.job) == "The disk has no room left."
 
 
 def test_a_job_of_an_earlier_server_is_told_dead(home):
@@ -228,15 +228,15 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
     (run.path / "recipe.json").write_text("{}")
     run.write("status.json", {"state": "done"})
     sources = ["bundled:digits_vit", "run:mine", "run:none", "owner/name", "deit_tiny_patch16_224", "/etc/x.pt", "docs"]
-    asked, refused = wanted("digits", "", 7, sources, "d")
+    request, refused = request_for("digits", "", 7, sources, "d")
     expected = ("bundled:digits_vit", str(run.path), "hf-hub:owner/name", "deit_tiny_patch16_224")
-    assert asked.models == expected
+    assert request.models == expected
     assert len(refused) == 3
     assert "no name of a model" in refused[-1]  # "docs" is a folder here
-    before = asked.job.path
+    before = request.job.path
     os.utime(run.path / "model.safetensors", (1, 1))  # other weights
-    assert wanted("digits", "", 7, sources, "d")[0].job.path != before
-    assert wanted("digits", "", 7, sources, "e")[0].job.path != before
+    assert request_for("digits", "", 7, sources, "d")[0].job.path != before
+    assert request_for("digits", "", 7, sources, "e")[0].job.path != before
 
 
 def test_progress_in_words():

@@ -289,7 +289,7 @@ def test_the_walk_through_follows_its_switches():
     test.toggle(key="unscaled").set_value(True).run()
     assert not test.exception
     assert texts(test) != before
-    assert "All 4 heads side by side" not in texts(test)  # an experiment, not the model's numbers
+    assert "All 4 heads concatenated" not in texts(test)  # an experiment, not the model's numbers
     test.toggle(key="single_head").set_value(True).run()
     assert not test.exception
 

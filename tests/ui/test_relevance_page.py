@@ -69,7 +69,7 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
         "Input × gradient",
     ]
     assert names(sent(test, "relevance3")) == ["Grad-CAM", "HiResCAM", "Input × gradient"]
-    refused = [caption.value for caption in test.caption if "Not here" in caption.value]
+    refused = [caption.value for caption in test.caption if "Not available" in caption.value]
     assert len(refused) == 2  # Swin and CNN, one line each
     assert "LeGrad" in refused[0]
     assert "no attention layers" in refused[1]
@@ -78,14 +78,14 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
 def test_the_map_is_that_of_the_chosen_class():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_a="backswimmer")
     assert "for **backswimmer**" in texts(test)
-    assert "it answers **mayfly nymph**" in texts(test)
+    assert "it predicts **mayfly nymph**" in texts(test)
     loaded = vizkit.load(INSECTS_VIT, device="cpu")
     rgb = inputs.sample("mayfly nymph").rgb
     expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
     tile = next(tile for tile in sent(test, "relevance0")["maps"] if tile["name"] == "Generic relevance")
     assert (tile["high"], tile["to"], tile["from"]) == pytest.approx((float(expected.max()), float(expected.max()), 0))
     test.selectbox(key="class_a").set_value("what each model predicts").run()
-    assert "it answers" not in texts(test)
+    assert "it predicts" not in texts(test)
 
 
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():

@@ -45,7 +45,7 @@ def test_the_class_row_of_several_models_stands_side_by_side():
     assert not test.info
     assert "digits_cnn is a convolutional network." in texts(test)
     assert "the mean of all places, which the head reads" in texts(test)
-    assert "a merged token hands its mass on" in texts(test)
+    assert "a merged token's share is divided equally" in texts(test)
 
 
 def test_a_click_asks_for_that_patch():

@@ -24,7 +24,7 @@ from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui.pages.evaluate import data
 from vizkit.ui.pages.train import fields, model
 from vizkit.ui.session import allowed, model_names, uploads
-from vizkit.ui.session.evaluations import Evaluations, Wanted
+from vizkit.ui.session.evaluations import Evaluations, Request
 from vizkit.ui.session.jobs import JobError, Jobs
 from vizkit.ui.sidebar import checkpoint
 from vizkit.ui.widgets import folders
@@ -214,7 +214,7 @@ def test_on_a_server_for_others_nobody_deletes_starts_or_stops(home, monkeypatch
     with pytest.raises(JobError, match="off on this server"):
         Jobs().start(run)
     with pytest.raises(JobError, match="off on this server"):
-        Evaluations().start(Wanted("digits", "", 1, ("bundled:digits_cnn",), "", "c"))
+        Evaluations().start(Request("digits", "", 1, ("bundled:digits_cnn",), "", "c"))
     monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "yes")
     monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "yes")
     test = opened("train", train_view="Watch", run="first")

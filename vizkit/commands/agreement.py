@@ -6,8 +6,11 @@ python -m vizkit agreement --model bundled:insects_deit --teacher bundled:insect
 import argparse
 import shlex
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import vizkit
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -40,7 +43,6 @@ def _agreement(arguments: argparse.Namespace) -> None:
 
     from tqdm import tqdm
 
-    import vizkit
     from vizkit.datasets.opening import open_set
     from vizkit.training.experiments.answers import ask
 
@@ -99,8 +101,6 @@ def _percent(share: float | None, images: int) -> str:
 
 
 def page(arguments: argparse.Namespace, text: str) -> str:
-    from importlib.metadata import version
-
     options: Sequence[str] = [
         *("--model", arguments.model),
         *(("--teacher", arguments.teacher) if arguments.teacher else ()),

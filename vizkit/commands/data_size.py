@@ -9,6 +9,7 @@ What is done stays: killed at any moment, the same command goes on after the las
 
 import argparse
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,6 @@ def _markdown(study: Study) -> str:
 
 
 def page(arguments: argparse.Namespace, text: str) -> str:
-    from importlib.metadata import version
-
     options = [
         *(("--data", arguments.data) if arguments.data != "insects" else ()),
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),

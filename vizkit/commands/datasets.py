@@ -9,6 +9,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.datasets.builtin import ABOUT
+
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
 
@@ -52,8 +54,6 @@ def _datasets(arguments: argparse.Namespace) -> None:
 
 
 def _list_built_in() -> None:
-    from vizkit.datasets.builtin import ABOUT
-
     width = max(map(len, ABOUT))
     for name, about in ABOUT.items():
         print(f"{name:{width}}  {about}")

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes
 from vizkit.commands.train import end_with
+from vizkit.evaluation.job import JobFolder
 from vizkit.training.interrupting import interruptible, terminable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vizkit.datasets.image_set import ImageSet
-    from vizkit.evaluation.job import JobFolder
     from vizkit.evaluation.outcome import Outcome
     from vizkit.models import Loaded
 
@@ -63,7 +63,6 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         refuse_output(arguments.pictures, (".csv",))
     if arguments.images is not None and arguments.images < 1:
         raise ValueError("Give at least one picture, or leave --images out for all.")
-    from vizkit.evaluation.job import JobFolder
 
     job = JobFolder(arguments.folder) if arguments.folder else None
     if arguments.end_with:
@@ -84,7 +83,7 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
         yield
         return
     job.path.mkdir(parents=True, exist_ok=True)
-    with job.locked(), job.told(GOES_ON, SMALLER):
+    with job.locked(), job.reporting(GOES_ON, SMALLER):
         yield
 
 

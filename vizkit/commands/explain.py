@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import vizkit
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explain_folder import explain_folder
 from vizkit.commands.maps import chosen, explained, said, write_numbers, write_picture
@@ -52,7 +53,6 @@ def explain(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         refuse_output(output, (".png", ".npz"))
 
-    import vizkit
     from vizkit.image import seen_box
     from vizkit.scoring import Question
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vizkit
+
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
@@ -47,8 +49,6 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
 
 def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
     """The model of the options, or another one by `name`, with the same options."""
-    import vizkit
-
     return vizkit.load(
         name or arguments.model,
         pretrained=not arguments.random_weights,

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explain import add_methods
 from vizkit.commands.maps import chosen
 from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes, unwritable
@@ -188,7 +189,6 @@ def _as_csv(results: list[Scored]) -> str:
 
 
 def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> str:
-    from vizkit.analysis.attribution.methods import METHODS
     from vizkit.analysis.trust.table import CHANCE, FIGURES
     from vizkit.saving import installed
 
@@ -222,7 +222,6 @@ def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) ->
 
 def _markdown(result: Scored) -> str:
     """The table of one model, with the sentence for every method that does not apply."""
-    from vizkit.analysis.attribution.methods import METHODS
     from vizkit.analysis.trust.table import FIGURES
 
     names = [name for name in FIGURES if any(name in row.figures for row in result.rows)]

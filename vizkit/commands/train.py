@@ -10,18 +10,17 @@ What goes wrong before the first step is one sentence; what goes wrong later sta
 
 import argparse
 import os
+import signal
 import threading
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import speaks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Bar", "add", "end_with", "recipe_of"]
 
@@ -145,7 +144,6 @@ class Bar:
 
 def end_with(parent: int) -> None:
     """Stop, as after SIGTERM, when the process that started this one has gone: no training is left behind unseen."""
-    import signal
     import time
 
     def watch() -> None:

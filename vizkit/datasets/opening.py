@@ -8,8 +8,11 @@ It knows drawn insects, handwritten digits, some of torchvision's sets, folders 
 from dataclasses import replace
 from pathlib import Path
 
+from vizkit.datasets.archive import unpacked
 from vizkit.datasets.builtin import BUILT_IN
+from vizkit.datasets.folder import open_folder, splits_in
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
+from vizkit.datasets.split_shares import fair_choice
 
 
 def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:
@@ -43,8 +46,6 @@ def splits_of(name: str | Path, *, seed: int = 0) -> tuple[str, ...]:
     kind, detail = kind_of(name)
     if kind not in ("folder", "archive"):
         return SPLITS
-    from vizkit.datasets.archive import unpacked
-    from vizkit.datasets.folder import splits_in
 
     return splits_in(unpacked(Path(detail)) if kind == "archive" else Path(detail), seed=seed)
 
@@ -71,13 +72,10 @@ def _open_files(kind: str, detail: str, split: str, seed: int) -> ImageSet:
         from vizkit.datasets.archive import open_archive
 
         return open_archive(Path(detail), split, seed=seed)
-    from vizkit.datasets.folder import open_folder
 
     return open_folder(Path(detail), split, seed=seed)
 
 
 def _some(images: int, whole: ImageSet, seed: int) -> ImageSet:
     """`images` of the pictures, in proportion to the classes; the same ones for the same seed, fewer in more."""
-    from vizkit.datasets.split_shares import fair_choice
-
     return whole.take(fair_choice(whole.targets, [whole.place(i) for i in range(len(whole))], images, seed))

@@ -164,8 +164,9 @@ class AnswerCache:
 
 def _forget_oldest(kept: Path) -> None:
     """Answers that were longest unused make room. Those of an evaluation at work are young."""
-    folders = sorted((each for each in kept.parent.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
-    sizes = np.cumsum([sum(file.stat().st_size for file in each.iterdir()) for each in folders])
+    folders = [folder for folder in kept.parent.iterdir() if folder.is_dir()]
+    folders.sort(key=lambda folder: -folder.stat().st_mtime)
+    sizes = np.cumsum([sum(file.stat().st_size for file in folder.iterdir()) for folder in folders])
     for folder, size in zip(folders, sizes, strict=True):
         if size > KEPT_BYTES and folder != kept:
             shutil.rmtree(folder, ignore_errors=True)

@@ -93,7 +93,7 @@ def fill(
     """Answer what is missing. All processes walk in step: one round is one batch of each."""
     number, processes = (accelerator.process_index, accelerator.num_processes) if accelerator else (0, 1)
     missing = _agreed(kept.missing() if number == 0 else [], accelerator)
-    done = len(pictures) - sum(len(kept.rows(each)) for each in missing)
+    done = len(pictures) - sum(len(kept.rows(chunk)) for chunk in missing)
     tell(done, len(pictures), 0.0)
     own = _chunks(loaded, pictures, kept, missing[number::processes], workers)
     started = last = time.perf_counter()
@@ -119,8 +119,8 @@ def _chunks(
     """The chunks `numbers` in order."""
     data = PreparedPictures(pictures, loaded.preprocessing)
     batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
-    for number, (seen, said) in zip(numbers, batches, strict=True):
-        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(said) if why})
+    for number, (seen, reasons) in zip(numbers, batches, strict=True):
+        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(reasons) if why})
 
 
 @torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later

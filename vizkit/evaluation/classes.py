@@ -38,7 +38,7 @@ def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
     if not names:
         raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
     indices = match(images.labels, names)
-    classes = np.array([UNKNOWN if each is None else each for each in indices], np.int64)
+    classes = np.array([UNKNOWN if index is None else index for index in indices], np.int64)
     rows = np.flatnonzero(classes[images.targets] != UNKNOWN)
     if not len(rows):
         raise EvaluationError(
@@ -46,7 +46,7 @@ def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
             f"{_listed(images.labels)}."
         )
     left = len(images) - len(rows)
-    strange = [label for label, each in zip(images.labels, indices, strict=True) if each is None]
+    strange = [label for label, index in zip(images.labels, indices, strict=True) if index is None]
     of_the_set = f"{len(strange)} of {len(images.labels)} labels ({_listed(strange)})"
     note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} pictures are left out." if left else ""
     return Known(classes, rows, note)

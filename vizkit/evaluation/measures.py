@@ -107,12 +107,12 @@ def judge(
     for start in range(0, len(logits), ROWS):
         some = np.asarray(logits[start : start + ROWS], np.float64)
         right = classes[target[start : start + ROWS]]
-        each = np.arange(len(some))
+        row = np.arange(len(some))
         logs = log_softmax(some, axis=1)
         answer = some.argmax(1)
-        rank = (some > some[each, right][:, None]).sum(1)
-        parts.append((answer, np.exp(logs[each, answer]), 0.0 - logs[each, right], rank))
-    answer, probability, loss, rank = (np.concatenate(each) for each in zip(*parts, strict=True))
+        rank = (some > some[row, right][:, None]).sum(1)
+        parts.append((answer, np.exp(logs[row, answer]), 0.0 - logs[row, right], rank))
+    answer, probability, loss, rank = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Judged(target, answer, label_of[answer], probability.astype(np.float32), loss, rank, outputs)
 
 
@@ -181,8 +181,8 @@ def reliability(judged: Judged) -> tuple[Bin, ...]:
     sure, right = _confidences(judged), judged.right
     of = np.searchsorted(edges, sure, side="right") - 1
     counts = np.bincount(of, minlength=BINS)
-    sums = (np.bincount(of, weights=each, minlength=BINS) for each in (sure, right))
-    means = [each / np.maximum(counts, 1) for each in sums]
+    sums = (np.bincount(of, weights=values, minlength=BINS) for values in (sure, right))
+    means = [values / np.maximum(counts, 1) for values in sums]
     return tuple(
         Bin(float(edges[i]), int(counts[i]), float(means[0][i]), float(means[1][i])) for i in np.flatnonzero(counts)
     )

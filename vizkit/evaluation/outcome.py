@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ import numpy as np
 from jaxtyping import Int
 
 from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
-from vizkit.evaluation.paired import Pair
+from vizkit.evaluation.paired import Pair, compare
 from vizkit.writing import write
 
 if TYPE_CHECKING:
@@ -92,7 +94,6 @@ def evaluate_all(
     Only the first of several processes gets the outcome.
     """
     from vizkit.evaluation.answers import Answers, evaluate
-    from vizkit.evaluation.classes import EvaluationError, known
 
     names, refused = titles([each.name for each in models]), []
     able: dict[int, Any] = {}
@@ -140,39 +141,39 @@ def _joined(
     refused: Sequence[str],
 ) -> Outcome:
     """All models on the pictures that all of them know."""
-    from vizkit.evaluation.classes import EvaluationError
     from vizkit.evaluation.measures import judge, measure
-    from vizkit.evaluation.paired import compare
 
-    answers = [each for _, each in evaluated.values()]
-    rows = reduce(np.intersect1d, [each.rows for each in answers])
-    shared = np.flatnonzero(np.all([each.classes >= 0 for each in answers], axis=0))
+    answers = [answer for _, answer in evaluated.values()]
+    rows = reduce(np.intersect1d, [answer.rows for answer in answers])
+    shared = np.flatnonzero(np.all([answer.classes >= 0 for answer in answers], axis=0))
     if not len(rows):
         raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(evaluated)} know.")
     place = np.full(len(images.labels), -1)
     place[shared] = np.arange(len(shared))
     labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
     judged, table = [], []
-    for name, (loaded, each) in evaluated.items():
-        mine = np.searchsorted(each.rows, rows)
-        whole = len(mine) == len(each.logits)
-        judged.append(judge(each.logits if whole else each.logits[mine], target, each.classes[shared]))
+    for name, (loaded, answer) in evaluated.items():
+        mine = np.searchsorted(answer.rows, rows)
+        whole = len(mine) == len(answer.logits)
+        judged.append(judge(answer.logits if whole else answer.logits[mine], target, answer.classes[shared]))
         table.append(Row(name, loaded.source, loaded.licence, loaded.parameters, loaded.preprocessing.size_hw,
-                         _device_of(loaded), each.images_per_s, each.seconds, each.weights,
+                         _device_of(loaded), answer.images_per_s, answer.seconds, answer.weights,
                          measure(judged[-1], labels)))  # fmt: skip
-    notes = [*images.notes, *refused, *(each.note for each in answers if each.note)]
+    notes = [*images.notes, *refused, *(answer.note for answer in answers if answer.note)]
     notes += [
-        f"{name} is untrained: its answers mean nothing." for name, (each, _) in evaluated.items() if not each.trained
+        f"{name} is untrained: its answers mean nothing."
+        for name, (loaded, _) in evaluated.items()
+        if not loaded.trained
     ]
-    if any(len(each.rows) > len(rows) for each in answers):
+    if any(len(answer.rows) > len(rows) for answer in answers):
         notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
-    broken = {where: why for each in answers for where, why in each.broken.items()}
+    broken = {where: why for answer in answers for where, why in answer.broken.items()}
     if broken:
         few = " ".join(f"{why}" for why in list(broken.values())[:3])
         notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
     return Outcome(
         dict(opened), images.name, images.split, images.digest, labels, tuple(table),
-        compare({name: each.right for name, each in zip(evaluated, judged, strict=True)}),
+        compare({name: answer.right for name, answer in zip(evaluated, judged, strict=True)}),
         tuple(notes), broken, versions(),
         tuple(loaded.labels for loaded, _ in evaluated.values()), rows, tuple(images.place(int(row)) for row in rows),
         tuple(judged),
@@ -188,8 +189,6 @@ def _device_of(loaded: "Loaded") -> str:
 
 
 def versions() -> dict[str, str]:
-    from importlib.metadata import version
-
     return {name: version(name) for name in ("torch", "timm", "scikit-learn", "torchmetrics", "scipy", "numpy")}
 
 
@@ -199,8 +198,8 @@ def save(outcome: Outcome, folder: Path) -> None:
     facts = {name: getattr(outcome, name) for name in ("opened", "name", "part", "digest", "labels", "notes",
                                                        "broken", "versions", "classes")}  # fmt: skip
     facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
-    facts["outputs"] = [each.outputs for each in outcome.judged]
-    arrays = {f"{name}{i}": getattr(each, name) for i, each in enumerate(outcome.judged) for name in ARRAYS}
+    facts["outputs"] = [judged.outputs for judged in outcome.judged]
+    arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
     arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "outcome.npz", lambda path: np.savez_compressed(path, **arrays))
@@ -224,12 +223,12 @@ def read(folder: Path) -> Outcome:
 
 
 def _row_of(facts: dict[str, Any]) -> Row:
-    said = facts["measures"]
+    measured = facts["measures"]
     measures = Measures(**{
-        **said,
-        "accuracy": Interval(**said["accuracy"]),
-        "bins": tuple(Bin(**each) for each in said["bins"]),
-        "classes": tuple(ClassRow(**each) for each in said["classes"]),
+        **measured,
+        "accuracy": Interval(**measured["accuracy"]),
+        "bins": tuple(Bin(**each) for each in measured["bins"]),
+        "classes": tuple(ClassRow(**each) for each in measured["classes"]),
     })  # fmt: skip
     return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
 

@@ -34,7 +34,7 @@ class Pair:
     pairs: int
 
     @property
-    def told_apart(self) -> bool:
+    def significant(self) -> bool:
         return self.corrected < ALPHA
 
     @property
@@ -47,11 +47,11 @@ class Pair:
             f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
             f"exact McNemar {_chance(self.p)}{holm}."
         ).replace("-", "−")
-        if self.told_apart:
+        if self.significant:
             return f"{self.a} is better than {self.b} on pictures like these: {facts}"
         if not self.only_a + self.only_b:
-            return f"{self.a} and {self.b} are right on the very same pictures, so they cannot be told apart by these."
-        return f"{self.a} and {self.b} cannot be told apart by these pictures: {facts}"
+            return f"{self.a} and {self.b} are right on exactly the same pictures, so these show no difference."
+        return f"{self.a} and {self.b} do not differ significantly on these pictures: {facts}"
 
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:

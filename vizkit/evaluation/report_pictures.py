@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
+from PIL import Image
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 
@@ -72,8 +73,6 @@ class Thumbnail:
 
 def thumbnail(images: ImageSet, row: int) -> Thumbnail | None:
     """A small picture for the page itself; None where the file has gone since."""
-    from PIL import Image
-
     try:
         rgb, _ = images[row]
     except (DatasetError, IndexError):

@@ -1,5 +1,6 @@
 """Features as a picture: one flat colour for each token."""
 
+import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
@@ -17,8 +18,6 @@ def feature_map(
 
     `chosen`: the cells (first row, first column, end row, end column) that get a frame.
     """
-    import cv2
-
     zoom = max(1, side_px // max(values.shape[:2]))
     if values.ndim == 2:
         level = np.clip(values / (values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
@@ -37,8 +36,6 @@ def neighbours(
     seen: UInt8[np.ndarray, "height width 3"], order: list[tuple[int, int]], *, side_px: int = 220
 ) -> UInt8[np.ndarray, "side side2 3"]:
     """The pixels of 2×2 tokens with gaps between them, numbered in the `order` (down, right) of joining."""
-    import cv2
-
     cell, gap = side_px // 2, 6
     large = cv2.resize(seen, (2 * cell, 2 * cell), interpolation=cv2.INTER_NEAREST)
     out = np.full((2 * cell + gap, 2 * cell + gap, 3), MARK, np.uint8)

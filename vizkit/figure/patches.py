@@ -27,7 +27,7 @@ def pulled_apart(
     large = cv2.resize(
         seen,
         (columns * size, rows * size),
-        interpolation=cv2.INTER_AREA if is_smaller(seen, columns * size) else cv2.INTER_NEAREST,
+        interpolation=cv2.INTER_AREA if _is_smaller(seen, columns * size) else cv2.INTER_NEAREST,
     )
     out = np.full((rows * cell + gap, columns * cell + gap, 3), PAPER, np.uint8)
     for index in range(rows * columns):
@@ -41,7 +41,7 @@ def pulled_apart(
     return out
 
 
-def is_smaller(seen: np.ndarray, width: int) -> bool:
+def _is_smaller(seen: np.ndarray, width: int) -> bool:
     return width < seen.shape[1]
 
 

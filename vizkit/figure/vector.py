@@ -37,11 +37,11 @@ def vector_overlay(
     cells = []
     for (row, column), value in np.ndenumerate(places):
         r, g, b = (int(c) for c in colours(scale)[levels[row, column]])
-        said = f"{value:.3%}" if unit == "%" else f"{value:.4g}"
+        text = f"{value:.3%}" if unit == "%" else f"{value:.4g}"
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
             f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'
-            f"<title>row {row + 1}, column {column + 1}: {said}</title></rect>"
+            f"<title>row {row + 1}, column {column + 1}: {text}</title></rect>"
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

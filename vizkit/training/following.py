@@ -24,7 +24,7 @@ def follow(
     `device`, `workers`, `tensorboard`, `changed_data`: see `loop.train`; `threads`: of the CPU, 0: torch's own.
     Raises ValueError with one sentence, which status.json holds too. A request to stop is no error.
     """
-    with run.locked(), run.told(GOES_ON, SMALLER), terminable():
+    with run.locked(), run.reporting(GOES_ON, SMALLER), terminable():
         if speaks() and run.recipe != recipe:  # the other processes may be here before the first has written it
             raise WorkError(f"Another run has begun in {run.path} meanwhile: give a new folder.")
         try:

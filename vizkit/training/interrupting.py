@@ -29,9 +29,9 @@ def _handled(signals: tuple[signal.Signals, ...], handler: Callable[[int, Any], 
     """Another thread than the main one hears no signals."""
     usual = {}
     if threading.current_thread() is threading.main_thread():
-        usual = {each: signal.signal(each, handler) for each in signals}
+        usual = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
     finally:
-        for each, before in usual.items():
-            signal.signal(each, before)
+        for number, before in usual.items():
+            signal.signal(number, before)

@@ -158,7 +158,7 @@ class Loop:
         judged: nn.Module = self.ema.module if self.ema else self.model
         evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
         line |= {"val_loss": evaluation.loss, "val_accuracy": evaluation.accuracy, "seconds": time.monotonic() - begin}
-        best = max((each["val_accuracy"] for each in self.history), default=-1.0)
+        best = max((epoch["val_accuracy"] for epoch in self.history), default=-1.0)
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
@@ -208,7 +208,7 @@ class Loop:
     def seconds_left(self, steps: int, per_s: float, batch: int) -> float:
         """To the end at the present speed, validation as slow as it was in the epochs before."""
         training = ((self.recipe.epochs - self.epoch) * steps - self.step - 1) * batch / per_s
-        between = [each["seconds"] - steps * batch / each["images_per_s"] for each in self.history[-3:]]
+        between = [epoch["seconds"] - steps * batch / epoch["images_per_s"] for epoch in self.history[-3:]]
         return training + (sum(between) / len(between) if between else 0.0) * (self.recipe.epochs - self.epoch)
 
     def say(self, state: str, **more: Any) -> None:  # noqa: ANN401

@@ -88,8 +88,8 @@ class Recipe:
     seed: int = _said(0, "of initial weights, order and augmentation")
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            _checked(each, getattr(self, each.name))
+        for entry in fields(self):
+            _checked(entry, getattr(self, entry.name))
         for holds, sentence in (
             (
                 min(self.epochs, self.passes, self.batch, self.accumulate, self.repeats, self.square_px) >= 1,
@@ -144,24 +144,24 @@ class Recipe:
 
     def but(self, changes: Mapping[str, Any]) -> "Recipe":
         """The same recipe with some fields changed; RecipeError on a field that there is not."""
-        known = {each.name: each for each in fields(self)}
+        known = {entry.name: entry for entry in fields(self)}
         unknown = sorted(set(changes) - set(known))
         if unknown:
             raise RecipeError(f"A recipe has no field {unknown[0]!r}.")
         return replace(self, **{name: _checked(known[name], value) for name, value in changes.items()})
 
 
-def _checked(each: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
+def _checked(entry: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
     """A value of the field's kind and among its choices; JSON writes 1.0 as 1, which is a float again."""
     kinds = {"str": str, "int": int, "float": (int, float), "bool": bool}
-    expected = getattr(each.type, "__name__", str(each.type))
+    expected = getattr(entry.type, "__name__", str(entry.type))
     kind: Any = kinds.get(expected, dict)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RecipeError(f"The recipe's {each.name} is a {expected.split('[')[0]}, not {str(value)[:40]!r}.")
+        raise RecipeError(f"The recipe's {entry.name} is a {expected.split('[')[0]}, not {str(value)[:40]!r}.")
     if isinstance(value, (int, float)) and not -1e12 < value < 1e12:  # NaN fails this too
-        raise RecipeError(f"The recipe's {each.name} is no usable number.")
-    if each.metadata["choices"] and value not in each.metadata["choices"]:
-        raise RecipeError(f"The recipe's {each.name} is one of {', '.join(each.metadata['choices'])}; not {value!r}.")
+        raise RecipeError(f"The recipe's {entry.name} is no usable number.")
+    if entry.metadata["choices"] and value not in entry.metadata["choices"]:
+        raise RecipeError(f"The recipe's {entry.name} is one of {', '.join(entry.metadata['choices'])}; not {value!r}.")
     return float(value) if expected == "float" else value
 
 

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
+from PIL import Image
 
+from vizkit.figure.attention.mosaic import mosaic
+from vizkit.figure.palette import SCALE, SIGNED
 from vizkit.image import Picture
+from vizkit.saving import npz_bytes
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -26,19 +30,17 @@ def save_card(
     def png() -> bytes:
         from vizkit.figure.overlay import overlay
 
-        return png_bytes(overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy))
+        return _png_bytes(overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy))
 
     def svg() -> str:
         from vizkit.figure.vector import vector_overlay
 
-        return vector_overlay(picture.rgb, shown_map(trace, query, layer, head), box_xyxy, title=stem)
+        return vector_overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy, title=stem)
 
     def html() -> str:
         return page_of(stem, svg())
 
     def numbers() -> bytes:
-        from vizkit.saving import npz_bytes
-
         return npz_bytes(trace)
 
     with st.popover("Save", icon=":material/download:"):
@@ -54,10 +56,9 @@ def save_card(
 def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
     def png() -> bytes:
         from vizkit.analysis.attention.attention_map import all_heads
-        from vizkit.figure.attention.mosaic import mosaic
 
         maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
-        return png_bytes(mosaic(maps, shared=shared))
+        return _png_bytes(mosaic(maps, shared=shared))
 
     st.download_button(
         "Save (PNG)",
@@ -82,7 +83,6 @@ class Drawing:
 
     def painted(self) -> dict[str, Any]:
         from vizkit.figure.overlay import top_of
-        from vizkit.figure.palette import SCALE, SIGNED
 
         return {"scale": SIGNED if self.signed else SCALE, "top": top_of(self.places, self.quantile)}
 
@@ -98,7 +98,7 @@ def save_maps(
         def png() -> bytes:
             from vizkit.figure.overlay import overlay
 
-            return png_bytes(overlay(picture.rgb, drawing.places, box_xyxy, **drawing.painted()))
+            return _png_bytes(overlay(picture.rgb, drawing.places, box_xyxy, **drawing.painted()))
 
         def svg() -> str:
             from vizkit.figure.vector import vector_overlay
@@ -119,11 +119,15 @@ def page_of(title: str, svg: str) -> str:
     return f'<!doctype html><meta charset="utf-8"><title>{title}</title>{svg}'
 
 
-def png_bytes(rgb: np.ndarray) -> bytes:
-    from PIL import Image
-
+def _png_bytes(rgb: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def npz_of(**arrays: Any) -> bytes:  # noqa: ANN401
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 
@@ -131,12 +135,12 @@ def name_of_file(model: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in model)
 
 
-def shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
+def _shown_map(trace: "Trace", query: "Query", layer: int, head: int | None) -> np.ndarray:
     """The map that the card shows, (row, column)."""
     from vizkit.analysis.attention.attention_map import attention_map, layers
     from vizkit.analysis.attention.feature_strength import feature_strength
 
-    found = layers(trace)
-    if found:
-        return attention_map(found[min(layer, len(found)) - 1], query, head).places.numpy()
+    recorded = layers(trace)
+    if recorded:
+        return attention_map(recorded[min(layer, len(recorded)) - 1], query, head).places.numpy()
     return feature_strength(trace.features[min(layer, len(trace.features)) - 1]).numpy()

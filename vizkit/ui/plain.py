@@ -21,7 +21,7 @@ def plain(text: object) -> str:
     line = " ".join(str(text).split())
     parted = _LATER.sub(JOINER, line)
     marked = _MARKS.sub(r"\\\1", parted)
-    return _FIRST.sub(lambda found: found[0] + "\\" if found[0].isdigit() else f"\\{found[0]}", marked)
+    return _FIRST.sub(lambda match: match[0] + "\\" if match[0].isdigit() else f"\\{match[0]}", marked)
 
 
 def without_pictures(markdown: str) -> str:

@@ -31,15 +31,15 @@ def layer_line(trace: "Trace", attention: "Attention | None", layer: int, head: 
 
 def why_no_map(attention: "Attention | None") -> str:
     if attention is not None and attention.key.name == "channels":
-        return "This layer mixes channels, not places: it looks nowhere in the image."
+        return "This layer mixes channels, not places: it attends to no place in the image."
     return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
 
 
-PROOF = """The proof that this picture is what the model computed; the numbers are the largest differences found.
+PROOF = """The proof that this picture is what the model computed; the numbers are the largest differences.
 
 **For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
-known without the recording; and in each of them, for a few queries, the weights times the values are what the layer
-itself gave.
+known without the recording; and in each of them, for a few queries, the weights times the values are the layer's
+own output.
 
 **Once for this model at this input size:** the prediction is the same with and without recording."""
 
@@ -70,7 +70,7 @@ def about(loaded: "Loaded") -> str:
     size = f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
     parts = [
         f"{size} parameters",
-        f"sees {height} × {width} pixels",
+        f"input {height} × {width} pixels",
         plain(loaded.source),
         f"licence {plain(loaded.licence)}",
     ]
@@ -83,15 +83,16 @@ def attention() -> None:
     with st.expander("How to read this", icon=":material/menu_book:"):
         st.markdown(
             r"""
-A bright place is one that the marked query takes much from in this layer; the rows of all places, special tokens and
-padding sum to one. Hover to preview, click or use the arrow keys to keep a patch; every model answers at its own grid.
+A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all places,
+special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a patch; every model has
+a grid of its own.
 
 $$\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)$$
 
 The dark border was cut off before the model saw the image. For a network without attention, or whose attention has no
 softmax, the length of the feature vector at each place is drawn instead.
 
-**What it does not show:** why the model answered as it did. A weight says how a layer mixes its tokens; the values that
+**What it does not show:** why the model predicts a class. A weight says how a layer mixes its tokens; the values that
 it mixes, and everything after, are not in the picture (Jain & Wallace 2019).
 *Source: Vaswani et al. 2017, eq. 1; Dosovitskiy et al. 2020; windows: Liu et al. 2021.*
 """

@@ -11,25 +11,25 @@ from streamlit.navigation.page import StreamlitPage
 # Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
 # Streamlit asks a font host.
 PAGES = {
-    "": [("explore", "Explore", "Click a patch: where does every layer and head look?")],
+    "": [("explore", "Explore", "Click a patch: where does each layer and head attend?")],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
-        ("attention", "Attention", "One head by eye, all heads compared and counted."),
-        ("swin", "Swin", "Windows that shift and merge: see them, step by step."),
+        ("attention", "Attention", "One head step by step, and statistics of all heads."),
+        ("swin", "Swin", "Shifted windows and patch merging, step by step."),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
     ],
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
-        ("relevance", "Relevance", "What speaks for a class, and can the picture be trusted?"),
+        ("relevance", "Relevance", "What is evidence for a class, and can the maps be trusted?"),
     ],
     "Compare": [
-        ("compare", "Compare", "The same images in several models: answers, maps, cost, changes."),
+        ("compare", "Compare", "The same images in several models: predictions, maps, cost, robustness."),
         ("evaluate", "Evaluate", "Models on a set of pictures, beside published results."),
     ],
     "Train": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),
-        ("distillation", "Distillation", "What a teacher knows beside its answer."),
+        ("distillation", "Distillation", "What a student learns from a teacher's probabilities."),
     ],
 }
 FIRST = "explore"

@@ -65,8 +65,8 @@ class Page:
         return one_after_another(self.picture, self.sources, self.query)
 
     @cached_property
-    def one(self) -> Shown:
-        """The one model that the view is about, chosen by name where there are several."""
+    def focus(self) -> Shown:
+        """The model that the view is about, chosen by name where there are several."""
         if not self.shown:
             raise NothingShownError
         return focus_of(self.shown)
@@ -80,7 +80,7 @@ def open_page(stem: str) -> None:
     view = package.VIEWS[0]
     if len(views) > 1:
         key, opening = f"{stem}_view", getattr(package, "opening", None)
-        formerly = {each.formerly: each.title for each in package.VIEWS if each.formerly}
+        formerly = {view.formerly: view.title for view in package.VIEWS if view.formerly}
         if st.query_params.get(key) in formerly:
             st.query_params[key] = formerly[st.query_params[key]]
             st.rerun()  # a widget takes its value from the address at the beginning of a run

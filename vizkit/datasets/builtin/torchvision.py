@@ -1,5 +1,6 @@
 """Some of torchvision's sets, as built-in ones."""
 
+from vizkit.datasets.from_torchvision import open_torchvision
 from vizkit.datasets.image_set import ImageSet
 
 ABOUT = {
@@ -11,6 +12,4 @@ ABOUT = {
 
 
 def open_split(detail: str, split: str, *, images: int | None, size_px: int, seed: int) -> ImageSet:
-    from vizkit.datasets.from_torchvision import open_torchvision
-
     return open_torchvision(detail, split, seed=seed)

@@ -23,11 +23,11 @@ def mosaic(
     `tile` is the width of a tile in pixels.
     """
     across = max((len(m) for m in maps if m is not None), default=1)
-    rows = [layer_row(m, across, shared, tile, scale) for m in maps]
+    rows = [_layer_row(m, across, shared, tile, scale) for m in maps]
     return np.concatenate(rows)[: -GAP or None]
 
 
-def layer_row(
+def _layer_row(
     maps: Float[np.ndarray, "head row column"] | None, across: int, shared: bool, tile: int, scale: str
 ) -> UInt8[np.ndarray, "height width 3"]:
     if maps is None:

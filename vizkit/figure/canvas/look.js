@@ -1,5 +1,5 @@
 // One model's card: the image, its grid, the map of the chosen query, its predictions.
-// The whole matrix of the layer is here, so hovering needs no round trip; only a click is told to Python.
+// The whole matrix of the layer is here, so hovering needs no round trip; only a click is sent to Python.
 // All cards on the page share one cursor (a point of the image in fractions), each at its own grid.
 
 const CURSOR = 'vizkit-cursor'
@@ -175,19 +175,20 @@ export default function ({ data, parentElement, setStateValue }) {
       const far = others.reduce((a, b) => row[b] < row[a] ? b : a), near = others.reduce((a, b) => row[b] > row[a] ? b : a)
       const place = i => (at => `row ${Math.floor(at / data.key_grid[1]) + 1}, column ${at % data.key_grid[1] + 1}`)(i - data.key_special.length)
       const special = data.key_special.map((name, i) => ` · [${name}] ${row[i].toFixed(2)}`).join('')
-      said.textContent = `${named} · most alike: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`
+      said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`
       return
     }
-    const parts = data.key_special.map((name, i) => `${percent(row[i])} on [${name}]`)
+    const towards = data.verb ? 'from' : 'to'
+    const parts = data.key_special.map((name, i) => `${percent(row[i])} ${towards} [${name}]`)
     const start = Math.floor(card.place.get(query) / data.queries) * data.keys
     const padded = card.keyIds.subarray(start, start + data.keys).includes(-1)   // else a sum misses one by rounding alone
     const lost = 1 - row.reduce((sum, value) => sum + value, 0)
-    if (padded && lost > 0.002) parts.push(`${percent(lost)} on padding`)
+    if (padded && lost > 0.002) parts.push(`${percent(lost)} ${towards} padding`)
     let best = data.key_special.length
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
-    parts.push(`most, ${percent(row[best])}, on row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
-    said.textContent = `${named} ${data.verb || 'looks'}: ${parts.join(' · ')}`
+    parts.push(`most, ${percent(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    said.textContent = `${named} ${data.verb || 'attends'}: ${parts.join(' · ')}`
   }
 
   // ---- one cursor for all cards ----------------------------------------------------------------------------------

@@ -49,9 +49,9 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
              for family, source in kinds
              if (of := [point for point in drawn if (point.family, point.source) == (family, source)])]  # fmt: skip
     figure = laid_out([*joined, *marks], x_title, y_title, height=HEIGHT, showlegend=len(marks) > 1)
-    low, high = widened(x, 0.14)
+    low, high = _widened(x, 0.14)
     figure.update_xaxes(type="log", range=[low, high], tickvals=ticks(10**low, 10**high))
-    return figure.update_yaxes(range=widened(y, 0.12))
+    return figure.update_yaxes(range=_widened(y, 0.12))
 
 
 def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:  # noqa: ANN401
@@ -88,10 +88,10 @@ def sides(x: np.ndarray, y: np.ndarray) -> list[str]:
     """Where each name stands: away from the nearest other point."""
     if len(x) < 2:
         return ["top center"] * len(x)
-    at = np.stack([(each - each.min()) / (np.ptp(each) or 1.0) for each in (x, y)], 1)
+    at = np.stack([(values - values.min()) / (np.ptp(values) or 1.0) for values in (x, y)], 1)
     apart = np.linalg.norm(at[:, None] - at, axis=-1) + np.diag([np.inf] * len(x))
-    return ["top center" if each >= y[nearest] else "bottom center"
-            for each, nearest in zip(y, apart.argmin(1), strict=True)]  # fmt: skip
+    return ["top center" if value >= y[nearest] else "bottom center"
+            for value, nearest in zip(y, apart.argmin(1), strict=True)]  # fmt: skip
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -106,7 +106,7 @@ def ticks(low: float, high: float) -> list[float]:
     return marks[:: -(-len(marks) // 6)] if len(marks) > 6 else marks
 
 
-def widened(values: np.ndarray, share: float) -> list[float]:
+def _widened(values: np.ndarray, share: float) -> list[float]:
     """Lowest and highest with room at both ends; about one value alone, half a unit on either side."""
     if not len(values):
         return [0.0, 1.0]
@@ -117,14 +117,14 @@ def widened(values: np.ndarray, share: float) -> list[float]:
 
 def ordered(families: Sequence[str]) -> list[str]:
     """Each once: those that have a colour of their own first, the others as they come."""
-    others = dict.fromkeys(each for each in families if each not in FAMILIES)
-    return [each for each in FAMILIES if each in families] + list(others)
+    others = dict.fromkeys(family for family in families if family not in FAMILIES)
+    return [family for family in FAMILIES if family in families] + list(others)
 
 
 def colour_of(family: str, families: Sequence[str] = ()) -> str:
     """The colour of a family; one that is not in FAMILIES gets the next free one, by its place among `families`."""
     if family in FAMILIES:
         return CLASSES[FAMILIES.index(family)]
-    others = [each for each in families if each not in FAMILIES]
+    others = [family for family in families if family not in FAMILIES]
     place = len(FAMILIES) + others.index(family) if family in others else len(CLASSES)
     return CLASSES[place] if place < len(CLASSES) else OTHERS

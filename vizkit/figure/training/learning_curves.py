@@ -44,10 +44,10 @@ def parts(line: Curve, index: int, style: str) -> list[Any]:
     import plotly.graph_objects as go
 
     colour, name = CLASSES[index % len(CLASSES)], literal(line.name)
-    told = f"epoch %{{x:.3~g}}: %{{y:{style}}}"
+    hover = f"epoch %{{x:.3~g}}: %{{y:{style}}}"
     band = []
     if list(line.low) != list(line.high):
-        told += f"<br>%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}}"
+        hover += f"<br>%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}}"
         band = [go.Scatter(x=[*line.epochs, *reversed(line.epochs)], y=[*line.high, *reversed(line.low)],
                            fill="toself", fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines",
                            hoverinfo="skip", showlegend=False, legendgroup=name)]  # fmt: skip
@@ -55,6 +55,6 @@ def parts(line: Curve, index: int, style: str) -> list[Any]:
         x=list(line.epochs), y=list(line.mean), mode="lines+markers", name=name, legendgroup=name,
         line={"color": colour, "width": 2.5}, marker={"size": 6, "symbol": SYMBOLS[index % len(SYMBOLS)]},
         customdata=[*zip(line.low, line.high, strict=True)] or None,
-        hovertemplate=f"{told}<extra>{name}</extra>",
+        hovertemplate=f"{hover}<extra>{name}</extra>",
     )  # fmt: skip
     return [*band, points]

@@ -41,7 +41,7 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
 
 
 def expected(model: nn.Module) -> int:
-    return len(streams_of(model))
+    return len(_streams_of(model))
 
 
 def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
@@ -65,7 +65,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     result = forward(loaded, pixels, keep, target, tokens=True)
     fine, coarse, ids = stream(model), stream(model, coarse=True), model.order[None].cpu()
     attention = []
-    for call, is_coarse in zip(result.calls, streams_of(model), strict=False):
+    for call, is_coarse in zip(result.calls, _streams_of(model), strict=False):
         if call.weights is not None:
             tokens = coarse if is_coarse else fine
             attention.append(
@@ -85,7 +85,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     return finish(loaded, pixels, target, result, attention, features, expected(model), (note,), cam=cam)
 
 
-def streams_of(model: Any) -> list[bool]:  # noqa: ANN401
+def _streams_of(model: Any) -> list[bool]:  # noqa: ANN401
     """Whether a call of the forward pass is one on the coarse stream: fine and coarse by turns, then one stream."""
     before = model.merge_block - 1
     return [False, True] * before + [False] * (len(model.blocks) - before)
@@ -147,7 +147,7 @@ def streams(loaded: Loaded, pixels: Tensor) -> Streams:
     *_, (fine, coarse) = model.streams(pixels.to(loaded.device))
     block, rows = model.blocks[model.merge_block - 1], model.rows_of
     scores = (block.attn.scores(block.norm1(x))[0] * block.attn.scale for x in (fine, coarse))
-    fine_scores, coarse_scores = (each[:, rows][:, :, rows].float().cpu() for each in scores)
+    fine_scores, coarse_scores = (of_scale[:, rows][:, :, rows].float().cpu() for of_scale in scores)
     return Streams(
         entering=(fine, coarse),
         fine_scores=fine_scores,
@@ -160,10 +160,10 @@ def streams(loaded: Loaded, pixels: Tensor) -> Streams:
 
 
 @torch.no_grad()
-def logits_at(loaded: Loaded, found: Streams, alpha: float) -> Float[Tensor, " label"]:
+def logits_at(loaded: Loaded, streams: Streams, alpha: float) -> Float[Tensor, " label"]:
     """The model's logits with another α, 0 to 1: only the merging block and what follows it is run."""
     model = dual(loaded)
-    *_, last = model.merged(*found.entering, alpha)
+    *_, last = model.merged(*streams.entering, alpha)
     return model.forward_head(model.norm(last))[0].float().cpu()
 
 

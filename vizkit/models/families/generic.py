@@ -47,7 +47,7 @@ GIVEN = "Where the patches lie was said by whoever loaded the model; it was not 
 
 
 def names() -> list[str]:
-    """All of timm's: what another family knows never comes here, because this one is asked last."""
+    """All of timm's: what another family knows never comes here, because this family is tried last."""
     import timm
 
     return timm.list_models()
@@ -77,11 +77,11 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
 def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass) -> Trace:
     """The Trace of a pass through any model."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
-    tiers = candidate_grids(loaded.model, result, size_hw)
+    tiers = _candidate_grids(loaded.model, result, size_hw)
     strange = home(loaded.model) == ""
-    placed = placed_by_pixels(loaded, result.calls, size_hw) if strange else None
+    placed = _placed_by_pixels(loaded, result.calls, size_hw) if strange else None
     attention = [
-        by_measured(call, placed, first=call is result.calls[0], name=name)
+        _by_measured(call, placed, first=call is result.calls[0], name=name)
         if strange
         else layer(loaded.model, call, (own_grid(loaded.model, call.path, result.maps), *tiers), size_hw, name)
         for call, name in zip(result.calls, names_of(result.calls), strict=True)
@@ -102,7 +102,7 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
     return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)
 
 
-def placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> Placed | None:
+def _placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> Placed | None:
     """Where the first tokens of a model from elsewhere lie: as its owner says, else measured, once for each size."""
     weights = next((call.weights for call in calls if call.weights is not None), None)
     if loaded.grid is not None and weights is not None:
@@ -113,7 +113,7 @@ def placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> Pl
     return loaded.placed[size_hw]
 
 
-def by_measured(call: Call, placed: Placed | None, first: bool, name: str) -> Attention:
+def _by_measured(call: Call, placed: Placed | None, first: bool, name: str) -> Attention:
     """The first layer's tokens, in later layers too as long as all of them attend to each other and none is missing:
     which tokens meet in a later window is not known."""
     assert call.weights is not None
@@ -129,7 +129,7 @@ def by_measured(call: Call, placed: Placed | None, first: bool, name: str) -> At
     return attention_of(call, query, key, query_ids, key_ids, name)
 
 
-def candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set[Grid], set[Grid]]:
+def _candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set[Grid], set[Grid]]:
     """Grids that this pass really had, of its feature maps and its patch embedding, and grids one step from these.
 
     Hierarchical models reduce keys to the grid of a later stage, or start one stage before the first feature map.
@@ -162,9 +162,9 @@ def layer(model: nn.Module, call: Call, tiers: tuple[set[Grid], ...], size_hw: G
         return attention_of(call, query, key, ids_q, ids_k, name)
     if groups == 1:
         pooled = kind(call.module) in POOLED and keys < queries
-        key = Tokens("pooled", free=keys) if pooled else tokens_for(model, keys, tiers, size_hw)
+        key = Tokens("pooled", free=keys) if pooled else _tokens_for(model, keys, tiers, size_hw)
         query = (
-            Tokens("slots", free=queries) if kind(call.module) in SLOTS else tokens_for(model, queries, tiers, size_hw)
+            Tokens("slots", free=queries) if kind(call.module) in SLOTS else _tokens_for(model, queries, tiers, size_hw)
         )
         return attention_of(call, query, key, all_ids(queries), all_ids(keys), name)
     query, key = Tokens("tokens", free=groups * queries), Tokens("tokens", free=groups * keys)
@@ -178,7 +178,7 @@ def layer(model: nn.Module, call: Call, tiers: tuple[set[Grid], ...], size_hw: G
     )
 
 
-def tokens_for(model: nn.Module, count: int, tiers: tuple[set[Grid], ...], size_hw: Grid) -> Tokens:
+def _tokens_for(model: nn.Module, count: int, tiers: tuple[set[Grid], ...], size_hw: Grid) -> Tokens:
     """`count` tokens of global attention: special ones and one of the grids, when only one reading is possible."""
     known = special_names(model)
     if count == 1:

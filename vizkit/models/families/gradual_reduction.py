@@ -54,13 +54,13 @@ def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: A
     `geometry.pixel_box` tells the rectangle that a token stands for.
     """
     grids, special = model.grids_of(size_hw), special_names(model)
-    found = []
+    sets = []
     for grid in grids:
         across, down = grids[0][1] // grid[1], grids[0][0] // grid[0]
         name = f"{down}×{across} patches" if (down, across) != (1, 1) else "patches"
         stride = size_hw[1] / grid[1]
-        found.append(Tokens(name, special, grid, stride=stride, aspect=size_hw[0] / grid[0] / stride))
-    return found
+        sets.append(Tokens(name, special, grid, stride=stride, aspect=size_hw[0] / grid[0] / stride))
+    return sets
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:

@@ -82,10 +82,10 @@ def measured(model: nn.Module, size_hw: tuple[int, int], channels: int, device: 
             return None
         extents = []
         for axis in (-1, -2):  # columns, rows
-            found = _extents(model, picture, noise, axis, step)
-            if found is None:
+            extent = _extents(model, picture, noise, axis, step)
+            if extent is None:
                 return None
-            extents.append(found)
+            extents.append(extent)
         placed = _placed(extents, size_hw)
         if placed is not None:
             return placed

@@ -22,14 +22,14 @@ def places_of(model: nn.Module, call: Call, tiers: Iterable[set[Grid]]) -> Place
     """Both token sets of a layer whose class has a rule; None when no rule fits one grid only."""
     assert call.weights is not None
     groups, _, queries, keys = call.weights.shape
-    rule = rule_of(model, call)
+    rule = _rule_of(model, call)
     if rule is None or call.rows is not None:
         return None
     for grids in tiers:
-        found = [rule(model, call, grid) for grid in sorted(grids)]
+        candidates = [rule(model, call, grid) for grid in sorted(grids)]
         fitting = [
             places
-            for places in found
+            for places in candidates
             if places and places[1].shape == (groups, queries) and places[3].shape == (groups, keys)
         ]
         if fitting:
@@ -46,7 +46,7 @@ def own_grid(model: nn.Module, path: str, maps: tuple[Tensor, ...]) -> set[Grid]
     return {(maps[int(index)].shape[-2], maps[int(index)].shape[-1])} if known else set()
 
 
-def rule_of(model: nn.Module, call: Call) -> "Rule | None":
+def _rule_of(model: nn.Module, call: Call) -> "Rule | None":
     """By the class of the attention, else by the file of timm that defines the nearest module around it."""
     path, rule = call.path, RULES.get(kind(call.module))
     while rule is None and path:
@@ -59,7 +59,7 @@ def same(grid: Grid, ids: Tensor) -> Places:
     return grid, ids, grid, ids
 
 
-def partitioned(model: nn.Module, call: Call, grid: Grid) -> Places | None:
+def _partitioned(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     """MaxViT: attention in windows, then between tokens at equal strides (Tu et al. 2022)."""
     block = parent(model, call)
     size = getattr(block, "partition_size", None)
@@ -68,7 +68,7 @@ def partitioned(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     return same(grid, window_ids(grid, (size[0], size[1]), dilated=not getattr(block, "partition_block", True)))
 
 
-def own_window(model: nn.Module, call: Call, grid: Grid) -> Places | None:
+def _own_window(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     """The layer or its block keeps the window: Twins' local attention, DaViT, GCViT, TinyViT, SAM, Swin v2 CR, NesT.
 
     Where queries are pooled (SAM 2), a window of the keys is a smaller window of the queries.
@@ -94,7 +94,7 @@ def blocks(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     return same(grid, window_ids(grid, (size, size)))
 
 
-def same_corner(model: nn.Module, call: Call, grid: Grid) -> Places | None:
+def _same_corner(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     """MobileViT: pixels at the same place of every patch attend to each other (Mehta & Rastegari 2022)."""
     patch: Any = model.get_submodule(call.path.split(".transformer")[0]).patch_size
     rows, columns = (int(n) for n in patch)
@@ -103,7 +103,7 @@ def same_corner(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     return same(grid, window_ids(grid, (grid[0] // rows, grid[1] // columns), dilated=True))
 
 
-def halo(model: nn.Module, call: Call, grid: Grid) -> Places | None:
+def _halo(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     """HaloNet: a block of queries sees its own keys and a rim around them (Vaswani et al. 2021)."""
     size, rim, stride = (int(getattr(call.module, name)) for name in ("block_size", "halo_size", "block_stride"))
     if grid[0] % size or grid[1] % size:
@@ -114,7 +114,7 @@ def halo(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     return smaller, window_ids(smaller, (size // stride, size // stride)), grid, keys.flatten(2).flatten(0, 1)
 
 
-def mask_units(model: nn.Module, call: Call, grid: Grid) -> Places | None:
+def _mask_units(model: nn.Module, call: Call, grid: Grid) -> Places | None:
     """Hiera: tokens in the order of its own `unroll`, each pooling halves the grid (Ryali et al. 2023)."""
     assert call.weights is not None
     groups, _, queries, keys = call.weights.shape
@@ -139,18 +139,18 @@ def parent(model: nn.Module, call: Call) -> nn.Module:
 Rule = Callable[[nn.Module, Call, Grid], Places | None]
 
 RULES: dict[str, Rule] = {
-    "timm.layers.halo_attn.HaloAttn": halo,
-    "timm.models.hiera.MaskUnitAttention": mask_units,
+    "timm.layers.halo_attn.HaloAttn": _halo,
+    "timm.models.hiera.MaskUnitAttention": _mask_units,
     outlook.OUTLOOK: outlook.windows,
-    "maxxvit": partitioned,
+    "maxxvit": _partitioned,
     "nest": blocks,
-    "mobilevit": same_corner,
-    "twins": own_window,
-    "davit": own_window,
-    "gcvit": own_window,
-    "tiny_vit": own_window,
-    "vision_transformer_sam": own_window,
-    "hieradet_sam2": own_window,
-    "swin_transformer_v2_cr": own_window,
-    "efficientvit_msra": own_window,
+    "mobilevit": _same_corner,
+    "twins": _own_window,
+    "davit": _own_window,
+    "gcvit": _own_window,
+    "tiny_vit": _own_window,
+    "vision_transformer_sam": _own_window,
+    "hieradet_sam2": _own_window,
+    "swin_transformer_v2_cr": _own_window,
+    "efficientvit_msra": _own_window,
 }

@@ -43,8 +43,8 @@ def attention_of(
     assert call.weights is not None
     if call.rows is not None:
         query_ids = query_ids[:, list(call.rows)]
-    found = Attention(name or call.path, call.weights, query, key, query_ids, key_ids, heads=call.heads)
-    return replace(found, gradient=call.gradient, score_gradient=call.score_gradient)
+    attention = Attention(name or call.path, call.weights, query, key, query_ids, key_ids, heads=call.heads)
+    return replace(attention, gradient=call.gradient, score_gradient=call.score_gradient)
 
 
 def step_of_stages(size_hw: tuple[int, int]) -> int:
@@ -73,7 +73,7 @@ def joined(first: Tensor, then: Tensor) -> Tensor:
 
 def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> list[Features]:
     """The deciding features whose places are known: tokens of one of the `known` sets, or a map on its grid."""
-    found = []
+    features = []
     for name, values, gradient in result.deciding:
         if values.dim() == 3 and not channels_last:
             values, gradient = values.movedim(0, -1), gradient.movedim(0, -1)
@@ -82,8 +82,8 @@ def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> l
         values, gradient = (t.reshape(-1, t.shape[-1]).float() for t in (values, gradient))
         tokens = next((t for t in fits if len(t) == len(values)), None)
         if tokens is not None:
-            found.append(Features(name, values, tokens, gradient))
-    return found
+            features.append(Features(name, values, tokens, gradient))
+    return features
 
 
 def finish(
@@ -113,18 +113,18 @@ def finish(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
-        tuple(attention_on_cpu(a) for a in attention),
-        tuple(on_cpu(f) for f in features),
+        tuple(_attention_on_cpu(a) for a in attention),
+        tuple(_on_cpu(f) for f in features),
         check,
         target,
         (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
-        tuple(on_cpu(f) for f in cam),
+        tuple(_on_cpu(f) for f in cam),
         result.linear,
     )
 
 
 def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
-    """`Check.output_error` and its tolerance, over all recorded layers; none where one of them could not be asked."""
+    """`Check.output_error` and its tolerance, over all recorded layers; none where one could not be compared."""
     kept = [call for call in calls if call.weights is not None]
     if not kept or not all(call.differences for call in kept):
         return None, OUTPUT_TOLERANCE
@@ -134,21 +134,21 @@ def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
 def changes(calls: Sequence[Call]) -> list[str]:
     """One sentence for each kind of layer that does something to its weights after the softmax."""
     kinds = {kind(call.module) for call in calls}
-    found = [
-        f"{each.rpartition('.')[2]} {CHANGED[each]}; shown are the weights as the softmax gives them."
-        for each in sorted(kinds & CHANGED.keys())
+    notes = [
+        f"{name.rpartition('.')[2]} {CHANGED[name]}; shown are the weights as the softmax gives them."
+        for name in sorted(kinds & CHANGED.keys())
     ]
-    return [*found, OVERLAPPING] if OUTLOOK in kinds else found
+    return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 
-def on_cpu(features: Features) -> Features:
+def _on_cpu(features: Features) -> Features:
     gradient = None if features.gradient is None else features.gradient.cpu()
     return Features(features.name, features.values.cpu(), features.tokens, gradient)
 
 
-def attention_on_cpu(attention: Attention) -> Attention:
+def _attention_on_cpu(attention: Attention) -> Attention:
     if attention.weights.device.type == "cpu":
         return attention
     tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")
-    found = {name: getattr(attention, name) for name in tensors}
-    return replace(attention, **{name: tensor.cpu() for name, tensor in found.items() if tensor is not None})
+    present = {name: getattr(attention, name) for name in tensors if getattr(attention, name) is not None}
+    return replace(attention, **{name: tensor.cpu() for name, tensor in present.items()})

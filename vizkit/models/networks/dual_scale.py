@@ -22,10 +22,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from jaxtyping import Float
 from timm.layers import PatchEmbed
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
-from timm.models._features import feature_take_indices
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -33,11 +31,12 @@ from torch.utils.checkpoint import checkpoint
 from vizkit.models.networks.merging import Balance, Stream, alignment, block_of
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
+from vizkit.models.networks.timm_protocol import BlockByBlock
 
 __all__ = ["DualScale", "with_alpha"]
 
 
-class DualScale(VisionTransformer):
+class DualScale(BlockByBlock, VisionTransformer):
     """`merge_block`: which block merges, counted from 1. `positions`: "1d", the thesis' table over the aligned rows,
     or "2d", the place of the fine patch. `coarse_patch_size` is a multiple of `patch_size` and divides the image.
     `grad_checkpointing`: compute every block twice in training instead of remembering what happened inside it.
@@ -147,34 +146,9 @@ class DualScale(VisionTransformer):
         for x in self.merged(*pair):
             yield x[:, self.rows_of]
 
-    def forward_features(self, x: Tensor) -> Stream:  # pyright: ignore[reportIncompatibleMethodOverride]
-        *_, last = self.through(x)
-        return self.norm(last)
-
-    def forward(self, x: Tensor) -> Float[Tensor, "image label"]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.forward_head(self.forward_features(x))
-
-    def forward_intermediates(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x: Tensor,
-        indices: int | list[int] | None = None,
-        norm: bool = False,
-        stop_early: bool = False,
-        output_fmt: str = "NCHW",
-        intermediates_only: bool = False,
-    ) -> Any:  # noqa: ANN401
-        """As timm's ViT: (tokens for the head, features after the blocks `indices`), those of the fine stream."""
-        taken, last = feature_take_indices(len(self.blocks), indices)
-        features, tokens = [], x
-        for i, tokens in enumerate(self.through(x)):
-            if i in taken:
-                features.append(self.norm(tokens) if norm else tokens)
-            if stop_early and i == last:
-                break
-        if output_fmt == "NCHW":
-            grid: Any = self.patch_embed.grid_size
-            features = [each.transpose(1, 2).unflatten(2, grid) for each in features]
-        return features if intermediates_only else (self.norm(tokens), features)
+    def steps(self, x: Tensor) -> Iterator[tuple[Stream, Stream, tuple[int, int]]]:
+        grid: Any = self.patch_embed.grid_size
+        return ((tokens, tokens, grid) for tokens in self.through(x))
 
 
 def with_alpha(model: DualScale, alpha: float) -> DualScale:

@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
-from timm.models._features import feature_take_indices
 from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
+from vizkit.models.networks.timm_protocol import BlockByBlock
 
 __all__ = ["averaged", "grids"]
 
@@ -50,7 +50,7 @@ def averaged(x: Stream, grid: Grid, window: Grid, special: int) -> Float[Tensor,
     return torch.cat([x[:, :special], places], 1)
 
 
-class GradualReduction(VisionTransformer):
+class GradualReduction(BlockByBlock, VisionTransformer):
     """timm's ViT, whose blocks see fewer and fewer tokens. `reduce_after`: after which blocks, counted from 1, tokens
     are averaged; () makes it a plain ViT. The image divides into `step_hw` pixels.
     """
@@ -69,7 +69,7 @@ class GradualReduction(VisionTransformer):
             raise ValueError(f"Reductions come after different blocks of 1 to {depth}, in order; not after {after}.")
         if options.get("patch_drop_rate"):
             raise ValueError("Patches that are left out have no neighbours to be averaged with; set patch_drop_rate 0.")
-        rows, columns = (math.prod(each) for each in zip((1, 1), *_windows(len(after)), strict=True))
+        rows, columns = (math.prod(side) for side in zip((1, 1), *_windows(len(after)), strict=True))
         step_hw = (patch_size * rows, patch_size * columns)
         refuse_size(sides(img_size), step_hw)
         super().__init__(img_size=sides(img_size), patch_size=patch_size, depth=depth, **options)
@@ -101,48 +101,15 @@ class GradualReduction(VisionTransformer):
         window = _windows(len(self.reduce_after))[self.reduce_after.index(block + 1)]
         return averaged(x, grid, window, self.num_prefix_tokens)
 
-    def through(self, pixels: Tensor) -> Iterator[tuple[Stream, Stream, Grid]]:
+    def steps(self, x: Tensor) -> Iterator[tuple[Stream, Stream, Grid]]:
         """(tokens that leave a block, the same after a reduction if one follows, the block's grid) for every block."""
-        x = self.embedded(pixels)
-        for i, (block, grid) in enumerate(
-            zip(self.blocks, self.grids_of((pixels.shape[-2], pixels.shape[-1])), strict=False)
-        ):
+        size_hw, x = (x.shape[-2], x.shape[-1]), self.embedded(x)
+        for i, (block, grid) in enumerate(zip(self.blocks, self.grids_of(size_hw), strict=False)):
             # In evaluation nothing is remembered anyway.
             checked = self.grad_checkpointing and self.training
             left: Tensor = checkpoint(block, x, use_reentrant=False) if checked else block(x)  # type: ignore[assignment]
             x = self.reduced(left, i, grid)
             yield left, x, grid
-
-    def forward_features(self, x: Tensor) -> Stream:  # pyright: ignore[reportIncompatibleMethodOverride]
-        *_, (_, last, _) = self.through(x)
-        return self.norm(last)
-
-    def forward(self, x: Tensor) -> Float[Tensor, "image label"]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self.forward_head(self.forward_features(x))
-
-    def forward_intermediates(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x: Tensor,
-        indices: int | list[int] | None = None,
-        return_prefix_tokens: bool = False,
-        norm: bool = False,
-        stop_early: bool = False,
-        output_fmt: str = "NCHW",
-        intermediates_only: bool = False,
-    ) -> Any:  # noqa: ANN401
-        """As timm's ViT: (tokens for the head, what leaves the blocks `indices`), on grids that become smaller."""
-        taken, last = feature_take_indices(len(self.blocks), indices)
-        features, tokens, special = [], x, self.num_prefix_tokens
-        for i, step in enumerate(self.through(x)):
-            left, tokens, grid = step
-            if i in taken:
-                left = self.norm(left) if norm else left
-                places = left[:, special:]
-                places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
-                features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
-            if stop_early and i == last:
-                break
-        return features if intermediates_only else (self.norm(tokens), features)
 
 
 def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:

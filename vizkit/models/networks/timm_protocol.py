@@ -1,25 +1,33 @@
 """The attributes and methods that timm, our training and our traces need of a ViT; not how a ViT works."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from jaxtyping import Float
 from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
-__all__ = ["TimmProtocol"]
+__all__ = ["BlockByBlock", "TimmProtocol"]
 
 
-class TimmProtocol(nn.Module):
-    """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""
+class BlockByBlock:
+    """`forward`, and `forward_intermediates` as timm's ViTs have it, for a ViT with `steps`."""
 
     blocks: nn.Sequential
+    norm: Any
+    num_prefix_tokens: int
+    forward_head: Any
 
-    def __init__(self, embed_dim: int, depth: int, num_classes: int, in_chans: int, patch_size: int) -> None:
-        super().__init__()
-        self.embed_dim = self.num_features = self.head_hidden_size = embed_dim
-        self.num_classes, self.in_chans, self.patch_size = num_classes, in_chans, patch_size
-        self.feature_info = [
-            {"module": f"blocks.{i}", "num_chs": embed_dim, "reduction": patch_size} for i in range(depth)
-        ]
+    def steps(self, x: Tensor) -> Iterator[tuple[Tensor, Tensor, tuple[int, int]]]:
+        """(tokens that leave a block, what the next one gets, the block's grid) for every block."""
+        raise NotImplementedError
+
+    def forward_features(self, x: Tensor) -> Float[Tensor, "image token channel"]:
+        *_, (_, last, _) = self.steps(x)
+        return self.norm(last)
+
+    def forward(self, x: Tensor) -> Float[Tensor, "image label"]:
+        return self.forward_head(self.forward_features(x))
 
     def forward_intermediates(
         self,
@@ -31,21 +39,39 @@ class TimmProtocol(nn.Module):
         output_fmt: str = "NCHW",
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
-        """(tokens for the head, what leaves the blocks `indices`), as timm's ViT gives them."""
+        """(tokens for the head, what leaves the blocks `indices`), on the grids of those blocks."""
         taken, last = feature_take_indices(len(self.blocks), indices)
-        special: Any = self.num_prefix_tokens
-        tokens, features = self.embedded(x), []  # type: ignore[operator]
-        for i, block in enumerate(self.blocks):
-            tokens = block(tokens)
+        features, tokens, special = [], x, self.num_prefix_tokens
+        for i, (left, tokens, grid) in enumerate(self.steps(x)):  # noqa: B007  the last tokens are for the head
             if i in taken:
-                left = self.norm(tokens) if norm else tokens  # type: ignore[operator]
+                left = self.norm(left) if norm else left
                 places = left[:, special:]
-                if output_fmt == "NCHW":
-                    places = places.transpose(1, 2).unflatten(2, self.patch_embed.grid_size)  # type: ignore[union-attr]
+                places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
                 features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
             if stop_early and i == last:
                 break
-        return features if intermediates_only else (self.norm(tokens), features)  # type: ignore[operator]
+        return features if intermediates_only else (self.norm(tokens), features)
+
+
+class TimmProtocol(BlockByBlock, nn.Module):
+    """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""
+
+    embedded: Any
+    patch_embed: Any
+
+    def __init__(self, embed_dim: int, depth: int, num_classes: int, in_chans: int, patch_size: int) -> None:
+        super().__init__()
+        self.embed_dim = self.num_features = self.head_hidden_size = embed_dim
+        self.num_classes, self.in_chans, self.patch_size = num_classes, in_chans, patch_size
+        self.feature_info = [
+            {"module": f"blocks.{i}", "num_chs": embed_dim, "reduction": patch_size} for i in range(depth)
+        ]
+
+    def steps(self, x: Tensor) -> Iterator[tuple[Tensor, Tensor, tuple[int, int]]]:
+        tokens = self.embedded(x)
+        for block in self.blocks:
+            tokens = block(tokens)
+            yield tokens, tokens, self.patch_embed.grid_size
 
     def get_classifier(self) -> Any:  # noqa: ANN401
         return self.head

@@ -96,7 +96,7 @@ def held_answering(loaded: Loaded, pixels: Tensor) -> int:
 def kept_learning(model: nn.Module, pixels: Tensor) -> int:
     """Bytes that a training step keeps from the forward to the backward pass, weights and buffers left out: what
     autograd saves, each storage once. The mode of the model is not changed, so in evaluation mode without dropout."""
-    model = with_gradients(model)
+    model = _with_gradients(model)
     held: dict[int, int] = {}
     weights = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
 
@@ -113,7 +113,7 @@ def kept_learning(model: nn.Module, pixels: Tensor) -> int:
     return sum(held.values())
 
 
-def with_gradients(model: nn.Module) -> nn.Module:
+def _with_gradients(model: nn.Module) -> nn.Module:
     """A copy that uses the very same weights, all of which learn; the model is untouched and no memory is taken."""
     memo: dict[int, object] = {id(tensor): tensor for tensor in model.buffers()}
     memo |= {id(p): nn.Parameter(p.detach(), requires_grad=p.is_floating_point()) for p in model.parameters()}
@@ -133,16 +133,16 @@ def seconds_of(
         ask(pixels)
         while len(durations) < PASSES and (len(durations) < 3 or sum(durations) < ENOUGH_S):
             tell()
-            settle(loaded.device)
+            _settle(loaded.device)
             start = time.perf_counter()
             ask(pixels)
-            settle(loaded.device)
+            _settle(loaded.device)
             durations.append(time.perf_counter() - start)
     each = [seconds / len(pixels) for seconds in durations]
     return statistics.median(each), min(each), max(each), len(each)
 
 
-def settle(device: torch.device) -> None:
+def _settle(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

@@ -69,7 +69,7 @@ def attention_parts(
     if token_id is not None:
         groups = (attention.query_ids == token_id).any(1).nonzero().flatten().tolist()
         window = groups[0] if token_id >= 0 and groups else window
-    return one_window(seen, attention, min(max(window, 0), len(attention.weights) - 1))
+    return _one_window(seen, attention, min(max(window, 0), len(attention.weights) - 1))
 
 
 def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Attention]:
@@ -90,7 +90,7 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
     raise NotApplicable(f"{loaded.name} has {watcher.count} attention layers; there is no layer {layer_index + 1}.")
 
 
-def one_window(seen: Seen, attention: Attention, window: int) -> Parts:
+def _one_window(seen: Seen, attention: Attention, window: int) -> Parts:
     """One group of a layer as Parts, in float32 on the CPU."""
 
     def picked(tensor: Tensor) -> Tensor:

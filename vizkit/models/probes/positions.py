@@ -34,7 +34,7 @@ def kind(loaded: Loaded) -> tuple[str, ...]:
     model: Any = loaded.model
     kinds = {
         "learned": learned_table(loaded) is not None,
-        "fixed sinusoids": bool(fixed_tables(model)),
+        "fixed sinusoids": bool(_fixed_tables(model)),
         "relative bias": bool(biased_layers(model)),
         "rotary": getattr(model, "rope", None) is not None,
     }
@@ -50,7 +50,7 @@ def absolute(model: nn.Module) -> tuple[str, Tensor, int, Size] | None:
     return None if table is None else table(model)
 
 
-def fixed_tables(model: nn.Module) -> list[str]:
+def _fixed_tables(model: nn.Module) -> list[str]:
     """The buffers in which our own networks keep sinusoids."""
     return [name for name, _ in model.named_buffers() if name in ("pos_embed", "pos_table")]
 
@@ -104,9 +104,9 @@ def relative_bias(loaded: Loaded, block: int) -> RelativeBias:
         raise NotApplicable(f"{loaded.name} has {len(layers)} layers with a relative bias; none is number {block + 1}.")
     name, layer = layers[block]
     sources: list[Any] = [layer, getattr(layer, "rel_pos", None), shared(loaded.model)]  # all that are there add up
-    sources = [source for source in sources if is_source(source)]
+    sources = [source for source in sources if _is_source(source)]
     with torch.no_grad():
-        bias = precise(torch.stack([bias_of(source) for source in sources]).sum(0)).cpu()
+        bias = precise(torch.stack([_bias_of(source) for source in sources]).sum(0)).cpu()
     rows, columns = (int(n) for n in sources[0].window_size)
     prefix = bias.shape[-1] - rows * columns
     index = offset_index((rows, columns))
@@ -126,7 +126,7 @@ def offset_index(window: Size) -> Int[Tensor, "patch patch2"]:
     return down * (2 * window[1] - 1) + right
 
 
-def is_source(module: Any) -> bool:  # noqa: ANN401
+def _is_source(module: Any) -> bool:  # noqa: ANN401
     """Whether a module holds a table of relative positions, or the network that computes one."""
     names = ("relative_position_bias_table", "cpb_mlp", "rel_coords_log")
     return any(getattr(module, name, None) is not None for name in names)
@@ -135,18 +135,18 @@ def is_source(module: Any) -> bool:  # noqa: ANN401
 def shared(model: Any) -> nn.Module | None:  # noqa: ANN401
     """A bias that all layers share (BEiT in pre-training, some relpos ViTs)."""
     modules = (getattr(model, name, None) for name in ("rel_pos_bias", "shared_rel_pos"))
-    return next((module for module in modules if is_source(module)), None)
+    return next((module for module in modules if _is_source(module)), None)
 
 
 def biased_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
     """(name, attention module) of every layer with a relative bias, in the order of the forward pass."""
     if shared(model) is not None:
         return [(f"blocks.{i}.attn", block.attn) for i, block in enumerate(model.blocks)]  # pyright: ignore
-    own = [(n, m) for n, m in model.named_modules() if is_source(m) or is_source(getattr(m, "rel_pos", None))]
+    own = [(n, m) for n, m in model.named_modules() if _is_source(m) or _is_source(getattr(m, "rel_pos", None))]
     return [(name, module) for name, module in own if not name.endswith("rel_pos")]
 
 
-def bias_of(source: Any) -> Tensor:  # noqa: ANN401
+def _bias_of(source: Any) -> Tensor:  # noqa: ANN401
     """The bias by the model's own code, (head, query, key)."""
     methods = ("_get_rel_pos_bias", "get_relative_position_bias", "get_bias")
     method = next((getattr(source, name) for name in methods if hasattr(source, name)), None)
@@ -196,7 +196,7 @@ def without_positions(loaded: Loaded) -> Loaded:
     absolute_table = absolute(model)
     if absolute_table is not None:
         zero(model, absolute_table[0])
-    for name in fixed_tables(model):
+    for name in _fixed_tables(model):
         setattr(model, name, torch.zeros_like(getattr(model, name)))
     for name in ("rope", "rel_pos_bias", "shared_rel_pos"):
         if getattr(model, name, None) is not None:
@@ -206,7 +206,7 @@ def without_positions(loaded: Loaded) -> Loaded:
             zero(module, "cpb_mlp.2.weight")  # then every pair gets the same 16·sigmoid(0), which softmax ignores
         elif isinstance(getattr(module, "relative_position_bias_table", None), Tensor):
             zero(module, "relative_position_bias_table")
-        elif is_source(getattr(module, "rel_pos", None)):
+        elif _is_source(getattr(module, "rel_pos", None)):
             module.rel_pos = None
     return replace(loaded, name=f"{loaded.name} without positions", model=model, compared={})
 

@@ -13,6 +13,8 @@ from typing import TypeVar
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import torch
+
 from vizkit.settings import settings
 from vizkit.writing import write
 
@@ -130,8 +132,6 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
 
 def fetch(url: str) -> Path:
     """A weights file of the web in torch's own cache, downloaded on first use and checked by the hash in its name."""
-    import torch
-
     name = url.rsplit("/", 1)[-1]
     target = Path(torch.hub.get_dir(), "checkpoints", name)
     if target.is_file():

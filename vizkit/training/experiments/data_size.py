@@ -124,7 +124,8 @@ class Study:
         return tuple(sorted({run.recipe.images for run in self.runs}))
 
     def at(self, family: str, images: int) -> Outcome | None:
-        return next((each for each in self.outcomes if (each.family, each.images) == (family, images)), None)
+        fitting = (outcome for outcome in self.outcomes if (outcome.family, outcome.images) == (family, images))
+        return next(fitting, None)
 
 
 def studies(runs: Iterable[RunFolder]) -> list[Study]:
@@ -142,7 +143,7 @@ def studies(runs: Iterable[RunFolder]) -> list[Study]:
             groups.setdefault(setting, []).append((family, recipe.images, recipe.seed, run))
     result = []
     for setting, members in groups.items():
-        members.sort(key=lambda each: each[:3])
+        members.sort(key=lambda member: member[:3])
         inside = tuple(run for *_, run in members)
         result.append(Study(*setting, inside, tuple(outcomes(inside))))
     return result
@@ -179,20 +180,21 @@ class Lead:
         return math.hypot(self.best.error, self.second.error)
 
     @property
-    def told_from_chance(self) -> bool:
+    def significant(self) -> bool:
         """By more than two standard errors."""
         return self.gain > 2 * self.error
 
 
 def lead(study: Study, images: int) -> Lead | None:
     """None where fewer than two families have learned from so many pictures."""
-    ranked = sorted((each for each in study.outcomes if each.images == images), key=lambda each: -each.mean)
+    outcomes = [outcome for outcome in study.outcomes if outcome.images == images]
+    ranked = sorted(outcomes, key=lambda outcome: -outcome.mean)
     return Lead(images, ranked[0], ranked[1]) if len(ranked) > 1 else None
 
 
 def needed(study: Study, family: str, accuracy: float) -> int | None:
     """The smallest number of pictures of the experiment from which a family reached an accuracy, None if from none."""
-    enough = [each.images for each in study.outcomes if each.family == family and each.mean >= accuracy]
+    enough = [outcome.images for outcome in study.outcomes if outcome.family == family and outcome.mean >= accuracy]
     return min(enough, default=None)
 
 

@@ -112,7 +112,7 @@ def name_of(teacher: str) -> str:
 def curves(experiment: Experiment, what: str) -> list[Curve]:
     """One curve for each teaching that has finished an epoch; `what`: "val_accuracy", "val_loss" …"""
     lines = []
-    for (taught, teacher), runs in by_teaching(experiment).items():
+    for (taught, teacher), runs in _by_teaching(experiment).items():
         values: dict[int, list[float]] = {}
         for run in runs:
             for line in run.metrics():
@@ -152,7 +152,7 @@ class Outcome:
         return sum(self.tests.values()) / len(self.tests) if self.tests else None
 
 
-def by_teaching(experiment: Experiment) -> dict[tuple[str, str], list[RunFolder]]:
+def _by_teaching(experiment: Experiment) -> dict[tuple[str, str], list[RunFolder]]:
     """(how it was taught, by whom) → its runs, in the order of the experiment."""
     groups: dict[tuple[str, str], list[RunFolder]] = {}
     for run in experiment.runs:
@@ -163,7 +163,7 @@ def by_teaching(experiment: Experiment) -> dict[tuple[str, str], list[RunFolder]
 
 def outcomes(experiment: Experiment) -> list[Outcome]:
     """One line for each teaching and teacher, no teacher first."""
-    lines = [outcome(taught, teacher, runs) for (taught, teacher), runs in by_teaching(experiment).items()]
+    lines = [outcome(taught, teacher, runs) for (taught, teacher), runs in _by_teaching(experiment).items()]
     alone = next((line for line in lines if line.taught == NO_TEACHER), None)
     return [line if alone is None or line is alone else compared(line, alone) for line in lines]
 

@@ -75,9 +75,11 @@ def _keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> No
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write(file, lambda path: np.save(path, pictures))
-        kept = sorted(file.parent.glob("[!.]*.npy"), key=lambda each: each.stat().st_mtime, reverse=True)
-        sizes = np.cumsum([each.stat().st_size for each in kept])
-        for old in [each for each, size in zip(kept, sizes, strict=True) if size > KEPT_BYTES and each != file]:
+        kept = sorted(file.parent.glob("[!.]*.npy"), key=lambda picture: picture.stat().st_mtime, reverse=True)
+        sizes = np.cumsum([picture.stat().st_size for picture in kept])
+        for old in [
+            picture for picture, size in zip(kept, sizes, strict=True) if size > KEPT_BYTES and picture != file
+        ]:
             old.unlink(missing_ok=True)
     except OSError:
         return

@@ -23,10 +23,10 @@ def arguments(recipe: Recipe) -> list[str]:
 def changes(recipe: Recipe, always: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
     """Fields and values that differ from the defaults, and those named in `always`, in reading order."""
     usual = Recipe()
-    for each in fields(recipe):
-        value = getattr(recipe, each.name)
-        if value != getattr(usual, each.name) or each.name in always:
-            yield each.name, value
+    for entry in fields(recipe):
+        value = getattr(recipe, entry.name)
+        if value != getattr(usual, entry.name) or entry.name in always:
+            yield entry.name, value
 
 
 def _option(name: str, value: object) -> tuple[str, ...]:

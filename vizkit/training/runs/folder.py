@@ -92,7 +92,7 @@ class RunFolder(WorkFolder):
         return kept
 
     def write_metrics(self, epochs: list[dict[str, Any]]) -> None:
-        self.write_text("metrics.jsonl", "".join(json.dumps(each) + "\n" for each in epochs))
+        self.write_text("metrics.jsonl", "".join(json.dumps(epoch) + "\n" for epoch in epochs))
 
 
 def runs_root() -> Path:

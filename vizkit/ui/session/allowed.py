@@ -10,14 +10,14 @@ NO_JOBS = "Training and evaluating are off on this server; VIZKIT_ALLOW_JOBS=yes
 
 def deleting() -> bool:
     """Whether visitors delete runs."""
-    said = settings().allow_deleting
-    return only_here() if said is None else said
+    setting = settings().allow_deleting
+    return only_here() if setting is None else setting
 
 
 def jobs() -> bool:
     """Whether visitors start and stop trainings and evaluations."""
-    said = settings().allow_jobs
-    return only_here() if said is None else said
+    setting = settings().allow_jobs
+    return only_here() if setting is None else setting
 
 
 def only_here() -> bool:

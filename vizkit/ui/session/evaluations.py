@@ -1,6 +1,6 @@
 """Evaluations as processes of their own: `python -m vizkit evaluate` with a folder that the page watches.
 
-The folder's name follows from what was asked, by content, so a reloaded page, a link and a second visitor find what is
+The folder's name follows from the request, by content, so a reloaded page, a link and a second visitor find what is
 at work or done. One at a time on this machine. When the server ends, so does its evaluation; what it has answered stays
 in the cache, and the next start goes on from there.
 """
@@ -24,7 +24,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights."""
 
     data: str
@@ -36,26 +36,28 @@ class Wanted:
 
     @property
     def job(self) -> JobFolder:
-        asked = (self.data, self.split, self.images, self.models, self.architecture, self.content)
-        return JobFolder.of(digest_of("evaluation", *asked))
+        parts = (self.data, self.split, self.images, self.models, self.architecture, self.content)
+        return JobFolder.of(digest_of("evaluation", *parts))
 
     def arguments(self) -> list[str]:
         """Of the command line, without those that only a page needs."""
-        found = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
-        found += [f"--architecture={self.architecture}"] if self.architecture else []
-        found += [f"--split={self.split}"] if self.split else []
-        return found + ([f"--images={self.images}"] if self.images else [])
+        words = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
+        words += [f"--architecture={self.architecture}"] if self.architecture else []
+        words += [f"--split={self.split}"] if self.split else []
+        return words + ([f"--images={self.images}"] if self.images else [])
 
     def in_words(self) -> str:
         return shlex.join(["python", "-m", "vizkit", *self.arguments(), "-o", "report.html"])
 
 
-def command(wanted: Wanted) -> list[str]:
-    return vizkit_command(*wanted.arguments(), "--folder", str(wanted.job.path))
+def command(request: Request) -> list[str]:
+    return vizkit_command(*request.arguments(), "--folder", str(request.job.path))
 
 
 # ---- what the sidebar calls them, and the command --------------------------------------------------------------------
-def wanted(data: str, split: str, images: int, sources: list[str], pictures_digest: str) -> tuple[Wanted, list[str]]:
+def request_for(
+    data: str, split: str, images: int, sources: list[str], pictures_digest: str
+) -> tuple[Request, list[str]]:
     """What to start, and a sentence for each model that cannot take part. `data`: a set's name or a path."""
     models, weights, refused = list[str](), list[object](), list[str]()
     architectures = set[str]()
@@ -69,12 +71,12 @@ def wanted(data: str, split: str, images: int, sources: list[str], pictures_dige
             weights.append(source)
             architectures.add(architecture or "")
         elif source.startswith("run:"):
-            folder = model_names.trained().get(source)
-            if folder is None:
+            run_folder = model_names.trained().get(source)
+            if run_folder is None:
                 refused.append(f"There is no finished run {source.removeprefix('run:')[:60]!r} here.")
                 continue
-            facts = (folder / "model.safetensors").stat()
-            models.append(str(folder.absolute()))
+            facts = (run_folder / "model.safetensors").stat()
+            models.append(str(run_folder.absolute()))
             weights.append((facts.st_mtime_ns, facts.st_size))
         else:
             hub = "/" in source and not source.startswith("hf-hub:")
@@ -90,7 +92,7 @@ def wanted(data: str, split: str, images: int, sources: list[str], pictures_dige
         data = str(Path(data).expanduser().absolute())
     content = digest_of(pictures_digest, weights)
     architecture = next(iter(architectures)) if len(architectures) == 1 else ""
-    return Wanted(data, split, images, tuple(dict.fromkeys(models)), architecture, content), refused
+    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content), refused
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
@@ -99,24 +101,24 @@ class Evaluations(Runner):
 
     stopped = "Stopped; the next start goes on from what was answered."
 
-    def __init__(self, command: Callable[[Wanted], list[str]] = command, grace_s: float = GRACE_S) -> None:
+    def __init__(self, command: Callable[[Request], list[str]] = command, grace_s: float = GRACE_S) -> None:
         super().__init__(grace_s)
         self.command = command
 
-    def start(self, wanted: Wanted) -> None:
+    def start(self, request: Request) -> None:
         """Begin, or go on. JobError while another one is at work, or where the folder cannot be written."""
         if not allowed.jobs():
             raise JobError(allowed.NO_JOBS)
         with self.lock:
             if (other := self.at_work()) is not None:
-                here = "This" if other.path == wanted.job.path else "Another"
+                here = "This" if other.path == request.job.path else "Another"
                 raise JobError(f"{here} evaluation is at work on this machine; wait for its end, or stop it.")
-            forget_oldest(wanted.job.path.parent)
+            _forget_oldest(request.job.path.parent)
             try:
-                wanted.job.path.mkdir(parents=True, exist_ok=True)
+                request.job.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise JobError(f"It cannot be started: {error.strerror or type(error).__name__}.") from error
-            self.launch(wanted.job, self.command(wanted), {"state": "preparing"})
+            self.launch(request.job, self.command(request), {"state": "preparing"})
 
 
 @st.cache_resource(show_spinner=False)
@@ -125,9 +127,10 @@ def evaluations() -> Evaluations:
     return Evaluations()
 
 
-def forget_oldest(root: Path) -> None:
+def _forget_oldest(root: Path) -> None:
     if not root.is_dir():
         return
-    folders = sorted((each for each in root.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
+    folders = [folder for folder in root.iterdir() if folder.is_dir()]
+    folders.sort(key=lambda folder: -folder.stat().st_mtime)
     for folder in folders[MOST_KEPT:]:
         shutil.rmtree(folder, ignore_errors=True)

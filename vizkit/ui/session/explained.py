@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vizkit.image import Picture
+from vizkit.scoring import subject_of
 from vizkit.ui.session import cached
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import Shown
@@ -24,33 +25,33 @@ PIXEL_QUANTILE = 0.99
 TARGET_TRACE_BYTES = 600 * 2**20  # of weights; their gradients and the graph take as much again, each
 
 
-def key_of(one: Shown, picture: Picture) -> tuple:
+def key_of(shown: Shown, picture: Picture) -> tuple:
     """Everything that a map of this model on this picture depends on, but for its own settings."""
-    return one.source, cached.weights_of(one.source), picture.digest, one.loaded.preprocessing
+    return shown.source, cached.weights_of(shown.source), picture.digest, shown.loaded.preprocessing
 
 
-def whole_trace(one: Shown, picture: Picture) -> "Trace":
+def whole_trace(shown: Shown, picture: Picture) -> "Trace":
     """A trace with the rows of all tokens: the page's own, or for very many tokens one with the mean of all heads."""
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    size = weights_bytes(one.loaded)
+    size = weights_bytes(shown.loaded)
     if size <= cached.FULL_TRACE_BYTES:
-        return one.trace
-    heads = max(layer.heads for layer in one.trace.attention)
+        return shown.trace
+    heads = max(layer.heads for layer in shown.trace.attention)
     if size / heads > MEAN_TRACE_BYTES:
         raise NotApplicable("The weights of all tokens at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
-    return _mean_trace(key_of(one, picture), one, picture)
+    return _mean_trace(key_of(shown, picture), shown, picture)
 
 
 @remembered
-def _mean_trace(key: tuple, _one: Shown, _picture: Picture) -> "Trace":
+def _mean_trace(key: tuple, _shown: Shown, _picture: Picture) -> "Trace":
     from vizkit.models import Keep
     from vizkit.models import trace as run
 
     with cached.device_lock():
-        return run(_one.loaded, _picture.rgb, keep=Keep(heads="mean"))
+        return run(_shown.loaded, _picture.rgb, keep=Keep(heads="mean"))
 
 
 @remembered
@@ -75,13 +76,13 @@ def rolled_matrix(
 
 # ---- maps for a class ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Request:
     """One model on one picture, asked about class `target`, or how it differs from class `against`.
 
     `of`: `key_of` this model and picture. Threads have no session, so it is made before.
     """
 
-    one: Shown
+    shown: Shown
     picture: Picture
     of: tuple
     target: int
@@ -93,67 +94,68 @@ class Asked:
 
     @property
     def subject(self) -> "Subject":
-        from vizkit.scoring import subject_of
-
-        return subject_of(self.one.loaded, self.picture.rgb, self.target, self.against)
+        return subject_of(self.shown.loaded, self.picture.rgb, self.target, self.against)
 
 
-def target_trace(asked: Asked, target: int) -> "Trace":
+def target_trace(request: Request, target: int) -> "Trace":
     """A trace with the gradient of a class. NotApplicable where it would take too much memory."""
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    size = weights_bytes(asked.one.loaded)
+    size = weights_bytes(request.shown.loaded)
     if size > TARGET_TRACE_BYTES:
         raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
                             "smaller input.")  # fmt: skip
     run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
-    return run(asked.of, target, asked)
+    return run(request.of, target, request)
 
 
 @remembered
-def _target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
-    return traced_for(_asked, target)
+def _target_trace(key: tuple, target: int, _request: Request) -> "Trace":
+    return _traced_for(_request, target)
 
 
 @remembered
-def _large_target_trace(key: tuple, target: int, _asked: Asked) -> "Trace":
-    return traced_for(_asked, target)
+def _large_target_trace(key: tuple, target: int, _request: Request) -> "Trace":
+    return _traced_for(_request, target)
 
 
-def traced_for(asked: Asked, target: int) -> "Trace":
+def _traced_for(request: Request, target: int) -> "Trace":
     from vizkit.models import trace
 
     with cached.device_lock():
-        return trace(asked.one.loaded, asked.picture.rgb, target=target)
+        return trace(request.shown.loaded, request.picture.rgb, target=target)
 
 
-def fast_maps(asked: Asked) -> "dict[str, Explanation | str]":
+def fast_maps(request: Request) -> "dict[str, Explanation | str]":
     """By name every method that is not slow: its map, or the sentence why there is none."""
-    traces = target_trace(asked, asked.target), None if asked.against is None else target_trace(asked, asked.against)
-    return _fast_maps(asked.key, traces, asked)
+    traces = (
+        target_trace(request, request.target),
+        None if request.against is None else target_trace(request, request.against),
+    )
+    return _fast_maps(request.key, traces, request)
 
 
 @remembered
-def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _asked: Asked) -> "dict[str, Explanation | str]":
+def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _request: Request) -> "dict[str, Explanation | str]":
     from vizkit.analysis.attribution.explaining import METHODS, explain
 
-    (trace, against), subject = _traces, _asked.subject
+    (trace, against), subject = _traces, _request.subject
     return {
-        name: or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
+        name: _or_sentence(lambda name=name: explain(name, trace, against=against, subject=subject))
         for name, method in METHODS.items()
         if not method.slow
     }
 
 
-def slow_map(asked: Asked, method: str, progress: "Progress") -> "Explanation | str":
+def slow_map(request: Request, method: str, progress: "Progress") -> "Explanation | str":
     """A method that runs the model again; in a thread that holds the device lock."""
     from vizkit.analysis.attribution.explaining import explain
 
-    return or_sentence(lambda: explain(method, asked.one.trace, subject=asked.subject, progress=progress))
+    return _or_sentence(lambda: explain(method, request.shown.trace, subject=request.subject, progress=progress))
 
 
-def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
+def _or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
     from vizkit.traces import NotApplicable
 
     try:
@@ -162,6 +164,6 @@ def or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
         return str(sentence)
 
 
-def quantile_of(one: "Explanation") -> float:
+def quantile_of(explanation: "Explanation") -> float:
     """Maps of single pixels are grainy: a few pixels would take all the colours."""
-    return PIXEL_QUANTILE if one.heat.numel() > 4 * one.cells[0] * one.cells[1] else 1.0
+    return PIXEL_QUANTILE if explanation.heat.numel() > 4 * explanation.cells[0] * explanation.cells[1] else 1.0

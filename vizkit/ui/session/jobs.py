@@ -25,7 +25,7 @@ class Point(NamedTuple):
     rate: float
 
 
-def training_command(folder: Path) -> list[str]:
+def _training_command(folder: Path) -> list[str]:
     """A new run is resumed too, from nothing: its folder and recipe are there before its process is."""
     return vizkit_command("train", "--resume", str(folder))
 
@@ -35,7 +35,7 @@ class Jobs(Runner):
 
     stopped = "Stopped; resume goes on after the last finished epoch."
 
-    def __init__(self, command: Callable[[Path], list[str]] = training_command, grace_s: float = GRACE_S) -> None:
+    def __init__(self, command: Callable[[Path], list[str]] = _training_command, grace_s: float = GRACE_S) -> None:
         super().__init__(grace_s)
         self.command = command
 
@@ -69,14 +69,14 @@ class Jobs(Runner):
 
     def collect(self, job: Job) -> None:
         """Keep what the run says between two epochs: in a long epoch nothing else moves."""
-        said = job.folder.status
-        if not said.get("steps") or not {"epoch", "step", "loss", "rate"} <= set(said):
+        status = job.folder.status
+        if not status.get("steps") or not {"epoch", "step", "loss", "rate"} <= set(status):
             return
-        epoch = said["epoch"] + (said["step"] + 1) / said["steps"]
-        if job.points and int(job.points[0].epoch) != said["epoch"]:
+        epoch = status["epoch"] + (status["step"] + 1) / status["steps"]
+        if job.points and int(job.points[0].epoch) != status["epoch"]:
             job.points = []
         if not job.points or epoch > job.points[-1].epoch:
-            job.points = [*job.points, Point(epoch, said["loss"], said["rate"])]
+            job.points = [*job.points, Point(epoch, status["loss"], status["rate"])]
         if len(job.points) > MOST_POINTS:
             job.points = job.points[::2]
 

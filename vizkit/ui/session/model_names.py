@@ -28,8 +28,8 @@ def trained() -> dict[str, Path]:
 
     Not those at work: their weights change from epoch to epoch, and a picture of a model should not.
     """
-    found = {f"run:{run.name}": run for run in runs() if run.has_model}
-    return {name: run.path for name, run in found.items() if jobs().state(run) not in ACTIVE}
+    with_model = {f"run:{run.name}": run for run in runs() if run.has_model}
+    return {name: run.path for name, run in with_model.items() if jobs().state(run) not in ACTIVE}
 
 
 def is_name(text: str) -> bool:

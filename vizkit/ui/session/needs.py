@@ -26,19 +26,19 @@ class Need:
     models: tuple[str, ...]
 
 
-def not_of_family(family: str, what: str, loaded: "Loaded", name: str) -> str:
+def _not_of_family(family: str, what: str, loaded: "Loaded", name: str) -> str:
     from vizkit.models import family_of
 
     return "" if family_of(loaded.model) == family else f"{name} is not {what}."
 
 
-def no_transformer(loaded: "Loaded", name: str) -> str:
+def _no_transformer(loaded: "Loaded", name: str) -> str:
     from vizkit.models import family_of
 
     return f"{name} is a convolutional network." if family_of(loaded.model) == "cnn" else ""
 
 
-def no_two_tokens(loaded: "Loaded", name: str) -> str:
+def _no_two_tokens(loaded: "Loaded", name: str) -> str:
     from vizkit.models.probes.two_heads import refuse_one_token
     from vizkit.traces import NotApplicable
 
@@ -49,11 +49,11 @@ def no_two_tokens(loaded: "Loaded", name: str) -> str:
     return ""
 
 
-def no_classes(loaded: "Loaded", name: str) -> str:
+def _no_classes(loaded: "Loaded", name: str) -> str:
     return "" if loaded.classifies else f"{name} gives features, not classes."
 
 
-def no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
+def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
     from vizkit.models.probes.positions import kind
 
     kinds = kind(loaded)
@@ -65,20 +65,20 @@ def no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str)
 
 
 def family(name: str, what: str, *models: str) -> Need:
-    return Need(what, partial(not_of_family, name, what), models)
+    return Need(what, partial(_not_of_family, name, what), models)
 
 
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("a model", lambda loaded, name: "", ("bundled:digits_vit",)),
-    "transformer": Need("a transformer", no_transformer, ("bundled:digits_vit",)),
-    "classes": Need("a model with classes", no_classes, ("bundled:digits_vit",)),
-    "two tokens": Need("a model with a class and a distillation token", no_two_tokens, ("bundled:insects_deit",)),
+    "transformer": Need("a transformer", _no_transformer, ("bundled:digits_vit",)),
+    "classes": Need("a model with classes", _no_classes, ("bundled:digits_vit",)),
+    "two tokens": Need("a model with a class and a distillation token", _no_two_tokens, ("bundled:insects_deit",)),
     "learned positions": Need(
-        "a learned table of positions", partial(no_positions, ("learned",), "learned table"), ("bundled:digits_vit",)
+        "a learned table of positions", partial(_no_positions, ("learned",), "learned table"), ("bundled:digits_vit",)
     ),
     "relative positions": Need(
-        "relative positions", partial(no_positions, ("relative bias", "rotary"), "relative positions"),
+        "relative positions", partial(_no_positions, ("relative bias", "rotary"), "relative positions"),
         ("bundled:digits_swin",),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
@@ -94,7 +94,7 @@ NEEDS = {
 }  # fmt: skip
 
 
-def suitable(sources: list[str], need: str) -> tuple[list[str], list[str]]:
+def _suitable(sources: list[str], need: str) -> tuple[list[str], list[str]]:
     """(the models that have what is needed, a sentence about each of the others). One that does not load is kept: why
     it does not is said where it is shown."""
     if need in ("", "model"):
@@ -112,7 +112,7 @@ def suitable(sources: list[str], need: str) -> tuple[list[str], list[str]]:
 
 def models_for(need: str, sources: list[str]) -> list[str]:
     """The chosen models that fit. Without any, one that comes with vizkit, and buttons that add such models."""
-    fitting, sentences = suitable(sources, need)
+    fitting, sentences = _suitable(sources, need)
     left_out = plain(" ".join(sentences))
     if fitting or not need:
         if left_out:
@@ -130,12 +130,12 @@ def models_for(need: str, sources: list[str]) -> list[str]:
     with st.container(horizontal=True):
         for name in models:
             # The callback changes a sidebar widget, so the whole page has to run again.
-            if st.button(words_for(name), key=f"add_{name}", icon=":material/add:", on_click=add, args=(name,)):
+            if st.button(_words_for(name), key=f"add_{name}", icon=":material/add:", on_click=add, args=(name,)):
                 st.rerun()
     return [models[0]]
 
 
-def words_for(name: str) -> str:
+def _words_for(name: str) -> str:
     if name.startswith("bundled:"):
         return f"Add {plain(title(name))}, trained"
     if name.startswith("random:"):

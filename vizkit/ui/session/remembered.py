@@ -122,12 +122,12 @@ def forget(argument: object) -> None:
 def bytes_of(value: object) -> int:
     """About what an object keeps in memory, counting every array once: its tensors and arrays, and those of what it is
     made of."""
-    found: dict[int, int] = {}
-    collect(value, found, set())
-    return ENTRY_BYTES + sum(found.values())
+    sizes: dict[int, int] = {}
+    collect(value, sizes, set())
+    return ENTRY_BYTES + sum(sizes.values())
 
 
-def collect(value: Any, found: dict[int, int], seen: set[int]) -> None:  # noqa: ANN401
+def collect(value: Any, sizes: dict[int, int], seen: set[int]) -> None:  # noqa: ANN401
     """Bytes by the place in memory, or by the object where it has none of its own."""
     if id(value) in seen:
         return
@@ -135,23 +135,23 @@ def collect(value: Any, found: dict[int, int], seen: set[int]) -> None:  # noqa:
     torch = sys.modules.get("torch")  # without it nothing here is a tensor
     if torch is not None and isinstance(value, torch.Tensor):
         storage = value.untyped_storage()
-        found[storage.data_ptr() or id(value)] = storage.nbytes()
+        sizes[storage.data_ptr() or id(value)] = storage.nbytes()
     elif torch is not None and isinstance(value, torch.nn.Module):
         for tensor in (*value.parameters(), *value.buffers()):
-            collect(tensor, found, seen)
+            collect(tensor, sizes, seen)
     elif isinstance(value, np.ndarray):
         whole = value
         while isinstance(whole.base, np.ndarray):
             whole = whole.base
-        found[whole.ctypes.data or id(whole)] = whole.nbytes
+        sizes[whole.ctypes.data or id(whole)] = whole.nbytes
     elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            collect(getattr(value, each.name), found, seen)
+        for part in fields(value):
+            collect(getattr(value, part.name), sizes, seen)
     elif isinstance(value, dict):
-        for each in (*value.keys(), *value.values()):
-            collect(each, found, seen)
+        for part in (*value.keys(), *value.values()):
+            collect(part, sizes, seen)
     elif isinstance(value, list | tuple | set | frozenset):
-        for each in value:
-            collect(each, found, seen)
+        for part in value:
+            collect(part, sizes, seen)
     else:
-        found[id(value)] = sys.getsizeof(value)
+        sizes[id(value)] = sys.getsizeof(value)

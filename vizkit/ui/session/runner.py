@@ -1,6 +1,6 @@
 """Work of minutes to hours, as processes of their own: `python -m vizkit …` in a folder that pages watch.
 
-What the work does is read from its folder, so a reloaded page or a second visitor finds it again without being told.
+What the work does is read from its folder, so a reloaded page or a second visitor finds it again.
 Only the handle of the process lives here, once per server. No lease: the work goes on while the server lives, watched
 or not, because phones fall asleep; there is one at a time of each kind, and every visitor can see and stop it. When the
 server ends, `--end-with` ends its processes, and a new start goes on where they were.
@@ -99,15 +99,15 @@ class Runner:
 
     def state(self, folder: WorkFolder) -> str:
         """One of ACTIVE or FINAL, "died" (it ended without saying so), or "" where nothing has begun."""
-        job, said = self.job(folder), folder.status.get("state", "")
-        if said in FINAL:
-            return said
+        job, state = self.job(folder), folder.status.get("state", "")
+        if state in FINAL:
+            return state
         if job is not None:
-            return "stopping" if job.kill_at is not None else said or "starting"
+            return "stopping" if job.kill_at is not None else state or "starting"
         status = folder.status  # read again: it may have said its last word since
-        said = status.get("state", "")
-        if said in FINAL or (said in ACTIVE and alive(status)):
-            return said
+        state = status.get("state", "")
+        if state in FINAL or (state in ACTIVE and alive(status)):
+            return state
         return "died" if folder.path.is_dir() else ""
 
     def at_work(self, others: Iterable[WorkFolder] = ()) -> WorkFolder | None:
@@ -124,7 +124,7 @@ class Runner:
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         job = self.jobs.get(folder.path.resolve())
         if job and job.process.returncode == -signal.SIGKILL and not last.startswith("vizkit: "):
-            return "The system killed it, as it does when the memory does not suffice."
+            return "The system killed it, as it does when memory runs out."
         return last.removeprefix("vizkit: ") if last.endswith(".") and 3 <= len(last.split()) <= 60 else ""
 
 

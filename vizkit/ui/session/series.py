@@ -26,12 +26,12 @@ class Series:
         self.waiting = list[tuple[RunFolder, Recipe]]()  # the first is at work, or about to be
         self.thread: threading.Thread | None = None
 
-    def start(self, wanted: list[tuple[RunFolder, Recipe]]) -> None:
+    def start(self, experiment: list[tuple[RunFolder, Recipe]]) -> None:
         """Train what is not done yet. JobError while something else is at work, or where a folder is in the way."""
         with self.lock:
             if self.waiting:
                 raise JobError("The experiment is at work already.")
-            todo = [(run, recipe) for run, recipe in wanted if not self.finished(run, recipe)]
+            todo = [(run, recipe) for run, recipe in experiment if not self.finished(run, recipe)]
             if not todo:
                 raise JobError("All runs of this experiment are done; choose another seed.")
             self.begin(*todo[0])

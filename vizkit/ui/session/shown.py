@@ -66,7 +66,7 @@ def parse(text: str) -> tuple[float, float] | None:
     return (x, y) if 0 <= x < 1 and 0 <= y < 1 else None
 
 
-def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float]) -> Shown | tuple[str, bool]:
+def attempt(source: str, picture: Picture, token: str, point: tuple[float, float]) -> Shown | tuple[str, bool]:
     """A model's trace, or (a sentence, whether the network was missing). No traceback reaches the page."""
     from vizkit.models import ModelError, OfflineError
     from vizkit.traces import NotApplicable, TraceError
@@ -74,7 +74,7 @@ def attempt(source: str, picture: Picture, asked: str, point: tuple[float, float
     try:
         loaded = cached.model(source, picture if whole_image() else None)
         box = cached.seen_box(picture, loaded)
-        query = asked if asked != "patch" else in_box(point, box, picture)
+        query = token if token != "patch" else in_box(point, box, picture)
         trace = cached.trace(source, loaded, picture, query)
         return (trace.check.refused, False) if trace.check.refused else Shown(source, loaded, trace, box, query)
     except (ModelError, TraceError, NotApplicable, ImageError) as error:
@@ -125,19 +125,19 @@ def side_by_side(picture: Picture, sources: list[str], query: str) -> list[tuple
     return run_in(st.columns(len(sources), border=True), picture, sources, query)
 
 
-def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], asked: str) -> list[tuple[Any, Shown]]:
+def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], query: str) -> list[tuple[Any, Shown]]:
     """Every model in its block of the page, under its name; models that refuse say so there and are left out."""
-    found = []
+    results = []
     for source, block in zip(sources, blocks, strict=True):
         with block:
             st.markdown(f"**{plain(title(source))}**")
             place = st.empty()
             with place, st.spinner(f"Running {plain(title(source))} …"):
-                result = attempt(source, picture, asked, cursor())
+                result = attempt(source, picture, query, cursor())
             place.empty()
-            if one := accepted(source, result):
-                found.append((block, one))
-    return found
+            if shown := accepted(source, result):
+                results.append((block, shown))
+    return results
 
 
 def title(source: str) -> str:
@@ -153,12 +153,12 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     """One model of several, chosen by name; the only one without asking."""
     if len(shown) == 1:
         return shown[0]
-    names = [one.source for one in shown]
+    names = [model.source for model in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
         label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
     )
-    return next(one for one in shown if one.source == name)
+    return next(model for model in shown if model.source == name)
 
 
 def one_after_another(picture: Picture, sources: list[str], query: str) -> list[Shown]:
@@ -167,8 +167,8 @@ def one_after_another(picture: Picture, sources: list[str], query: str) -> list[
     for source in sources:
         with st.spinner(f"Running {plain(title(source))} …"):
             result = attempt(source, picture, query, cursor())
-        if one := accepted(source, result):
-            shown.append(one)
+        if model := accepted(source, result):
+            shown.append(model)
     return shown
 
 

@@ -98,7 +98,7 @@ def kept_zip(file: UploadedFile, seen: str = "", path: str = "") -> Path:
     if seen == file.file_id and Path(path).is_file():
         return Path(path)
     content = file.getbuffer()
-    place = root() / hashlib.sha256(content).hexdigest() / f"{stem_of(file.name)}.zip"
+    place = root() / hashlib.sha256(content).hexdigest() / f"{_stem_of(file.name)}.zip"
     if not place.is_file():
         store(place, content)
     return place
@@ -111,16 +111,16 @@ def keep_checkpoint(files: Sequence[UploadedFile]) -> Path:
         still_here()
     own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
     if not any(file.name == "config.json" for file in files):
-        place = own / f"{stem_of(files[-1].name)}{Path(files[-1].name).suffix}"
+        place = own / f"{_stem_of(files[-1].name)}{Path(files[-1].name).suffix}"
         store(place, files[-1].getbuffer())
         return place
     for file in files:
-        name = f"{stem_of(file.name)}{Path(file.name).suffix}"
+        name = f"{_stem_of(file.name)}{Path(file.name).suffix}"
         store(own / "model" / ("model.safetensors" if name.endswith(".safetensors") else name), file.getbuffer())
     return own / "model"
 
 
-def stem_of(name: str) -> str:
+def _stem_of(name: str) -> str:
     return re.sub(r"[^\w-]", "_", Path(name).stem)[:60]
 
 

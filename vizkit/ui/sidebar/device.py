@@ -8,7 +8,7 @@ import streamlit as st
 
 
 def line() -> None:
-    """Where models run and what they take. Torch is only asked once it is there."""
+    """Where models run and what they take. Torch is only used once it is there."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     if cuda is not None and cuda.is_available():

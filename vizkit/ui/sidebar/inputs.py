@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vizkit.datasets import digits, photographs
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
@@ -38,24 +40,24 @@ INSECT_SIDE_PX = 224
 
 def sidebar() -> None:
     still_here()
-    image_picker()
-    model_picker()
+    _image_picker()
+    _model_picker()
     device.line()
 
 
 # ---- image -----------------------------------------------------------------------------------------------------------
-def image_picker() -> None:
+def _image_picker() -> None:
     st.file_uploader(
         "Your images",
         type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
         accept_multiple_files=True,
         key="uploads",
-        on_change=choose_newest,
+        on_change=_choose_newest,
         help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
     )
     camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
-        camera.camera_input("Take a picture", key="camera", on_change=keep_photo)
+        camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
     for name, sentence in refused:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
@@ -77,23 +79,23 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     pictures, refused = {}, []
     for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
-            found = decoded(file.file_id, file)
+            result = decoded(file.file_id, file)
         except BusyError as error:
-            found = str(error)
-        if isinstance(found, str):
-            refused.append((name, found))
+            result = str(error)
+        if isinstance(result, str):
+            refused.append((name, result))
         else:
-            pictures[unique(name, pictures)] = found
+            pictures[unique(name, pictures)] = result
     return pictures, refused
 
 
-def choose_newest() -> None:
+def _choose_newest() -> None:
     uploads, _ = read_uploads()
     if uploads:
         st.session_state["image"] = list(uploads)[-1]
 
 
-def keep_photo() -> None:
+def _keep_photo() -> None:
     """The camera's widget, and what it holds, goes when its window closes; the picture stays."""
     taken = st.session_state.get("camera")
     if taken is not None:
@@ -128,10 +130,6 @@ def samples() -> list[str]:
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    import hashlib
-
-    from vizkit.datasets import digits, photographs
-
     if name in photographs.NAMES:
         rgb, note = photographs.picture(name), ""
     elif name in INSECTS:
@@ -157,8 +155,6 @@ def chosen_insect() -> "Sample | None":
 
 
 def credit(name: str) -> str:
-    from vizkit.datasets import photographs
-
     line = photographs.CREDITS.get(name)
     if line is None:
         return ""
@@ -168,8 +164,6 @@ def credit(name: str) -> str:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
-    from PIL import Image
-
     small = Image.fromarray(_rgb)
     method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
     factor = 150 / max(small.size)
@@ -177,7 +171,7 @@ def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-def model_picker() -> None:
+def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
     st.multiselect(
         "Models",

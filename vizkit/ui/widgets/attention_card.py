@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import layers, top_classes
 from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.controls import choose_drawing, choose_head
 from vizkit.ui.widgets.query_map import show_map
 
 
@@ -23,14 +25,12 @@ class Choice:
 
 def choices(shown: list[Shown]) -> Choice:
     """Layers and heads beyond a model's own show its last."""
-    depth, heads = max(one.depth for one in shown), max(one.heads for one in shown)
+    depth, heads = max(model.depth for model in shown), max(model.heads for model in shown)
     keep_valid("layer", range(1, depth + 1))
     with st.container(width=260):
         layer = st.slider("Layer", 1, max(depth, 2), value=depth, key="layer", bind="query-params", disabled=depth < 2)
-    options = ["mean", *(str(n + 1) for n in range(heads))]
-    keep_valid("head", options)
-    head = st.selectbox("Head", options, key="head", bind="query-params", width=110)
-    special = list(dict.fromkeys(name for one in shown for name in one.special()))
+    head = choose_head("head", heads)
+    special = list(dict.fromkeys(name for model in shown for name in model.special()))
     keep_valid("query", ["patch", *special])
     st.segmented_control(
         "Query", ["patch", *special], default="patch", required=True, key="query", bind="query-params",
@@ -40,30 +40,26 @@ def choices(shown: list[Shown]) -> Choice:
     scale = st.segmented_control(
         "Scale", ["each map", "shared"], default="each map", required=True, key="scale", persist_state="session",
         help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of "
-        "a layer, so that a head that attends nowhere in particular looks like it.",
+        "a layer, so that a head with nearly uniform attention looks uniform.",
     )  # fmt: skip
-    draw = st.segmented_control(
-        "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
-    )
-    return Choice(int(layer), None if head == "mean" else int(head) - 1, scale == "shared", draw or "over image")
+    draw = choose_drawing()
+    return Choice(int(layer), head, scale == "shared", draw)
 
 
-def card(index: int, one: Shown, picture: Picture, choice: Choice) -> None:
-    from vizkit.analysis.attention.attention_map import layers, top_classes
-
-    attention = layers(one.trace)
+def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
+    attention = layers(shown.trace)
     if attention:
         chosen = attention[min(choice.layer, len(attention)) - 1]
-        content = canvases.layer_for_browser(chosen, choice.head, one.query, choice.shared)
+        content = canvases.layer_for_browser(chosen, choice.head, shown.query, choice.shared)
     else:
         chosen = None
-        content = canvases.stage_for_browser(one.trace.features[min(choice.layer, one.depth) - 1])
-    st.caption(reading.layer_line(one.trace, chosen, choice.layer, choice.head))
+        content = canvases.stage_for_browser(shown.trace.features[min(choice.layer, shown.depth) - 1])
+    st.caption(reading.layer_line(shown.trace, chosen, choice.layer, choice.head))
     if content.key_grid is None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
-    classes = [(one.loaded.label(i), p) for i, p in top_classes(one.trace)] if one.loaded.classifies else []
-    show_map(f"card{index}_{one.source}", content, one, picture, choice.draw, "Attention of", classes)
-    reading.proof(one.trace)
-    st.caption(reading.about(one.loaded))
+    classes = [(shown.loaded.label(i), p) for i, p in top_classes(shown.trace)] if shown.loaded.classifies else []
+    show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes)
+    reading.proof(shown.trace)
+    st.caption(reading.about(shown.loaded))
     if content.key_grid is not None:
-        export.save_card(index, one.trace, picture, one.box_xyxy, one.query, choice.layer, choice.head)
+        export.save_card(index, shown.trace, picture, shown.box_xyxy, shown.query, choice.layer, choice.head)

@@ -8,9 +8,14 @@ import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
+from vizkit.analysis.attention.attention_map import all_heads, find_query, fused, layers
+from vizkit.analysis.attention.feature_strength import feature_strength
+from vizkit.analysis.attention.positions import similarity
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import Rows, text64
 from vizkit.figure.overlay import CEILING, FLOOR
+from vizkit.figure.palette import colours
+from vizkit.geometry import id_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,10 +46,8 @@ MOSAIC = component(
 def layer_for_browser(attention: "Attention", head: int | None, query: "Query", shared: bool) -> Rows:
     """One layer in its own groups; above MAX_MATRIX weights only the chosen row.
 
-    `shared`: one scale for all heads of the layer, so that a head that attends nowhere looks like it.
+    `shared`: one scale for all heads of the layer, so that a head with uniform attention looks uniform.
     """
-    from vizkit.analysis.attention.attention_map import find_query, fused
-
     if attention.key.grid is None:
         return Rows(np.zeros((0, 0)), None)
     weights = fused(attention, head).numpy()
@@ -62,8 +65,6 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
 
 def stage_for_browser(features: "Features") -> Rows:
     """One stage of a network without attention: the strength of its features as the only row there is."""
-    from vizkit.analysis.attention.feature_strength import feature_strength
-
     strength = feature_strength(features)
     row = (strength / (float(strength.sum()) or 1.0)).numpy().reshape(1, -1)
     return Rows(row, features.tokens.grid, kind="features")
@@ -71,9 +72,6 @@ def stage_for_browser(features: "Features") -> Rows:
 
 def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> Rows:
     """Cosine of every token's vector (token, channel) with every other's, −1 to 1."""
-    from vizkit.analysis.attention.positions import similarity
-    from vizkit.geometry import id_at
-
     cosine, query_ids = similarity(table).numpy(), None
     if cosine.size > MAX_MATRIX:
         chosen = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
@@ -101,7 +99,6 @@ def grid_for_browser(tokens: "Tokens") -> Rows:
 
 def card(key: str, rows: Rows, draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
     """Mount a card. A click goes to `session_state["at"]`, the one cursor of the page, and its query is a patch now."""
-    from vizkit.figure.palette import colours
 
     def clicked() -> None:
         point = st.session_state[key].point
@@ -116,12 +113,9 @@ def card(key: str, rows: Rows, draw: str, query_key: str = "query", **shown: Any
 
 def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool) -> None:
     """Every layer × head for one query. A click sets the page's layer and head."""
-    from vizkit.analysis.attention.attention_map import all_heads, layers
-    from vizkit.figure.palette import colours
-
     maps = all_heads(trace, query)
     content = {
-        "maps": base64.b64encode(b"".join(eight_bits(m, shared) for m in maps if m is not None)).decode(),
+        "maps": base64.b64encode(b"".join(_eight_bits(m, shared) for m in maps if m is not None)).decode(),
         "layers": layout(maps, [a.name for a in layers(trace)]),
         "layer": layer,
         "head": head,
@@ -138,7 +132,7 @@ def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | Non
     MOSAIC(key=key, data=content, on_pick_change=picked)
 
 
-def eight_bits(maps: "Tensor", shared: bool) -> bytes:
+def _eight_bits(maps: "Tensor", shared: bool) -> bytes:
     """(head, row, column) as bytes, each map up to its own maximum or all up to the layer's."""
     top = maps.max() if shared else maps.amax((1, 2), keepdim=True)
     return (maps / top.clamp(min=1e-12) * 255).round().clamp(0, 255).byte().numpy().tobytes()

@@ -1,4 +1,4 @@
-"""Which class is explained: A, found by name, or A against B, for models that need not know the same classes."""
+"""Which class is explained: A, chosen by name, or A against B, for models that need not know the same classes."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui.plain import plain
-from vizkit.ui.session.explained import Asked, key_of
+from vizkit.ui.session.explained import Request, key_of
 from vizkit.ui.session.shown import Shown, keep_valid, title
 
 PREDICTED = "what each model predicts"
@@ -23,58 +23,62 @@ class Classes:
 
 
 def choose(shown: list[Shown]) -> Classes:
-    names = list(dict.fromkeys(name for one in shown for name in names_of(one)))
+    names = list(dict.fromkeys(name for model in shown for name in names_of(model)))
     keep_valid("class_a", [PREDICTED, *names])
     keep_valid("class_b", [NOTHING, *names])
     target = st.selectbox(
         "Class", [PREDICTED, *names], key="class_a", bind="query-params", width=195,
-        help="Type to search. Whose logit is explained: the maps show what speaks for this class.",
+        help="Type to search. The class whose logit is explained: the maps show the evidence for it.",
     )  # fmt: skip
     against = st.selectbox(
         "Against", [NOTHING, *names], key="class_b", bind="query-params", width=195,
-        help="Explains the difference of two logits: red speaks for the first class, blue for the second.",
+        help="Explains the difference of two logits: red is evidence for the first class, blue for the second.",
     )  # fmt: skip
     return Classes(target or PREDICTED, against or NOTHING)
 
 
-def names_of(one: Shown) -> dict[str, int]:
+def names_of(shown: Shown) -> dict[str, int]:
     """Class index by a name that only this class has; the likeliest first where there are too many to list."""
-    count = len(one.trace.logits)
-    indices = range(count) if count <= MOST_NAMES else one.trace.logits.topk(MOST_NAMES).indices.tolist()
-    found: dict[str, int] = {}
+    count = len(shown.trace.logits)
+    indices = range(count) if count <= MOST_NAMES else shown.trace.logits.topk(MOST_NAMES).indices.tolist()
+    by_name: dict[str, int] = {}
     for index in indices:
-        name = one.loaded.label(index)
-        found[f"{name} (class {index})" if name in found else name] = index
-    return found
+        name = shown.loaded.label(index)
+        by_name[f"{name} (class {index})" if name in by_name else name] = index
+    return by_name
 
 
-def asked_of(one: Shown, picture: Picture, classes: Classes) -> Asked:
+def request_for(shown: Shown, picture: Picture, classes: Classes) -> Request:
     """NotApplicable with a sentence where this model does not know a chosen class."""
     from vizkit.traces import NotApplicable
 
-    names = names_of(one)
-    predicted = int(one.trace.logits.argmax())
+    names = names_of(shown)
+    predicted = int(shown.trace.logits.argmax())
     for name in (classes.target, classes.against):
         if name not in (PREDICTED, NOTHING) and name not in names:
             raise NotApplicable(
-                f"{title(one.source)} has no class “{name}”; it would answer “{one.loaded.label(predicted)}”."
+                f"{title(shown.source)} has no class “{name}”; it predicts “{shown.loaded.label(predicted)}”."
             )
     target = predicted if classes.target == PREDICTED else names[classes.target]
     against = None if classes.against == NOTHING else names[classes.against]
     if against == target:
-        raise NotApplicable(f"{title(one.source)}: both classes are “{one.loaded.label(target)}”; choose another one.")
-    return Asked(one, picture, key_of(one, picture), target, against)
+        raise NotApplicable(f"{title(shown.source)}: both classes are “{shown.loaded.label(target)}”; choose another.")
+    return Request(shown, picture, key_of(shown, picture), target, against)
 
 
-def in_words(asked: Asked) -> str:
+def in_words(request: Request) -> str:
     """What is explained, with the model's probabilities, as Markdown."""
-    probabilities = asked.one.trace.logits.softmax(0)
+    probabilities = request.shown.trace.logits.softmax(0)
 
-    def said(index: int) -> str:
-        share = f" ({float(probabilities[index]):.1%})" if asked.one.loaded.classifies else ""
-        return f"**{plain(asked.one.loaded.label(index))}**{share}"
+    def label_of(index: int) -> str:
+        share = f" ({float(probabilities[index]):.1%})" if request.shown.loaded.classifies else ""
+        return f"**{plain(request.shown.loaded.label(index))}**{share}"
 
-    rival = "" if asked.against is None else f" against {said(asked.against)}"
+    rival = "" if request.against is None else f" against {label_of(request.against)}"
     predicted = int(probabilities.argmax())
-    answer = "" if predicted == asked.target or not asked.one.loaded.classifies else f" · it answers {said(predicted)}"
-    return f"for {said(asked.target)}{rival}{answer}"
+    answer = (
+        ""
+        if predicted == request.target or not request.shown.loaded.classifies
+        else f" · it predicts {label_of(predicted)}"
+    )
+    return f"for {label_of(request.target)}{rival}{answer}"

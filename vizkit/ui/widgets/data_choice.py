@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import streamlit as st
+from PIL import Image, ImageOps
 
 from vizkit.datasets.builtin import ABOUT
 from vizkit.datasets.builtin.insects import INSECTS
@@ -68,22 +69,22 @@ def show(data: str, images: int, seed: int) -> Preview | None:
         return None
     try:
         with st.spinner("Opening the pictures …"):
-            found = preview(data, images, seed, changed(data))
+            contents = preview(data, images, seed, changed(data))
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
         return None
-    counts = " · ".join(f"{found.images[split]:,} {use}" for split, use in zip(SPLITS, USES, strict=True))
-    st.markdown(f"**{len(found.labels)} classes** · {counts}")
-    for note in found.notes:
+    counts = " · ".join(f"{contents.images[split]:,} {use}" for split, use in zip(SPLITS, USES, strict=True))
+    st.markdown(f"**{len(contents.labels)} classes** · {counts}")
+    for note in contents.notes:
         st.caption(f":material/info: {plain(note)}")
-    return found
+    return contents
 
 
-def row(pictures: list[np.ndarray], words: list[str], width_px: int) -> None:
+def row(pictures: list[np.ndarray], captions: list[str], width_px: int) -> None:
     """Small pictures side by side, as many as there is room for, each with its words below."""
     with st.container(horizontal=True, gap="small"):
-        for picture, said in zip(pictures, words, strict=True):
-            st.image(picture, caption=plain(said), width=width_px, alt=f"Picture: {said}", output_format="PNG")
+        for picture, caption in zip(pictures, captions, strict=True):
+            st.image(picture, caption=plain(caption), width=width_px, alt=f"Picture: {caption}", output_format="PNG")
 
 
 USES = ("to learn from", "to validate", "to test")
@@ -109,8 +110,8 @@ def preview(data: str, images: int, seed: int, changed_ns: int) -> Preview:
         return Preview(some.labels, counts, *chosen_pictures(some), notes=())
     opened = {split: open_set(data, split, images=images or None if split == "train" else None, seed=seed)
               for split in SPLITS}  # fmt: skip
-    notes = tuple(dict.fromkeys(note for each in opened.values() for note in each.notes))
-    counts = {split: len(each) for split, each in opened.items()}
+    notes = tuple(dict.fromkeys(note for image_set in opened.values() for note in image_set.notes))
+    counts = {split: len(image_set) for split, image_set in opened.items()}
     return Preview(opened["train"].labels, counts, *chosen_pictures(opened["train"]), notes=notes)
 
 
@@ -134,7 +135,5 @@ def chosen_pictures(images: ImageSet) -> tuple[list[np.ndarray], list[str]]:
 
 def square(rgb: np.ndarray, side_px: int = SIDE_PX) -> np.ndarray:
     """The middle of a picture; small ones are enlarged in whole pixels."""
-    from PIL import Image, ImageOps
-
     method = Image.Resampling.NEAREST if max(rgb.shape[:2]) <= side_px // 2 else Image.Resampling.BICUBIC
     return np.asarray(ImageOps.fit(Image.fromarray(rgb), (side_px, side_px), method))

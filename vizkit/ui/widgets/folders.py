@@ -33,15 +33,15 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
     if not roots:
         st.caption(f":material/folder_off: {OFF}")
         return ""
-    found = offered(roots)
-    if not found:
+    paths = offered(roots)
+    if not paths:
         st.caption(f":material/folder_off: {EMPTY}")
         return ""
-    if st.session_state.get(key) not in found:
+    if st.session_state.get(key) not in paths:
         st.session_state.pop(key, None)
-    name = st.selectbox("Folder", list(found), index=None, key=key, persist_state="session", disabled=disabled,
+    name = st.selectbox("Folder", list(paths), index=None, key=key, persist_state="session", disabled=disabled,
                         placeholder="Choose one", help=HELP, width=width)  # fmt: skip
-    return found.get(name or "", "")
+    return paths.get(name or "", "")
 
 
 @st.cache_data(ttl=10, max_entries=4, show_spinner=False)
@@ -50,35 +50,37 @@ def offered(roots: tuple[Path, ...]) -> dict[str, str]:
 
     What a link leads to is offered only where that lies in the same root.
     """
-    found = dict[str, str]()
+    paths = dict[str, str]()
     for root in roots:
         for path in _below(root, root, 0):
             name = shown = (Path(root.name) / path.relative_to(root)).as_posix()
             number = 2
-            while shown in found:  # two roots of one name
+            while shown in paths:  # two roots of one name
                 shown, number = f"{name} ({number})", number + 1
-            found[shown] = str(path)
-            if len(found) == MOST:
-                return found
-    return found
+            paths[shown] = str(path)
+            if len(paths) == MOST:
+                return paths
+    return paths
 
 
 def _below(path: Path, root: Path, depth: int) -> Iterator[Path]:
     try:
         with os.scandir(path) as entries:
-            inside = sorted(Path(each.path) for each in entries if not each.name.startswith(".") and _wanted(each))
+            inside = sorted(
+                Path(entry.path) for entry in entries if not entry.name.startswith(".") and _can_be_chosen(entry)
+            )
     except OSError:
         return
-    inside = [each for each in inside if each.resolve().is_relative_to(root)]
-    folders = [each for each in inside if each.suffix.lower() != ".zip"]
+    inside = [entry for entry in inside if entry.resolve().is_relative_to(root)]
+    folders = [entry for entry in inside if entry.suffix.lower() != ".zip"]
     if folders:
         yield path
-    yield from (each for each in inside if each.suffix.lower() == ".zip")
+    yield from (entry for entry in inside if entry.suffix.lower() == ".zip")
     if depth < DEEPEST:
         for folder in folders:
             if not folder.is_symlink():  # it may lead in a circle, and its target is offered by itself
                 yield from _below(folder, root, depth + 1)
 
 
-def _wanted(entry: "os.DirEntry[str]") -> bool:
+def _can_be_chosen(entry: "os.DirEntry[str]") -> bool:
     return (entry.name.lower().endswith(".zip") and entry.is_file()) or entry.is_dir()

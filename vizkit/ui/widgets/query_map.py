@@ -12,7 +12,7 @@ from vizkit.ui.widgets import canvases
 def show_map(
     key: str,
     content: Rows,
-    one: Shown,
+    shown: Shown,
     picture: Picture,
     draw: str,
     label: str,
@@ -24,8 +24,8 @@ def show_map(
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """
     height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = one.box_xyxy
-    special = one.query if isinstance(one.query, str) else None
+    x0, y0, x1, y1 = shown.box_xyxy
+    special = shown.query if isinstance(shown.query, str) else None
     point = cursor()
     canvases.card(
         key,
@@ -39,6 +39,6 @@ def show_map(
         special=special,
         epoch=f"{point}{special}",
         show_grid=True,
-        label=f"{label} {one.source}. Use the arrow keys to move the query.",
+        label=f"{label} {shown.source}. Use the arrow keys to move the query.",
         classes=list(classes),
     )

@@ -22,20 +22,20 @@ def show(run: RunFolder) -> None:
     try:
         recipe = run.recipe
         with st.spinner("Opening validation pictures …"):
-            found = pictures(recipe.data, recipe.data_seed, tuple(int(each["index"]) for each in samples))
+            opened = pictures(recipe.data, recipe.data_seed, tuple(int(sample["index"]) for sample in samples))
     except (DatasetError, RecipeError) as error:
         st.caption(f"The pictures cannot be shown: {plain(error)}")
         return
-    images, labels = found
-    words = [answer(each, labels) for each in samples]
+    images, labels = opened
+    words = [answer(sample, labels) for sample in samples]
     row(images, words, 96)
 
 
 def answer(sample: dict[str, Any], labels: tuple[str, ...]) -> str:
     """ "✓ bee 93 %", or "✗ bee 41 %, is ant"."""
     predicted, label = labels[sample["predicted"]], labels[sample["label"]]
-    said = f"{predicted} {sample['probability']:.0%}"
-    return f"✓ {said}" if predicted == label else f"✗ {said}, is {label}"
+    words = f"{predicted} {sample['probability']:.0%}"
+    return f"✓ {words}" if predicted == label else f"✗ {words}, is {label}"
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

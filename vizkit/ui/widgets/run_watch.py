@@ -11,6 +11,7 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
+from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.work_folder import FINAL
@@ -29,31 +30,31 @@ WORDS = {
 
 
 def view() -> None:
-    said()
-    found = {run.name: run for run in runs()}
-    if not found:
+    messages()
+    by_name = {run.name: run for run in runs()}
+    if not by_name:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
         return
-    choose_one(found)
+    _choose_run(by_name)
     name = st.selectbox(
-        "Run", list(found), key="run", persist_state="session", width=420, help="All runs here, the latest first."
+        "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
     )
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     st.query_params["run"] = name
-    run = found[name]
-    actions(run)
+    run = by_name[name]
+    _actions(run)
     show(run)
     card(run)
     how()
 
 
-def choose_one(found: dict[str, RunFolder]) -> None:
+def _choose_run(by_name: dict[str, RunFolder]) -> None:
     """The run that the session or the address names, else the one at work, else the latest."""
-    if st.session_state.get("run") in found:
+    if st.session_state.get("run") in by_name:
         return
     at_work = jobs().active(runs_root())
-    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(found)))
-    st.session_state["run"] = next(name for name in wishes if name in found)
+    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(by_name)))
+    st.session_state["run"] = next(name for name in wishes if name in by_name)
 
 
 # ---- what it does ----------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def head(run: RunFolder, state: str) -> None:
     message = status.get("message", "") if state in ("preparing", "testing", *FINAL) else ""
     st.markdown(f"**{WORDS[state]}**" + (f" · {plain(message)}" if message else ""))
     if state == "died":
-        st.warning(plain(ended_unexpectedly(run, len(metrics))), icon=":material/error:")
+        st.warning(plain(_ended_unexpectedly(run, len(metrics))), icon=":material/error:")
     share, words = progress(status, state, len(metrics))
     if state in ACTIVE or share < 1:
         st.progress(share, text=words)
@@ -91,7 +92,7 @@ def head(run: RunFolder, state: str) -> None:
             st.metric(label, value, border=True, help=more, width=170)
 
 
-def ended_unexpectedly(run: RunFolder, epochs: int) -> str:
+def _ended_unexpectedly(run: RunFolder, epochs: int) -> str:
     goes_on = f"resume goes on after epoch {epochs}" if epochs else "resume begins anew"
     return f"This run ended unexpectedly; {goes_on}. {jobs().last_words(run)}".strip()
 
@@ -106,6 +107,22 @@ def progress(status: dict[str, Any], state: str, epochs_done: int) -> tuple[floa
     step = status["step"] + 1
     share = (status["epoch"] + step / status["steps"]) / epochs
     return min(1.0, share), f"epoch {status['epoch'] + 1} of {epochs} · step {step} of {status['steps']}"
+
+
+def progress_line(run: RunFolder, state: str) -> None:
+    """One run of several: how far it is, and what it has reached. `state`: "" where it has not begun."""
+    if not state:
+        st.progress(0.0, text=f"**{plain(run.name)}** · waits")
+        return
+    metrics = run.metrics()
+    share, words = progress(run.status, state, len(metrics))
+    left = run.status.get("seconds_left") if state == "running" else None
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    if metrics:
+        parts.append(f"validation {max(epoch['val_accuracy'] for epoch in metrics):.1%}")
+    if state in ("died", "failed"):
+        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
+    st.progress(1.0 if state == "done" else share, text=" · ".join(filter(None, parts)))
 
 
 def numbers(
@@ -131,7 +148,7 @@ def numbers(
 
 
 # ---- what can be done with it ----------------------------------------------------------------------------------------
-def actions(run: RunFolder) -> None:
+def _actions(run: RunFolder) -> None:
     state = jobs().state(run)
     with st.container(horizontal=True, vertical_alignment="center"):
         if state in ACTIVE and jobs().own(run):
@@ -145,7 +162,7 @@ def actions(run: RunFolder) -> None:
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
-            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=look_inside, args=(run,),
+            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_look_inside, args=(run,),
                       help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
@@ -156,7 +173,7 @@ def actions(run: RunFolder) -> None:
                 st.button("Delete", key="run_delete", type="primary", on_click=delete, args=(run,))
 
 
-def said() -> None:
+def messages() -> None:
     """What came of the last button."""
     if sentence := st.session_state.pop("_run_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
@@ -179,9 +196,7 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def look_inside(run: RunFolder) -> None:
-    from vizkit.ui.sidebar.inputs import MAX_MODELS
-
+def _look_inside(run: RunFolder) -> None:
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
@@ -210,7 +225,7 @@ def delete(run: RunFolder) -> None:
 def how() -> None:
     reading.how(
         "The loss should fall and the accuracy rise. When validation stays behind while training goes on improving, "
-        "the model learns its pictures by heart; when both stand still early, try a larger or smaller learning rate.",
+        "the model overfits its training pictures; when both stand still early, try a larger or smaller learning rate.",
         r"\text{accuracy} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i], \quad "
         r"\text{loss} = -\tfrac1N \sum_i \log p(y_i \mid x_i)",
         "a fair comparison of the two curves: training pictures are augmented and judged while the weights still "

@@ -3,21 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
 from streamlit.components.v2 import component
 
+from vizkit.analysis.attribution.explaining import Explanation
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
+from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.canvases import OPACITIES
-
-if TYPE_CHECKING:
-    from vizkit.analysis.attribution.explaining import Explanation
 
 HERE = Path(__file__).parent
 
@@ -46,10 +45,8 @@ class Tile:
         return np.zeros((0, 0)) if self.places is None else self.places
 
 
-def tile(name: str, value: "Explanation | str | None") -> Tile:
+def tile(name: str, value: Explanation | str | None) -> Tile:
     """The map; or its sentence, because a map that is zero or the same everywhere would look like one."""
-    from vizkit.analysis.attribution.methods import METHODS
-
     method = METHODS[name]
     if value is None:
         return Tile(method.title, None, "Not computed yet.", method.asks)
@@ -62,7 +59,7 @@ def tile(name: str, value: "Explanation | str | None") -> Tile:
 def tiles(
     key: str,
     maps: Sequence[Tile],
-    one: Shown,
+    shown: Shown,
     picture: Picture,
     draw: str,
     limits: Sequence[tuple[float, float]],
@@ -73,10 +70,8 @@ def tiles(
     tile_px: int = 120,
 ) -> None:
     """`limits`: the values at the two ends of every map's colours. `tile_px`: the least width of a map."""
-    from vizkit.figure.palette import SIGNED, colours
-
     height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = one.box_xyxy
+    x0, y0, x1, y1 = shown.box_xyxy
     floor, ceiling = OPACITIES[draw]
     described, values, start = [], [], 0
     for tile, (bottom, top) in zip(maps, limits, strict=True):

@@ -45,31 +45,31 @@ def estimate(recipe: Recipe, images: int, device: str, past: Iterable[RunFolder]
             other = run.recipe
         except RecipeError:
             continue
-        if alike(recipe, other, WORK):
+        if _same_settings(recipe, other, WORK):
             rate = median(line["images_per_s"] for line in metrics)
-            whole = alike(recipe, other, WHOLE)
+            whole = _same_settings(recipe, other, WHOLE)
             shown = images * recipe.passes * recipe.repeats
             epoch = median(line["seconds"] for line in metrics) if whole else shown / rate
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
     return None
 
 
-def alike(one: Recipe, other: Recipe, names: tuple[str, ...]) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+def _same_settings(first: Recipe, second: Recipe, names: tuple[str, ...]) -> bool:
+    return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
 def device() -> str:
-    """As versions.json names it. Torch is only asked once it is there."""
+    """As versions.json names it. Torch is only used once it is there."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return cuda.get_device_name() if cuda is not None and cuda.is_available() else "CPU"
 
 
-def sentence(found: Estimate | None) -> str:
-    if found is None:
+def sentence(expected: Estimate | None) -> str:
+    if expected is None:
         return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
-    rest = "" if found.whole else ", validation not counted"
-    speed = f"{found.images_per_s:,.0f} images/s as in {plain(found.run)}"
-    return f"Time: about **{in_words(found.seconds)}**{rest}, at {speed}."
+    rest = "" if expected.whole else ", validation not counted"
+    speed = f"{expected.images_per_s:,.0f} images/s as in {plain(expected.run)}"
+    return f"Time: about **{in_words(expected.seconds)}**{rest}, at {speed}."
 
 
 def in_words(seconds: float) -> str:

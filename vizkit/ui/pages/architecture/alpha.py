@@ -1,84 +1,75 @@
 """What a dual-scale ViT answers at any α, from the streams that were kept: only the blocks from the merging on run."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.figure.charts import curves, paired_bars
+from vizkit.models.families.dual_scale import Streams, logits_at
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.models.families.dual_scale import Streams
-
 CURVE = tuple(round(0.05 * step, 2) for step in range(21))
-CURVE_UP_TO = 400  # tokens; above, the curve is made when it is asked for
+CURVE_UP_TO = 400  # tokens; above, the curve is made when it is switched on
 SHOWN_CLASSES = 3
 
 
 @dataclass(frozen=True)
 class Held:
-    """What is kept of one image: both streams as they enter the merging block, and logits of every α asked so far."""
+    """What is kept of one image: both streams as they enter the merging block, and logits of every α so far."""
 
-    streams: "Streams"
-    logits: "dict[float, Tensor]" = field(default_factory=dict)
+    streams: Streams
+    logits: dict[float, Tensor] = field(default_factory=dict)
 
 
-def logits_of(one: Shown, held: Held, alpha: float) -> "Tensor":
-    """From the merging block onwards, and only for an α that was not asked before."""
-    from vizkit.models.families.dual_scale import logits_at
-
+def logits_of(shown: Shown, held: Held, alpha: float) -> Tensor:
+    """From the merging block onwards, and only for a new α."""
     if alpha not in held.logits:
         with cached.device_lock():
-            held.logits[alpha] = logits_at(one.loaded, held.streams, alpha)
+            held.logits[alpha] = logits_at(shown.loaded, held.streams, alpha)
     return held.logits[alpha]
 
 
-def likeliest(one: Shown, held: Held) -> list[int]:
+def likeliest(shown: Shown, held: Held) -> list[int]:
     """The classes that the page follows: the first ones at the model's own α, at 0 and at 1."""
-    found: list[int] = logits_of(one, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
-    ends = [int(logits_of(one, held, end).argmax()) for end in (0.0, 1.0)]
-    return list(dict.fromkeys([*found, *ends]))
+    top: list[int] = logits_of(shown, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
+    ends = [int(logits_of(shown, held, end).argmax()) for end in (0.0, 1.0)]
+    return list(dict.fromkeys([*top, *ends]))
 
 
-def predictions(one: Shown, held: Held, alpha: float) -> None:
-    from vizkit.figure.charts import paired_bars
-
-    if not one.loaded.classifies:
+def predictions(shown: Shown, held: Held, alpha: float) -> None:
+    if not shown.loaded.classifies:
         st.caption("This model has no classes, so there is no prediction to follow.")
         return
     own = held.streams.alpha
-    classes = likeliest(one, held)
+    classes = likeliest(shown, held)
     bars = {
-        f"α = {value:.2f}{' (own)' if value == own else ''}": logits_of(one, held, value).softmax(-1)[classes].tolist()
+        f"α = {value:.2f}" + " (own)" * (value == own): logits_of(shown, held, value).softmax(-1)[classes].tolist()
         for value in dict.fromkeys((own, alpha))
     }
-    figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
+    figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
     chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
-    if not one.loaded.trained:
+    if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
 
 
-def curve(one: Shown, held: Held, alpha: float) -> None:
+def curve(shown: Shown, held: Held, alpha: float) -> None:
     """The prediction over all α, from the kept streams."""
-    from vizkit.figure.charts import curves
-
-    if not one.loaded.classifies:
+    if not shown.loaded.classifies:
         return
     small = len(held.streams.tokens) <= CURVE_UP_TO
     if not small and not st.toggle(
         "The prediction at every α", key="dual_curve", help="21 runs from the merging block on."
     ):
         return
-    classes = likeliest(one, held)
+    classes = likeliest(shown, held)
     with st.spinner("Running the blocks after the merging at 21 values of α …"):
-        shares = np.array([logits_of(one, held, each).softmax(-1)[classes].tolist() for each in CURVE])
-    lines = {one.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
+        shares = np.array([logits_of(shown, held, value).softmax(-1)[classes].tolist() for value in CURVE])
+    lines = {shown.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
     marked = {held.streams.alpha: "dot", alpha: "solid"}
     figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers", marked=marked)
     figure.update_yaxes(range=[0, 1.03])

@@ -1,60 +1,58 @@
 """A dual-scale ViT: two grids on one image, how their tokens stand side by side, and the merging of their scores."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.patches import pulled_apart
+from vizkit.geometry import id_at, name_of, pixel_box, window_ids
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models import pixels_of
+from vizkit.models.families.dual_scale import Partners, Streams, partners
 from vizkit.ui import reading
 from vizkit.ui.pages.architecture import worth
 from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import Tile, tiles
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.models.families.dual_scale import Partners, Streams
-
 
 def view(page: Page) -> None:
-    from vizkit.geometry import id_at
-    from vizkit.models.families.dual_scale import partners
-
-    one, picture = page.one, page.picture
-    held = held_of(one, picture)
+    shown, picture = page.focus, page.picture
+    held = held_of(shown, picture)
     tokens = held.streams.tokens
-    point = one.query if isinstance(one.query, tuple) else (0.5, 0.5)
+    point = shown.query if isinstance(shown.query, tuple) else (0.5, 0.5)
     token_id = id_at(tokens, point)
     assert token_id is not None
-    pair = partners(one.loaded, token_id)
-    alpha, head = controls(one, held.streams)
+    pair = partners(shown.loaded, token_id)
+    alpha, head = controls(shown, held.streams)
     columns = st.columns([4, 4, 3])
     with columns[0]:
         st.markdown(f"**{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one**")
-        show_map("dual_grids", grids_for_browser(pair), one, picture, "image only", "Patches of")
+        show_map("dual_grids", grids_for_browser(pair), shown, picture, "image only", "Patches of")
     with columns[1]:
-        st.markdown(f"**Merged attention of block {merge_block(one)}**")
-        content = canvases.layer_for_browser(held.streams.attention(alpha), head, one.query, False)
-        show_map("dual_attention", content, one, picture, "over image", "Merged attention of")
+        st.markdown(f"**Merged attention of block {merge_block(shown)}**")
+        content = canvases.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
+        show_map("dual_attention", content, shown, picture, "over image", "Merged attention of")
     with columns[2]:
-        predictions(one, held, alpha)
+        predictions(shown, held, alpha)
     left, right = st.columns([1, 2])
     with left:
-        beside(one, picture, pair)
+        beside(shown, picture, pair)
     with right:
-        scores(one, picture, held.streams, token_id, alpha, head)
-    curve(one, held, alpha)
+        scores(shown, picture, held.streams, token_id, alpha, head)
+    curve(shown, held, alpha)
     reading.how(
         "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
-        "same blocks, and then one attention mixes their scores: at α = 1 only what the fine stream says counts, at "
-        "α = 0 only what the coarse one says. The values, and so all detail, are the fine stream's at any α.",
+        "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
+        "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",
         r"S = \alpha\,S^{(\mathrm{fine})} + (1-\alpha)\,S^{(\mathrm{coarse})}, \quad "
         r"S^{(p)} = \frac{Q^{(p)} {K^{(p)}}^\top}{\sqrt{d_k}}, \quad O = \mathrm{softmax}(S)\,V^{(\mathrm{fine})}",
         "what a model would do that was trained with another α: the blocks after the merging only know their own.",
@@ -63,28 +61,25 @@ def view(page: Page) -> None:
     worth.section()
 
 
-def held_of(one: Shown, picture: Picture) -> Held:
+def held_of(shown: Shown, picture: Picture) -> Held:
     """Both streams up to the merging block: the model runs so far once for each image."""
-    from vizkit.models import pixels_of
     from vizkit.models.families.dual_scale import streams
 
     def make() -> Held:
         with cached.device_lock():
-            return Held(streams(one.loaded, pixels_of(one.loaded, picture.rgb)))
+            return Held(streams(shown.loaded, pixels_of(shown.loaded, picture.rgb)))
 
-    return cached.made(one.source, picture, one.loaded, ("dual streams",), make)
+    return cached.made(shown.source, picture, shown.loaded, ("dual streams",), make)
 
 
-def merge_block(one: Shown) -> int:
-    model: Any = one.loaded.model
+def merge_block(shown: Shown) -> int:
+    model: Any = shown.loaded.model
     return model.merge_block
 
 
-def controls(one: Shown, found: "Streams") -> tuple[float, int | None]:
+def controls(shown: Shown, streams: Streams) -> tuple[float, int | None]:
     """(α, head from 0 or None for the mean). The model's own α is taken exactly, though the slider rounds it."""
-    heads = ["mean", *(str(n + 1) for n in range(len(found.fine_scores)))]
-    keep_valid("dual_head", heads)
-    own = round(found.alpha, 2)
+    own = round(streams.alpha, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=330):
             chosen = st.slider(
@@ -95,14 +90,14 @@ def controls(one: Shown, found: "Streams") -> tuple[float, int | None]:
             f"Back to {own:.2f}", key="dual_own", icon=":material/undo:", disabled=chosen == own, on_click=put_back,
             args=(own,),
         )  # fmt: skip
-        head = st.selectbox("Head", heads, key="dual_head", bind="query-params", width=110)
-    kind = "learned" if found.learned else "fixed in training"
+        head = choose_head("dual_head", len(streams.fine_scores))
+    kind = "learned" if streams.learned else "fixed in training"
     st.caption(
-        f"The model's own α is **{found.alpha:.4f}**, {kind}. {before(merge_block(one))} ran once for this "
-        f"image, on {len(found.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
-        f"{merge_block(one)} and what follows, on the streams that were kept; one that was asked before runs nothing."
+        f"The model's own α is **{streams.alpha:.4f}**, {kind}. {before(merge_block(shown))} ran once for this "
+        f"image, on {len(streams.tokens):,} fine tokens and as many copies of the coarse ones. A new α runs block "
+        f"{merge_block(shown)} and what follows, on the streams that were kept; an earlier α runs nothing again."
     )
-    return (found.alpha if chosen == own else float(chosen)), (None if head == "mean" else int(head) - 1)
+    return (streams.alpha if chosen == own else float(chosen)), head
 
 
 def before(merging: int) -> str:
@@ -115,10 +110,8 @@ def put_back(own: float) -> None:
 
 
 # ---- alignment -------------------------------------------------------------------------------------------------------
-def grids_for_browser(pair: "Partners") -> Rows:
+def grids_for_browser(pair: Partners) -> Rows:
     """Both grids and nothing else: a click on a fine patch outlines its coarse one."""
-    from vizkit.geometry import window_ids
-
     fine, coarse = pair.fine.grid, pair.coarse.grid
     assert fine is not None
     assert coarse is not None
@@ -130,12 +123,9 @@ def grids_for_browser(pair: "Partners") -> Rows:
     )
 
 
-def beside(one: Shown, picture: Picture, pair: "Partners") -> None:
+def beside(shown: Shown, picture: Picture, pair: Partners) -> None:
     """The coarse patch and the fine ones inside it, numbered as papers do, from 1."""
-    from vizkit.figure.patches import pulled_apart
-    from vizkit.geometry import pixel_box
-
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     box = pixel_box(pair.coarse, pair.coarse_id, (seen.shape[0], seen.shape[1]))
     assert box is not None
     x0, y0, x1, y1 = (round(edge) for edge in box)
@@ -158,33 +148,31 @@ def beside(one: Shown, picture: Picture, pair: "Partners") -> None:
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
-def scores(one: Shown, picture: Picture, found: "Streams", token_id: int, alpha: float, head: int | None) -> None:
-    from vizkit.geometry import name_of
+def scores(shown: Shown, picture: Picture, streams: Streams, token_id: int, alpha: float, head: int | None) -> None:
+    assert streams.tokens.grid is not None
+    grid = streams.tokens.grid
 
-    assert found.tokens.grid is not None
-    grid = found.tokens.grid
-
-    def row(values: "Tensor") -> np.ndarray:  # head query key
+    def row(values: Tensor) -> np.ndarray:  # head query key
         mean = values.mean(0) if head is None else values[head]
         return mean[token_id].numpy().reshape(grid)
 
-    maps = [row(each) for each in (found.fine_scores, found.coarse_scores, found.merged(alpha))]
-    weights = row(found.attention(alpha).weights[0])
-    fine, coarse = found.tokens.stride, found.tokens.stride * ratio_of(one)
+    maps = [row(values) for values in (streams.fine_scores, streams.coarse_scores, streams.merged(alpha))]
+    weights = row(streams.attention(alpha).weights[0])
+    fine, coarse = streams.tokens.stride, streams.tokens.stride * ratio_of(shown)
     names = (f"S of {fine:g} × {fine:g}", f"S of {coarse:g} × {coarse:g}", f"merged S, α = {alpha:.2f}")
     notes = ("the fine stream", "the coarse stream, by its copies", "α · fine + (1 − α) · coarse")
-    limit = float(max(abs(each).max() for each in maps)) or 1.0
-    drawn = [Tile(n, each, note, signed=True) for n, each, note in zip(names, maps, notes, strict=True)]
-    st.markdown(f"**The scores of {name_of(found.tokens, token_id)}, merged, and after the softmax**")
+    limit = float(max(abs(values).max() for values in maps)) or 1.0
+    drawn = [Tile(n, values, note, signed=True) for n, values, note in zip(names, maps, notes, strict=True)]
+    st.markdown(f"**The scores of {name_of(streams.tokens, token_id)}, merged, and after the softmax**")
     tiles(
-        f"dual_scores_{one.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
-        one, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
+        f"dual_scores_{shown.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
+        shown, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
         label="One row of a matrix, laid on the grid of fine patches", tile_px=145,
     )  # fmt: skip
     which = f"Head {head + 1}" if head is not None else "Mean over heads; the softmax is taken in every head"
     st.caption(f"{which}. The three scores share one scale.")
 
 
-def ratio_of(one: Shown) -> int:
-    model: Any = one.loaded.model
+def ratio_of(shown: Shown) -> int:
+    model: Any = shown.loaded.model
     return model.ratio

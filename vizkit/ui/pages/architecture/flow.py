@@ -4,23 +4,22 @@ import logging
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
 
 from vizkit.image import ImageError, Picture
+from vizkit.models import Loaded, ModelError, OfflineError
+from vizkit.models.probes.flow import Shape, Step, flow, tokens_in
+from vizkit.models.probes.flow_groups import Group, changed_between, folded, unfolded
+from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.shown import explain_refusal, title
 from vizkit.ui.views import Page
-
-if TYPE_CHECKING:
-    from vizkit.models import Loaded
-    from vizkit.models.probes.flow import Shape, Step
-    from vizkit.models.probes.flow_groups import Group
 
 HERE = Path(__file__).parent
 
@@ -36,8 +35,8 @@ FLOW = component(
 class Measured:
     """A model and its blocks in the order of the forward pass."""
 
-    loaded: "Loaded"
-    steps: "tuple[Step, ...]"
+    loaded: Loaded
+    steps: tuple[Step, ...]
 
 
 def view(page: Page) -> None:
@@ -53,7 +52,7 @@ def view(page: Page) -> None:
             with st.spinner(f"Running {plain(title(source))} …"):
                 result = measured(source, page.picture)
             if isinstance(result, Measured):
-                one_flow(index, source, result, every)
+                flow_of(index, source, result, every)
             else:
                 explain_refusal(source, *result)
     reading.how(
@@ -69,9 +68,6 @@ def view(page: Page) -> None:
 
 def measured(source: str, picture: Picture) -> Measured | tuple[str, bool]:
     """The blocks, or (a sentence, whether the network was missing). No traceback reaches the page."""
-    from vizkit.models import ModelError, OfflineError
-    from vizkit.traces import NotApplicable, TraceError
-
     try:
         loaded = cached.model(source, picture if whole_image() else None)
         return Measured(loaded, steps_of(source, loaded, picture))
@@ -82,21 +78,18 @@ def measured(source: str, picture: Picture) -> Measured | tuple[str, bool]:
         return f"This model's blocks could not be measured ({type(error).__name__}). Choose another one.", False
 
 
-def steps_of(source: str, loaded: "Loaded", picture: Picture) -> "tuple[Step, ...]":
+def steps_of(source: str, loaded: Loaded, picture: Picture) -> tuple[Step, ...]:
     """Counted once and kept, at the model's input size for this picture."""
-    from vizkit.models.probes.flow import flow
 
-    def make() -> "tuple[Step, ...]":
+    def make() -> tuple[Step, ...]:
         with cached.device_lock():
             return flow(loaded)
 
     return cached.made(source, picture, loaded, ("flow", loaded.name), make)
 
 
-def one_flow(index: int, source: str, found: Measured, every: bool) -> None:
-    from vizkit.models.probes.flow_groups import folded, unfolded
-
-    loaded, steps = found.loaded, found.steps
+def flow_of(index: int, source: str, counted: Measured, every: bool) -> None:
+    loaded, steps = counted.loaded, counted.steps
     groups = unfolded(steps) if every else folded(steps)
     total = sum(step.multiply_adds for step in steps)
     products = sum(step.attention_multiply_adds for step in steps)
@@ -116,7 +109,7 @@ def one_flow(index: int, source: str, found: Measured, every: bool) -> None:
         )
 
 
-def rows_of(groups: "tuple[Group, ...]", total: int) -> list[dict[str, Any]]:
+def rows_of(groups: tuple[Group, ...], total: int) -> list[dict[str, Any]]:
     """What the browser draws: one entry for each box, in words, with what happened on the way to it."""
     image = next(iter(groups[0].first.shapes_in), ())
     rows: list[dict[str, Any]] = [{"arrow": f"image {shape(image)}"}]
@@ -128,10 +121,8 @@ def rows_of(groups: "tuple[Group, ...]", total: int) -> list[dict[str, Any]]:
     return [*rows, {"arrow": f"{prod(last):,} logits" if len(last) == 1 else shape(last)}]
 
 
-def arrow(before: "Step", after: "Step", image: "Shape") -> dict[str, Any]:
+def arrow(before: Step, after: Step, image: Shape) -> dict[str, Any]:
     """What goes from one block to the next, and whether something happened to it outside of both."""
-    from vizkit.models.probes.flow_groups import changed_between
-
     if image in after.shapes_in:
         return {"arrow": f"once more the image {shape(image)}"}
     changed = changed_between(before, after)
@@ -140,7 +131,7 @@ def arrow(before: "Step", after: "Step", image: "Shape") -> dict[str, Any]:
     return {"arrow": shape(next(iter((before.shapes_out or after.shapes_in)[-1:]), ()))}
 
 
-def row_of(group: "Group", total: int, image: "Shape") -> dict[str, Any]:
+def row_of(group: Group, total: int, image: Shape) -> dict[str, Any]:
     first, count = group.first, len(group.steps)
     path = first.path if count == 1 else f"{first.path} to {group.steps[-1].path.rpartition('.')[2]}"
     if count > 1 and group.steps[-1].path.rpartition(".")[0] != first.path.rpartition(".")[0]:
@@ -159,24 +150,22 @@ def row_of(group: "Group", total: int, image: "Shape") -> dict[str, Any]:
     }
 
 
-def facts(group: "Group", total: int) -> list[tuple[str, str]]:
+def facts(group: Group, total: int) -> list[tuple[str, str]]:
     """What a click on the block shows."""
-    first, each = group.first, " each" if len(group.steps) > 1 else ""
-    found = [
+    first, per_block = group.first, " each" if len(group.steps) > 1 else ""
+    entries = [
         ("in", " and ".join(shape(s) for s in first.shapes_in) or "no tensor"),
         ("out", " and ".join(shape(s) for s in first.shapes_out) or "no tensor"),
-        (f"multiply–adds{each}", f"{first.multiply_adds:,}"),
+        (f"multiply–adds{per_block}", f"{first.multiply_adds:,}"),
         ("of them products of attention", share(first.attention_multiply_adds, first.multiply_adds)),
-        (f"parameters{each}", f"{first.parameters:,}"),
+        (f"parameters{per_block}", f"{first.parameters:,}"),
         ("share of the model's multiply–adds", share(group.multiply_adds, total)),
     ]
-    return [fact for fact in found if fact[0] != "of them products of attention" or first.attention_multiply_adds]
+    return [fact for fact in entries if fact[0] != "of them products of attention" or first.attention_multiply_adds]
 
 
-def tokens(step: "Step", image: "Shape") -> str:
+def tokens(step: Step, image: Shape) -> str:
     """How many go in and come out, where the shapes say so."""
-    from vizkit.models.probes.flow import tokens_in
-
     if not step.shapes_out:
         return "one number"
     into = tokens_in(step.shapes_in[-1], image) if step.shapes_in and image not in step.shapes_in else None
@@ -186,7 +175,7 @@ def tokens(step: "Step", image: "Shape") -> str:
     return f"{out[0]:,} {out[1]}" if into is None or into == out else f"{into[0]:,} → {out[0]:,} {out[1]}"
 
 
-def shape(numbers: "Shape") -> str:
+def shape(numbers: Shape) -> str:
     return " × ".join(f"{n:,}" for n in numbers)
 
 

@@ -1,12 +1,19 @@
 """A gradual-reduction ViT: what is left of the image after each averaging, and what that saves."""
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.charts import curves
+from vizkit.figure.token_colours import token_colours
+from vizkit.geometry import cell_of, id_at, id_of, name_of, pixel_box
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models.families.gradual_reduction import token_sets
+from vizkit.models.probes.flow import Step
+from vizkit.models.probes.unreduced import unreduced
+from vizkit.traces import Tokens
 from vizkit.ui import reading
 from vizkit.ui.pages.architecture import flow, worth
 from vizkit.ui.pages.architecture.flow import amount
@@ -16,34 +23,27 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from vizkit.models.probes.flow import Step
-    from vizkit.traces import Tokens
-
 
 def view(page: Page) -> None:
-    from vizkit.models.families.gradual_reduction import token_sets
-    from vizkit.models.probes.unreduced import unreduced
-
-    one, picture = page.one, page.picture
-    model: Any = one.loaded.model
-    sets = token_sets(model, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    model: Any = shown.loaded.model
+    sets = token_sets(model, shown.trace.image_size)
     # One entry for each set of tokens: the set, and how many blocks lie before it.
     numbered = [list(group) for _, group in groupby(enumerate(sets), lambda pair: pair[1].name)]
     stages = [(group[0][1], group[0][0], len(group)) for group in numbered]
     left, right = st.columns([2, 3])
     with left:
-        st.markdown("**Click a patch: who stands for it?**")
-        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), one, picture, "image only", "Patches of")
-        own_pixels(one, picture, [tokens for tokens, _, _ in stages])
+        st.markdown("**Click a patch: which token represents it?**")
+        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), shown, picture, "image only", "Patches of")
+        own_pixels(shown, picture, [tokens for tokens, _, _ in stages])
         summary = st.container()
     with right:
-        seen_by(one, picture, stages, len(sets) - 1)
+        seen_by(shown, picture, stages, len(sets) - 1)
     with st.spinner("Counting the model with and without reduction …"):
-        steps = flow.steps_of(one.source, one.loaded, picture)
-        plain = flow.steps_of(one.source, unreduced(one.loaded), picture)
+        steps = flow.steps_of(shown.source, shown.loaded, picture)
+        plain = flow.steps_of(shown.source, unreduced(shown.loaded), picture)
     with summary:
-        saved(one, steps, plain)
+        saved(shown, steps, plain)
     by_block(steps, plain)
     reading.how(
         "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
@@ -58,24 +58,20 @@ def view(page: Page) -> None:
     worth.section()
 
 
-def seen(one: Shown, picture: Picture) -> np.ndarray:
-    return unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
+def seen(shown: Shown, picture: Picture) -> np.ndarray:
+    return unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
 
 
-def chosen_cell(one: Shown, tokens: "Tokens") -> tuple[int, int]:
-    from vizkit.geometry import cell_of, id_at
-
-    token = id_at(tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+def chosen_cell(shown: Shown, tokens: Tokens) -> tuple[int, int]:
+    token = id_at(tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     cell = None if token is None else cell_of(tokens, token)
     assert cell is not None
     return cell
 
 
-def seen_by(one: Shown, picture: Picture, stages: "list[tuple[Tokens, int, int]]", depth: int) -> None:
+def seen_by(shown: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]], depth: int) -> None:
     """The image after every reduction, two in a row."""
-    from vizkit.figure.token_colours import token_colours
-
-    pixels = seen(one, picture)
+    pixels = seen(shown, picture)
     for start in range(0, len(stages), 2):
         for column, (tokens, before, count) in zip(st.columns(2), stages[start : start + 2], strict=False):
             assert tokens.grid is not None
@@ -84,7 +80,7 @@ def seen_by(one: Shown, picture: Picture, stages: "list[tuple[Tokens, int, int]]
             when = "At first" if not before else f"After block {before}"
             with column:
                 st.markdown(f"**{when}: {rows * columns}{special}**")
-                drawn = token_colours(pixels, tokens.grid, chosen_cell(one, tokens))
+                drawn = token_colours(pixels, tokens.grid, chosen_cell(shown, tokens))
                 st.image(
                     drawn, alt=f"{rows} × {columns} tokens, each in the mean colour of its pixels", width="stretch"
                 )
@@ -99,20 +95,17 @@ def who(before: int, count: int, depth: int) -> str:
     return f"seen by block {last}" if last == before + 1 else f"seen by blocks {before + 1} to {last}"
 
 
-def size_of(tokens: "Tokens") -> str:
+def size_of(tokens: Tokens) -> str:
     return f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
 
 
-def own_pixels(one: Shown, picture: Picture, sets: "list[Tokens]") -> None:
+def own_pixels(shown: Shown, picture: Picture, sets: list[Tokens]) -> None:
     """The pixels of the chosen token at every stage, all at one scale."""
-    from vizkit.figure.token_colours import token_colours
-    from vizkit.geometry import id_of, name_of, pixel_box
-
-    pixels = seen(one, picture)
+    pixels = seen(shown, picture)
     lines = []
     boxes = []
     for tokens in sets:
-        token = id_of(tokens, chosen_cell(one, tokens))
+        token = id_of(tokens, chosen_cell(shown, tokens))
         box = pixel_box(tokens, token, (pixels.shape[0], pixels.shape[1]))
         assert box is not None
         boxes.append(tuple(round(edge) for edge in box))
@@ -127,10 +120,10 @@ def own_pixels(one: Shown, picture: Picture, sets: "list[Tokens]") -> None:
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
-def saved(one: Shown, steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
+def saved(shown: Shown, steps: tuple[Step, ...], plain: tuple[Step, ...]) -> None:
     """What averaging saves: the same weights with nothing averaged are a plain ViT."""
-    own, other = (sum(step.multiply_adds for step in each) for each in (steps, plain))
-    inner, outer = (sum(step.attention_multiply_adds for step in each) for each in (steps, plain))
+    own, other = (sum(step.multiply_adds for step in counted) for counted in (steps, plain))
+    inner, outer = (sum(step.attention_multiply_adds for step in counted) for counted in (steps, plain))
     st.markdown("**Against the plain ViT of the same weights**")
     with st.container(horizontal=True):
         st.metric("Multiply–adds", amount(own), f"{own / other - 1:.0%} of {amount(other)}", "inverse", border=True)
@@ -138,16 +131,14 @@ def saved(one: Shown, steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> N
             "of them attention", amount(inner), f"{inner / outer - 1:.0%} of {amount(outer)}", "inverse", border=True
         )
     st.caption(
-        f"Both have {amount(one.loaded.parameters)} parameters: no weight depends on the number of tokens. Attention: "
-        "the products QKᵀ and weights · V."
+        f"Both have {amount(shown.loaded.parameters)} parameters: no weight depends on the number of tokens. "
+        "Attention: the products QKᵀ and weights · V."
     )
 
 
-def by_block(steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
+def by_block(steps: tuple[Step, ...], plain: tuple[Step, ...]) -> None:
     """Tokens and multiply–adds by block, against the same weights with nothing averaged."""
-    from vizkit.figure.charts import curves
-
-    found = {"this model": blocks(steps), "nothing averaged: a plain ViT": blocks(plain)}
+    models = {"this model": blocks(steps), "nothing averaged: a plain ViT": blocks(plain)}
     charts = (
         ("tokens", "Tokens by block", lambda step: step.tokens_in),
         ("multiply–adds", "Multiply–adds by block", lambda step: step.multiply_adds),
@@ -155,8 +146,8 @@ def by_block(steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
     )
     for column, (y, name, pick) in zip(st.columns(3), charts, strict=True):
         lines = {
-            whose: (np.arange(1, len(each) + 1), np.array([pick(step) for step in each]))
-            for whose, each in found.items()
+            model: (np.arange(1, len(model_steps) + 1), np.array([pick(step) for step in model_steps]))
+            for model, model_steps in models.items()
         }
         figure = curves(lines, "block", y, name, mode="lines+markers")
         figure.update_traces(line_shape="hvh")  # nothing lies between two blocks
@@ -166,5 +157,5 @@ def by_block(steps: "tuple[Step, ...]", plain: "tuple[Step, ...]") -> None:
             chart(figure, f"gradual_{name}", f"{name}: this model and a plain ViT")
 
 
-def blocks(steps: "tuple[Step, ...]") -> "list[Step]":
+def blocks(steps: tuple[Step, ...]) -> list[Step]:
     return [step for step in steps if step.path.startswith("blocks.")]

@@ -3,22 +3,23 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.figure.numbers import numbers
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models import pixels_of
+from vizkit.models.networks.vit_from_parts import MLP, EncoderBlock, MultiHeadSelfAttention, ViT
+from vizkit.models.probes.from_parts import Inside, inside
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.models.probes.from_parts import Inside
 
 PICTURE_PX = 230
 
@@ -29,30 +30,30 @@ class Value:
 
     what: str
     axes: str
-    numbers: "Tensor | None"
+    numbers: Tensor | None
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    found = inside_of(one, picture)
-    depth = len(found.model.blocks)
+    shown, picture = page.focus, page.picture
+    inside = inside_of(shown, picture)
+    depth = len(inside.model.blocks)
     keep_valid("parts_block", range(1, depth + 1))
     with st.container(width=300):
         block = st.slider("Block", 1, max(2, depth), 1, key="parts_block", bind="query-params")
     index = min(int(block), depth) - 1
-    proof(one, found)
-    for number, (name, code, values) in enumerate(sections(one, found, index), 1):
+    proof(shown, inside)
+    for number, (name, code, values) in enumerate(sections(shown, inside, index), 1):
         st.subheader(f"{number} · {name}", anchor=False)
         left, right = st.columns([3, 2])
         with left:
             st.code(code, language="python", wrap_lines=True)
         with right:
             if number == 1:
-                image(one, picture, found)
+                image(shown, picture, inside)
             for value in values:
                 draw(value)
             if name == "ViT":
-                logits(one, found)
+                logits(shown, inside)
     reading.how(
         "Read it from top to bottom: this is all the code of a ViT, from pixels to logits. Beside each module stand "
         "the tensors of this image: a line for each token, a column for each number; blue lies below zero, red above. "
@@ -65,45 +66,39 @@ def view(page: Page) -> None:
     )
 
 
-def inside_of(one: Shown, picture: Picture) -> "Inside":
+def inside_of(shown: Shown, picture: Picture) -> Inside:
     """Every part's input and output: the model runs once for each image, whichever block is looked at."""
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.from_parts import inside
 
-    def make() -> "Inside":
+    def make() -> Inside:
         with cached.device_lock():
-            return inside(one.loaded, pixels_of(one.loaded, picture.rgb))
+            return inside(shown.loaded, pixels_of(shown.loaded, picture.rgb))
 
-    return cached.made(one.source, picture, one.loaded, ("from parts",), make)
+    return cached.made(shown.source, picture, shown.loaded, ("from parts",), make)
 
 
-def proof(one: Shown, found: "Inside") -> None:
-    from vizkit.models.networks.vit_from_parts import ViT
-
-    if isinstance(one.loaded.model, ViT):
+def proof(shown: Shown, inside: Inside) -> None:
+    if isinstance(shown.loaded.model, ViT):
         text = "this code is the model"
     else:
-        text = f"rebuilt from these parts with its weights: {reading.within('logits', found.logit_error)}"
+        text = f"rebuilt from these parts with its weights: {reading.within('logits', inside.logit_error)}"
     st.caption(
-        f":green[:material/verified: {plain(title(one.source))}, {text}]",
+        f":green[:material/verified: {plain(title(shown.source))}, {text}]",
         help="The model was built again from the code on this page and given its own weights. The difference is the "
         "largest between the logits of both on this image.",
     )
 
 
-def sections(one: Shown, found: "Inside", index: int) -> "list[tuple[str, str, list[Value]]]":
+def sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, list[Value]]]:
     """(name, code, what goes in and comes out) in reading order."""
-    from vizkit.models.networks.vit_from_parts import MLP, EncoderBlock, MultiHeadSelfAttention, ViT
-
-    model: Any = found.model
-    block, attn, mlp = (found.passed[f"blocks.{index}{part}"] for part in ("", ".attn", ".mlp"))
-    patches, normed = found.passed["patch_embed"].made, found.passed["norm"].made
+    model: Any = inside.model
+    block, attn, mlp = (inside.passed[f"blocks.{index}{part}"] for part in ("", ".attn", ".mlp"))
+    patches, normed = inside.passed["patch_embed"].made, inside.passed["norm"].made
     table = model.pos_embed[0].detach().float().cpu()
     embedding = type(model.patch_embed)
     heads = f"{model.blocks[index].attn.num_heads} heads of {model.blocks[index].attn.d_k} channels"
-    weights = mean_weights(one, index)
+    weights = mean_weights(shown, index)
     extra = " and a class token in front" if model.cls_token is not None else ""
-    block_name, out = f"block {index + 1}", found.embedded
+    block_name, out = f"block {index + 1}", inside.embedded
     return [
         (embedding.__name__, source(embedding), [Value("out: patches as tokens", "patch × dim", patches)]),
         (
@@ -134,41 +129,37 @@ def sections(one: Shown, found: "Inside", index: int) -> "list[tuple[str, str, l
             "ViT",
             source(ViT),
             [
-                Value("after all blocks", "token × dim", found.passed["norm"].given),
+                Value("after all blocks", "token × dim", inside.passed["norm"].given),
                 Value("normalised: what the head reads from", "token × dim", normed),
-                Value("out: logits", "label", found.logits[None]),
+                Value("out: logits", "label", inside.logits[None]),
             ],
         ),
     ]  # fmt: skip
 
 
-def source(what: "type | Callable") -> str:
+def source(what: type | Callable) -> str:
     """The code as it stands in the file, to the left edge."""
     return inspect.cleandoc("\n" + inspect.getsource(what))
 
 
-def mean_weights(one: Shown, index: int) -> "Tensor | None":
+def mean_weights(shown: Shown, index: int) -> Tensor | None:
     """The recorded attention of the layer, where all rows were kept."""
-    from vizkit.analysis.attention.attention_map import layers
-
-    found = layers(one.trace)
-    if index >= len(found) or found[index].weights.shape[-2] != found[index].weights.shape[-1]:
+    recorded = layers(shown.trace)
+    if index >= len(recorded) or recorded[index].weights.shape[-2] != recorded[index].weights.shape[-1]:
         return None
-    return found[index].weights[0].float().mean(0)
+    return recorded[index].weights[0].float().mean(0)
 
 
-def image(one: Shown, picture: Picture, found: "Inside") -> None:
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
-    channels, height, width = found.pixels.shape
+def image(shown: Shown, picture: Picture, inside: Inside) -> None:
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
+    channels, height, width = inside.pixels.shape
     st.markdown(f"in: pixels, channel × height × width: `{channels} × {height} × {width}`")
     zoom = max(1, PICTURE_PX // max(height, width))
     st.image(np.ascontiguousarray(seen.repeat(zoom, 0).repeat(zoom, 1)), alt="The model's input", width=PICTURE_PX)
-    st.caption(spread(found.pixels.flatten(1)))
+    st.caption(spread(inside.pixels.flatten(1)))
 
 
 def draw(value: Value) -> None:
-    from vizkit.figure.numbers import numbers
-
     assert value.numbers is not None
     shape = " × ".join(str(n) for n in value.numbers.shape[-len(value.axes.split(" × ")) :])
     st.markdown(f"{value.what}, {value.axes}: `{shape}`")
@@ -177,15 +168,16 @@ def draw(value: Value) -> None:
     st.caption(spread(value.numbers))
 
 
-def spread(numbers: "Tensor") -> str:
+def spread(numbers: Tensor) -> str:
     return f"from {float(numbers.min()):.3g} to {float(numbers.max()):.3g}, deviation {float(numbers.std()):.3g}"
 
 
-def logits(one: Shown, found: "Inside") -> None:
-    if not one.loaded.classifies:
+def logits(shown: Shown, inside: Inside) -> None:
+    if not shown.loaded.classifies:
         return
-    top = found.logits.softmax(-1).topk(min(3, len(found.logits)))
-    said = ", ".join(
-        f"{plain(one.loaded.label(i))} {p:.1%}" for p, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
+    top = inside.logits.softmax(-1).topk(min(3, len(inside.logits)))
+    ranked = zip(top.values.tolist(), top.indices.tolist(), strict=True)
+    classes = ", ".join(f"{plain(shown.loaded.label(i))} {p:.1%}" for p, i in ranked)
+    st.markdown(
+        f"A softmax makes of these logits: **{classes}**." + ("" if shown.loaded.trained else " It is untrained.")
     )
-    st.markdown(f"A softmax makes of these logits: **{said}**." + ("" if one.loaded.trained else " It is untrained."))

@@ -4,6 +4,7 @@ from statistics import fmean
 
 import streamlit as st
 
+from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.experiments.architectures import SIZES, Size, Worth, worths
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.command_line import command
@@ -19,16 +20,16 @@ SHIPPED = BUNDLED / "experiments" / "architectures"
 def section() -> None:
     """Accuracy of the five variants on one data set, seed by seed, with their learning curves."""
     st.subheader("Is it worth it?")
-    found = {size.title: (size, rows) for size in SIZES.values() if (rows := worths(size, shipped()))}
+    by_title = {size.title: (size, rows) for size in SIZES.values() if (rows := worths(size, shipped()))}
     for size in SIZES.values():
         try:
             if rows := worths(size, runs()):
-                found[f"your runs: {size.title}"] = (size, rows)
+                by_title[f"your runs: {size.title}"] = (size, rows)
         except RecipeError as sentence:
             st.caption(f":material/info: {plain(sentence)}")
-    keep_valid("worth", list(found))
-    name = st.selectbox("Trained on", list(found), key="worth", bind="query-params", width=420)
-    size, rows = found[str(name)]
+    keep_valid("worth", list(by_title))
+    name = st.selectbox("Trained on", list(by_title), key="worth", bind="query-params", width=420)
+    size, rows = by_title[str(name)]
     left, right = st.columns(2)
     with left:
         curves(rows)
@@ -43,12 +44,10 @@ def shipped() -> list[RunFolder]:
 
 
 def curves(rows: list[Worth]) -> None:
-    from vizkit.figure.training.learning_curves import Curve, learning_curves
-
     lines = []
     for row in rows:
         by_epoch = row.validation()
-        means, lows, highs = ([end(each) for each in by_epoch.values()] for end in (fmean, min, max))
+        means, lows, highs = ([end(accuracies) for accuracies in by_epoch.values()] for end in (fmean, min, max))
         lines.append(Curve(row.words, [*by_epoch], means, lows, highs))
     st.markdown("**Validation accuracy by epoch**")
     figure = learning_curves(lines, "validation accuracy", percent=True)
@@ -84,11 +83,11 @@ def verdict(rows: list[Worth]) -> str:
         return ":material/info: One seed: a difference of a percent or two may be chance."
     best, worst = max(rows, key=lambda row: row.mean), min(rows, key=lambda row: row.mean)
     spread = max(row.deviation or 0.0 for row in rows)
-    apart = best.mean - worst.mean
-    leads = f"**{best.words}** leads **{worst.words}** by {100 * apart:.1f} points"
-    if apart <= 2 * spread:
+    gap = best.mean - worst.mean
+    leads = f"**{best.words}** leads **{worst.words}** by {100 * gap:.1f} points"
+    if gap <= 2 * spread:
         return (f":material/trending_flat: {leads}, and one model's seeds differ by as much as ± {100 * spread:.1f}: "
-                "these runs do not tell the five apart.")  # fmt: skip
+                "these runs show no significant difference.")  # fmt: skip
     return (f":material/trending_up: {leads}, more than twice what the seeds of one model differ "
             f"(± {100 * spread:.1f}).")  # fmt: skip
 

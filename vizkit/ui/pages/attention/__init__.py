@@ -1,4 +1,4 @@
-"""One head by eye, all heads compared and counted, and the mask of a decoder."""
+"""One head step by step, statistics of all heads, and the mask of a decoder."""
 
 from vizkit.ui.views import View
 
@@ -7,6 +7,6 @@ VIEWS = (
         "Walk-through", "One query in one head, step by step, in the model's own numbers.", "walkthrough", "transformer"
     ),
     View("Explorer", "The heads of a layer fused, as a map and as the whole matrix.", "explorer", "transformer"),
-    View("Statistics", "How far, how evenly and at what every head looks.", "statistics", "transformer"),
-    View("Masked", "What a decoder may not see.", "masked", ""),
+    View("Statistics", "How far and how evenly every head attends, and to which tokens.", "statistics", "transformer"),
+    View("Masked", "The causal mask of a decoder.", "masked", ""),
 )

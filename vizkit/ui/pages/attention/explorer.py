@@ -1,10 +1,14 @@
 """The view Explorer: the heads of a layer fused, as a map and as the whole matrix."""
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attention.fusion import fuse
+from vizkit.analysis.attention.value_weighted import value_weighted
+from vizkit.geometry import pixel_box
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models.probes.parts import Parts
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.pages.attention import walkthrough
 from vizkit.ui.session.shown import Shown
@@ -12,23 +16,16 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from vizkit.models.probes.parts import Parts
-
 
 def view(page: Page) -> None:
-    from vizkit.analysis.attention.fusion import fuse
-    from vizkit.analysis.attention.value_weighted import value_weighted
-    from vizkit.traces import NotApplicable
-
-    one, picture = page.one, page.picture
-    parts, _ = walkthrough.chosen_parts(one, picture)
+    shown, picture = page.focus, page.picture
+    parts, _ = walkthrough.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         fusion = st.segmented_control("Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion")
         weighted = st.toggle(
-            "Weigh by values", key="value_weighted", help="‖α f(x)‖: a large weight on a short vector moves little."
+            "Weight by values",
+            key="value_weighted",
+            help="‖α f(x)‖: a large weight on a short vector contributes little.",
         )
     weights = parts.weights
     if weighted:
@@ -42,38 +39,37 @@ def view(page: Page) -> None:
     with left:
         st.caption(walkthrough.name_of_layer(parts))
         show_map(
-            "explorer_map", canvases.rows_for_browser(fused, parts), one, picture, "over image", "Fused attention of"
+            "explorer_map", canvases.rows_for_browser(fused, parts), shown, picture, "over image", "Fused attention of"
         )
     with right:
         from vizkit.figure.attention.matrix import matrix
 
-        thumbs = patches_of(one, picture, parts)
+        thumbs = patches_of(shown, picture, parts)
         picture_of = matrix(
             fused.numpy(), [thumbs[i] for i in parts.query_ids.tolist()], [thumbs[i] for i in parts.key_ids.tolist()]
         )
         st.image(picture_of, alt="Attention matrix with its patches on the axes", width="stretch")
         st.caption(f"queries down, keys across · largest {float(fused.max()):.3g}")
-    canvases.mosaic("attention_mosaic", one.trace, one.query, int(st.session_state["layer"]) - 1, None, False)
+    canvases.mosaic("attention_mosaic", shown.trace, shown.query, int(st.session_state["layer"]) - 1, None, False)
     reading.how(
-        "Each row of the matrix belongs to the patch at its left end and says what that patch takes from every other. "
-        "Max shows what any head sees, min what all agree on; weighing by values shrinks what hands on little.",
+        "Each row of the matrix belongs to the patch at its left end and shows how it attends to all others. Max "
+        "shows what any head attends to, min what all heads attend to; weighting by values reduces keys with short "
+        "values.",
         r"\lVert \alpha_{ij} f(x_j) \rVert, \quad f(x) = (xW_V + b_V)\,W_O^h",
         "what the residual connection and the MLP add.",
         "Vaswani et al. 2017; Kobayashi et al. 2020, eq. 5",
     )
 
 
-def patches_of(one: Shown, picture: Picture, parts: "Parts") -> "dict[int, np.ndarray | str]":
+def patches_of(shown: Shown, picture: Picture, parts: Parts) -> dict[int, np.ndarray | str]:
     """What stands on the axes for every token id: its pixels, its special name, or a dash for padding."""
-    from vizkit.geometry import pixel_box
-
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
-    found: dict[int, np.ndarray | str] = {-1: "-"}
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
+    patches: dict[int, np.ndarray | str] = {-1: "-"}
     for token in {*parts.query_ids.tolist(), *parts.key_ids.tolist()} - {-1}:
         box = pixel_box(parts.tokens, token, seen.shape[:2])
         if box is None:
-            found[token] = parts.tokens.special[token] if token < len(parts.tokens.special) else "?"
+            patches[token] = parts.tokens.special[token] if token < len(parts.tokens.special) else "?"
         else:
             x0, y0, x1, y1 = (round(edge) for edge in box)
-            found[token] = seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)]
-    return found
+            patches[token] = seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)]
+    return patches

@@ -1,25 +1,23 @@
-"""The view Masked: what a decoder may not see, on the numbers of a teaching example."""
+"""The view Masked: the causal mask of a decoder, on the numbers of a teaching example."""
 
 import streamlit as st
+import torch
 
+from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, causal
+from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
-    import torch
-
-    from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, causal
-    from vizkit.figure.charts import heat_map
-
-    del page  # no model is asked
+    del page  # no model is run
     weights = torch.tensor(SENTENCE_WEIGHTS)
     names = [f"{i + 1} {word}" for i, word in enumerate(SENTENCE)]
     left, right = st.columns(2)
     for column, values, name, key in (
-        (left, weights, "An encoder: every word sees every word", "encoder"),
-        (right, causal(weights), "A decoder: no word sees what comes after it", "decoder"),
+        (left, weights, "An encoder: every word attends to every word", "encoder"),
+        (right, causal(weights), "A decoder: no word attends to later words", "decoder"),
     ):
         figure = heat_map(
             values.numpy(), "key", "query", name, x_names=names, y_names=names, digits=3, height=420, limit=1.0
@@ -27,7 +25,7 @@ def view(page: Page) -> None:
         with column:
             chart(figure, f"masked_{key}", f"Weights of six words, {name}")
     reading.how(
-        "Left, the six words of a sentence look at each other; every row sums to one. Right, a mask of −∞ above the "
+        "Left, the six words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "
         "A ViT is an encoder: patches have no before and after.",
         r"\mathrm{softmax}(S + M), \quad M_{ij} = \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",

@@ -1,9 +1,9 @@
-"""The view Statistics: every head counted, over one image or several."""
-
-from typing import TYPE_CHECKING
+"""The view Statistics: every head measured, over one image or several."""
 
 import streamlit as st
 
+from vizkit.analysis.attention.statistics import Layer, spread
+from vizkit.figure.charts import dots_by_depth
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import cached
@@ -11,9 +11,6 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-
-if TYPE_CHECKING:
-    from vizkit.analysis.attention.statistics import Layer
 
 
 def view(page: Page) -> None:
@@ -23,28 +20,25 @@ def view(page: Page) -> None:
     over = st.segmented_control("Over", choices, default=choices[0], required=True, key="statistics_over")
     pictures = {"this image": [page.picture], "the samples": [inputs.sample(name) for name in inputs.samples()]}
     chosen = pictures.get(over or "this image", list(uploads.values()))
-    for index, (column, one) in enumerate(page.columns()):
+    for index, (column, shown) in enumerate(page.columns()):
         with column:
-            reading.guarded(statistics, index, one, chosen)
+            reading.guarded(statistics, index, shown, chosen)
     reading.how(
-        "A dot is a head. Distance: how far a patch looks on average, in pixels; trained ViTs mix near and far heads "
-        "in the first layers and look far in the last, a Swin cannot look beyond its window. Entropy: 0 looks at one "
-        "token, 1 at all alike. Neither large nor small is better.",
+        "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
+        "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
+        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better.",
         r"\bar d_h = \tfrac1N \sum_i \sum_j w_{ij}\lVert p_i - p_j\rVert_2, \quad "
         r"H = -\tfrac1N\sum_i\sum_j A_{ij}\log A_{ij}",
-        "what is done with what is seen.",
+        "what the model does with what it attends to.",
         "Dosovitskiy et al. 2020, fig. 7 right; weights to special tokens are taken out and rows renormalised",
     )
 
 
-def statistics(index: int, one: Shown, pictures: list[Picture]) -> None:
-    from vizkit.analysis.attention.statistics import spread
-    from vizkit.figure.charts import dots_by_depth
-
+def statistics(index: int, shown: Shown, pictures: list[Picture]) -> None:
     bar = st.progress(0.0, f"{len(pictures)} images") if len(pictures) > 1 else None
     counted: list[tuple[Layer, ...]] = []
     for done, picture in enumerate(pictures):
-        counted.append(cached.statistics(one.source, picture, one.loaded))
+        counted.append(cached.statistics(shown.source, picture, shown.loaded))
         if bar:
             bar.progress((done + 1) / len(pictures), f"{done + 1} of {len(pictures)} images")
     if bar:
@@ -62,8 +56,8 @@ def statistics(index: int, one: Shown, pictures: list[Picture]) -> None:
     dots("Entropy", lambda layer: layer.entropy, "H / log N")
     for special in mean[0].special:
         if all(special in layer.special for layer in mean):
-            dots(f"Paid to [{special}]", lambda layer, name=special: layer.special[name], "share")
+            dots(f"Attention to [{special}]", lambda layer, name=special: layer.special[name], "share")
     if any(float(layer.padding.max()) > 0 for layer in mean):
-        dots("Lost to padding", lambda layer: layer.padding, "share")
-    dots("Paid to itself", lambda layer: layer.itself, "share")
+        dots("Attention to padding", lambda layer: layer.padding, "share")
+    dots("Attention to itself", lambda layer: layer.itself, "share")
     st.caption(f"{len(pictures)} images, whiskers: standard deviation" if whiskers else "1 image")

@@ -1,10 +1,18 @@
 """One query in one head, followed step by step with the numbers that the model computed."""
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import find_query, layers
+from vizkit.analysis.attention.walkthrough import Steps, pair, saturation, single_head
+from vizkit.analysis.attention.walkthrough import steps as steps_of
+from vizkit.figure.charts import heat_map
+from vizkit.figure.patches import strip
+from vizkit.geometry import name_of, on_grid
 from vizkit.image import Picture
+from vizkit.models.probes.parts import Parts
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
@@ -13,46 +21,38 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
 
-    from vizkit.analysis.attention.walkthrough import Steps
-    from vizkit.models.probes.parts import Parts
-
-
-def chosen_parts(one: Shown, picture: Picture) -> "tuple[Parts, int]":
+def chosen_parts(shown: Shown, picture: Picture) -> tuple[Parts, int]:
     """(the chosen layer taken apart, the position of the query in it). Draws the layer and query controls."""
-    from vizkit.analysis.attention.attention_map import find_query, layers
-    from vizkit.traces import NotApplicable
-
-    found = layers(one.trace)
-    if not found:
-        raise NotApplicable(f"{one.source} has no queries, keys and weights to follow.")
-    keep_valid("layer", range(1, len(found) + 1))
-    special = one.special()
+    recorded = layers(shown.trace)
+    if not recorded:
+        raise NotApplicable(f"{shown.source} has no queries, keys and weights to follow.")
+    keep_valid("layer", range(1, len(recorded) + 1))
+    special = shown.special()
     keep_valid("query", ["patch", *special])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
-            layer = st.slider("Layer", 1, max(2, len(found)), min(2, len(found)), key="layer", bind="query-params")
+            layer = st.slider(
+                "Layer", 1, max(2, len(recorded)), min(2, len(recorded)), key="layer", bind="query-params"
+            )
         st.segmented_control(
             "Query", ["patch", *special], default="patch", required=True, key="query", bind="query-params",
             format_func=lambda name: name if name == "patch" else f"[{name}]",
         )  # fmt: skip
-    index = min(int(layer), len(found)) - 1
-    query_id, _ = find_query(found[index], one.query)
-    parts = cached.parts(one.source, picture, one.loaded, index, query_id)
+    index = min(int(layer), len(recorded)) - 1
+    query_id, _ = find_query(recorded[index], shown.query)
+    parts = cached.parts(shown.source, picture, shown.loaded, index, query_id)
     return parts, parts.query_ids.tolist().index(query_id)
 
 
-def name_of_layer(parts: "Parts") -> str:
+def name_of_layer(parts: Parts) -> str:
     window = f" · window {parts.window + 1} of {parts.windows}" if parts.windows > 1 else ""
     return f"`{parts.name}`{window} · {parts.weights.shape[0]} heads of {parts.query.shape[-1]} channels"
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    parts, position = chosen_parts(one, picture)
+    shown, picture = page.focus, page.picture
+    parts, position = chosen_parts(shown, picture)
     heads = parts.weights.shape[0]
     keep_valid("walk_head", range(1, heads + 1))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -64,7 +64,7 @@ def view(page: Page) -> None:
     with left:
         st.caption(name_of_layer(parts))
         content = canvases.rows_for_browser(steps.weights[head], parts)
-        show_map("walk_map", content, one, picture, "over image", "Weights of")
+        show_map("walk_map", content, shown, picture, "over image", "Weights of")
     with right:
         vectors(parts, steps, position, head, single)
     row_by_row(parts, steps, position, head)
@@ -79,11 +79,8 @@ def view(page: Page) -> None:
     )
 
 
-def computed(parts: "Parts", head: int, unscaled: bool, single: bool) -> "tuple[Steps, int]":
+def computed(parts: Parts, head: int, unscaled: bool, single: bool) -> tuple[Steps, int]:
     """The model's own steps, or those of the experiment that is switched on; and which head of them to show."""
-    from vizkit.analysis.attention.walkthrough import Steps, single_head
-    from vizkit.analysis.attention.walkthrough import steps as steps_of
-
     if single:
         return single_head(parts.query, parts.key, parts.value, parts.bias), 0
     if unscaled:
@@ -91,12 +88,8 @@ def computed(parts: "Parts", head: int, unscaled: bool, single: bool) -> "tuple[
     return Steps(parts.scores, parts.scaled, parts.biased, parts.weights, parts.mixed), head
 
 
-def vectors(parts: "Parts", steps: "Steps", position: int, head: int, single: bool) -> None:
+def vectors(parts: Parts, steps: Steps, position: int, head: int, single: bool) -> None:
     """The query, its strongest key, and their product."""
-    from vizkit.analysis.attention.walkthrough import pair, saturation
-    from vizkit.figure.patches import strip
-    from vizkit.geometry import name_of
-
     row = steps.weights[head, position]
     best = int(row.argmax())
     names = [name_of(t, int(ids[i])) if int(ids[i]) >= 0 else "padding" for t, ids, i in (
@@ -106,13 +99,13 @@ def vectors(parts: "Parts", steps: "Steps", position: int, head: int, single: bo
         st.markdown(f"**Query** of {names[0]}")
         st.image(strip(query.numpy(), height=20), alt="The query vector", width="stretch")
         st.caption(reading.listed(query.numpy()))
-        st.markdown(f"**Key** that gets most: {names[1]}")
+        st.markdown(f"**Key** with the largest weight: {names[1]}")
         st.image(strip(key.numpy(), height=20), alt="The key vector", width="stretch")
         st.caption(reading.listed(key.numpy()))
-        found = pair(query, key, float(parts.scale[head]))
+        product = pair(query, key, float(parts.scale[head]))
         st.markdown(
-            f"q · k = **{found.dot:.3f}** · scaled **{found.scaled:.3f}** · cosine {found.cosine:.3f} · "
-            f"lengths {found.query_norm:.2f} and {found.key_norm:.2f}"
+            f"q · k = **{product.dot:.3f}** · scaled **{product.scaled:.3f}** · cosine {product.cosine:.3f} · "
+            f"norms {product.query_norm:.2f} and {product.key_norm:.2f}"
         )
     sharp = saturation(steps.weights)
     own = saturation(parts.weights)
@@ -123,11 +116,8 @@ def vectors(parts: "Parts", steps: "Steps", position: int, head: int, single: bo
     )
 
 
-def row_by_row(parts: "Parts", steps: "Steps", position: int, head: int) -> None:
+def row_by_row(parts: Parts, steps: Steps, position: int, head: int) -> None:
     """Scores, scaled, with bias, weights: the same row four times, on the grid."""
-    from vizkit.figure.charts import heat_map
-    from vizkit.geometry import on_grid
-
     stages: list[tuple[str, Tensor, bool]] = [
         ("scores q · k", steps.scores, True),
         ("scaled", steps.scaled, True),
@@ -151,10 +141,10 @@ def row_by_row(parts: "Parts", steps: "Steps", position: int, head: int) -> None
         f"[{name}] {float(steps.weights[head, position, i]):.3f}" for i, name in enumerate(parts.key_tokens.special)
     ]
     if special:
-        st.caption("special tokens get " + ", ".join(special))
+        st.caption("weights of special tokens: " + ", ".join(special))
 
 
-def shown_part(grid: "Tensor") -> "tuple[np.ndarray, list[str], list[str]]":
+def shown_part(grid: Tensor) -> tuple[np.ndarray, list[str], list[str]]:
     """A window of a large grid is cut out, so that its cells can be seen; with its rows and columns counted from 1."""
     there = ~grid.isnan()
     rows, columns = (there.any(axis).nonzero().flatten().tolist() for axis in (1, 0))
@@ -163,11 +153,8 @@ def shown_part(grid: "Tensor") -> "tuple[np.ndarray, list[str], list[str]]":
     return grid[top:bottom, left:right].numpy(), names[0], names[1]
 
 
-def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: bool) -> None:
+def values(parts: Parts, steps: Steps, position: int, head: int, *, exact: bool) -> None:
     """Weighted values, the head's output, all heads side by side, the projection."""
-    from vizkit.figure.patches import strip
-    from vizkit.geometry import name_of
-
     row = steps.weights[head, position]
     top = row.topk(min(5, len(row)))
     value = parts.value[head] if exact or len(steps.weights) > 1 else None
@@ -176,12 +163,12 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
             {
                 "key": name_of(parts.key_tokens, int(parts.key_ids[i])) if int(parts.key_ids[i]) >= 0 else "padding",
                 "weight": f"{weight:.4f}",
-                "length of its value": f"{float(value[i].norm()):.3f}",
-                "weight × length": f"{float(weight * value[i].norm()):.4f}",
+                "norm of its value": f"{float(value[i].norm()):.3f}",
+                "weight × norm": f"{float(weight * value[i].norm()):.4f}",
             }
             for weight, i in zip(top.values.tolist(), top.indices.tolist(), strict=True)
         ]
-        st.markdown("**The five keys that get most**")
+        st.markdown("**The five keys with the largest weights**")
         st.table(lines)
     mixed = steps.mixed[head, position].numpy()
     st.markdown("**Weighted values, summed: the output of this head**")
@@ -189,8 +176,8 @@ def values(parts: "Parts", steps: "Steps", position: int, head: int, *, exact: b
     st.caption(reading.listed(mixed))
     if exact:
         for name, vector in (
-            (f"All {parts.weights.shape[0]} heads side by side", parts.concatenated[position].numpy()),
-            ("Projected: what the layer hands on", parts.projected[position].numpy()),
+            (f"All {parts.weights.shape[0]} heads concatenated", parts.concatenated[position].numpy()),
+            ("Projected: the output of the layer", parts.projected[position].numpy()),
         ):
             st.markdown(f"**{name}**")
             st.image(strip(vector, height=20), alt=name, width="stretch")

@@ -1,10 +1,10 @@
-"""The same images in several models: what they answer, where they look, what they cost."""
+"""The same images in several models: their predictions, maps, cost and robustness."""
 
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Predictions", "What every model answers, and where they disagree.", "predictions", fragment=False),
-    View("Maps", "Where every model looks, by one method.", "maps", fragment=False),
+    View("Predictions", "What every model predicts, and where the models disagree.", "predictions", fragment=False),
+    View("Maps", "A map of every model, all by one method.", "maps", fragment=False),
     View("Cost", "Multiply–adds, memory and time of every model.", "cost", fragment=False),
-    View("Robustness", "What the answers withstand when the image is changed.", "robustness", fragment=False),
+    View("Robustness", "How the predictions change when the image is changed.", "robustness", fragment=False),
 )

@@ -3,22 +3,18 @@
 import csv
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.comparison.class_names import Agreed
+from vizkit.analysis.comparison.disagreement import Overlaps, divergences, groups, overlaps
 from vizkit.image import Picture
+from vizkit.models import Loaded
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import title
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.comparison.class_names import Agreed
-    from vizkit.analysis.comparison.disagreement import Overlaps
-    from vizkit.models import Loaded
 
 BARS = 5
 LETTERS = "ABCD"
@@ -40,7 +36,7 @@ class Row:
     def apart(self) -> float | None:
         return sum(self.bits.values()) / len(self.bits) if self.bits else None
 
-    def differ(self, comparable: "Overlaps") -> bool:
+    def differ(self, comparable: Overlaps) -> bool:
         return any(self.first[a] != self.first[b] for a, b in comparable if a in self.first and b in self.first)
 
 
@@ -48,9 +44,9 @@ class Row:
 class Table:
     """Models by their source, their classes as one list, which of them share classes, and a row for each image."""
 
-    opened: "dict[str, Loaded]"
-    agreed: "Agreed"
-    comparable: "Overlaps"
+    opened: dict[str, Loaded]
+    agreed: Agreed
+    comparable: Overlaps
     rows: list[Row]
 
     @property
@@ -58,31 +54,29 @@ class Table:
         return [title(source) for source in self.opened]
 
 
-def answered(opened: "dict[str, Loaded]", pictures: dict[str, Picture]) -> Table:
-    from vizkit.analysis.comparison.disagreement import divergences, groups, overlaps
-
+def answered(opened: dict[str, Loaded], pictures: dict[str, Picture]) -> Table:
     answers: dict[str, list[Answer | str]] = {}
     place = st.empty()
     for done, (name, picture) in enumerate(pictures.items()):
         with place, st.spinner(f"{plain(name)}: {done + 1} of {len(pictures)} images …"):
             answers[name] = [images.answer(source, loaded, picture) for source, loaded in opened.items()]
     place.empty()
-    counts = {source: len(each.logits) for all_of in answers.values()
-              for source, each in zip(opened, all_of, strict=True) if isinstance(each, Answer)}  # fmt: skip
+    counts = {source: len(answer.logits) for all_of in answers.values()
+              for source, answer in zip(opened, all_of, strict=True) if isinstance(answer, Answer)}  # fmt: skip
     agreed = images.agreed(opened, counts)
     comparable = overlaps(agreed)
     rows = []
     for name, picture in pictures.items():
-        logits = {index: each.logits for index, each in enumerate(answers[name]) if isinstance(each, Answer)}
-        first = {index: agreed.of[index][int(each.argmax())] for index, each in logits.items()}
-        shares = {index: each.softmax(0) for index, each in logits.items()}
+        logits = {index: answer.logits for index, answer in enumerate(answers[name]) if isinstance(answer, Answer)}
+        first = {index: agreed.of[index][int(scores.argmax())] for index, scores in logits.items()}
+        shares = {index: scores.softmax(0) for index, scores in logits.items()}
         pairs_here = [pair for pair in comparable if set(pair) <= set(first)]
-        compared = {index: each for index, each in first.items() if any(index in pair for pair in pairs_here)}
+        compared = {index: label for index, label in first.items() if any(index in pair for pair in pairs_here)}
         rows.append(Row(name, picture, answers[name], first, groups(compared), divergences(comparable, shares)))
     return Table(opened, agreed, comparable, rows)
 
 
-def likeliest(logits: "Tensor", count: int = BARS) -> list[tuple[int, float]]:
+def likeliest(logits: Tensor, count: int = BARS) -> list[tuple[int, float]]:
     shares, indices = logits.softmax(0).topk(min(count, len(logits)))
     return list(zip(indices.tolist(), shares.tolist(), strict=True))
 
@@ -99,12 +93,12 @@ def as_csv(table: Table) -> str:
     writer.writerow(("image", "model", "rank", "class", "probability", "answer", "apart_bits"))
     for row in table.rows:
         for place, (source, loaded) in enumerate(table.opened.items()):
-            each = row.answers[place]
+            answer = row.answers[place]
             apart = "" if row.apart is None else f"{row.apart:.6f}"
-            if isinstance(each, str):
-                writer.writerow((safe(row.name), source, "", each, "", "", ""))
+            if isinstance(answer, str):
+                writer.writerow((safe(row.name), source, "", answer, "", "", ""))
                 continue
-            for rank, (index, share) in enumerate(likeliest(each.logits)):
+            for rank, (index, share) in enumerate(likeliest(answer.logits)):
                 mark = letter(row, place) if rank == 0 else ""
                 writer.writerow(
                     (safe(row.name), source, rank + 1, safe(loaded.label(index)), f"{share:.6g}", mark, apart)

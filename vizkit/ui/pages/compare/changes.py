@@ -3,28 +3,28 @@
 import csv
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from vizkit.image import Picture
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
+from vizkit.image import Picture, prepare
+from vizkit.models import Loaded
 from vizkit.ui.pages.compare.answers import safe
 from vizkit.ui.session import background
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
-    from vizkit.models import Loaded
-
 SHOWN_PX = 220
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Request:
     """Models by source, the picture, the seed. Threads have no session, so all that they need is here."""
 
-    opened: "dict[str, Loaded]"
+    opened: dict[str, Loaded]
     weights: dict[str, tuple[int, int] | None]
     picture: Picture
     seed: int
@@ -38,17 +38,13 @@ class Asked:
 
     def seed_of(self, kind: str) -> int:
         """Another seed changes nothing where chance has no part."""
-        from vizkit.analysis.comparison.perturbation import PERTURBATIONS
-
         return self.seed if PERTURBATIONS[kind].chance else 0
 
-    def logits(self, source: str, kind: str) -> "Tensor | None":
+    def logits(self, source: str, kind: str) -> Tensor | None:
         return shelf().find(self.logits_key(source, kind))
 
     def todo(self) -> list[str]:
         """Kinds that some model has not answered, or of which there are no pictures."""
-        from vizkit.analysis.comparison.perturbation import PERTURBATIONS
-
         return [
             kind
             for kind in PERTURBATIONS
@@ -57,41 +53,34 @@ class Asked:
         ]
 
 
-def compute(asked: Asked, todo: list[str], task: background.Task) -> None:
+def compute(request: Request, todo: list[str], task: background.Task) -> None:
     """Kind by kind, so that the first charts appear while the rest is computed."""
-    import numpy as np
-    import torch
-
-    from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
-    from vizkit.image import prepare
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
-    total, done = len(todo) * (len(asked.opened) + 1), 0
+    total, done = len(todo) * (len(request.opened) + 1), 0
     for name in todo:
         kind = PERTURBATIONS[name]
         changed = []
         for strength in kind.strengths:  # half a second each for a large photograph
             task.report(f"{kind.title}: changing the picture", done, total)
-            changed.append(perturbed(asked.picture.rgb, name, strength, asked.seed))
+            changed.append(perturbed(request.picture.rgb, name, strength, request.seed))
         done += 1
-        for source, loaded in asked.opened.items():
-            if asked.logits(source, name) is None:
-                found, most = [], batch_within(loaded)
+        for source, loaded in request.opened.items():
+            if request.logits(source, name) is None:
+                batches, most = [], batch_within(loaded)
                 for start in range(0, len(changed), most):
                     task.report(f"{kind.title}: {title(source)}", done, total)
                     part = [prepare(rgb, loaded.preprocessing)[0] for rgb in changed[start : start + most]]
                     with torch.no_grad():
-                        found.append(logits_of_batch(loaded)(torch.from_numpy(np.stack(part))).cpu())
-                shelf().put(asked.logits_key(source, name), torch.cat(found))
+                        batches.append(logits_of_batch(loaded)(torch.from_numpy(np.stack(part))).cpu())
+                shelf().put(request.logits_key(source, name), torch.cat(batches))
             done += 1
-        shelf().put(asked.picture_key(name), [shown(rgb) for rgb in changed])
+        shelf().put(request.picture_key(name), [shown(rgb) for rgb in changed])
         task.results += 1
 
 
-def shown(rgb: "np.ndarray") -> bytes:
+def shown(rgb: np.ndarray) -> bytes:
     """A picture as the page shows it: PNG, about 220 pixels, small ones enlarged as squares."""
-    from PIL import Image
-
     image = Image.fromarray(rgb)
     factor = SHOWN_PX / max(image.size)
     size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
@@ -100,24 +89,24 @@ def shown(rgb: "np.ndarray") -> bytes:
     return buffer.getvalue()
 
 
-def followed(logits: "Tensor") -> "np.ndarray":
+def followed(logits: Tensor) -> np.ndarray:
     """Probability of the class that is first at strength 0, at all strengths."""
     return logits.softmax(1)[:, int(logits[0].argmax())].numpy()
 
 
-def as_csv(asked: Asked) -> str:
-    from vizkit.analysis.comparison.perturbation import PERTURBATIONS
-
+def as_csv(request: Request) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("change", "strength", "unit", "seed", "model", "first_class", "probability", "answer"))
     for name, kind in PERTURBATIONS.items():
-        for source, loaded in asked.opened.items():
-            logits = asked.logits(source, name)
+        for source, loaded in request.opened.items():
+            logits = request.logits(source, name)
             if logits is None:
                 continue
             first = safe(loaded.label(int(logits[0].argmax())))
-            for strength, share, each in zip(kind.strengths, followed(logits), logits, strict=True):
-                answer = safe(loaded.label(int(each.argmax())))
-                writer.writerow((name, f"{strength:.6g}", kind.unit, asked.seed, source, first, f"{share:.6g}", answer))
+            for strength, share, answer_logits in zip(kind.strengths, followed(logits), logits, strict=True):
+                answer = safe(loaded.label(int(answer_logits.argmax())))
+                writer.writerow(
+                    (name, f"{strength:.6g}", kind.unit, request.seed, source, first, f"{share:.6g}", answer)
+                )
     return out.getvalue()

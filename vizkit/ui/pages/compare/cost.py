@@ -5,11 +5,14 @@ import io
 import logging
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
+from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.image import Picture
+from vizkit.models import Loaded, pixels_of
+from vizkit.models.probes.cost import Measured, tokens_of
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.plain import plain
@@ -17,11 +20,6 @@ from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
-
-if TYPE_CHECKING:
-    from vizkit.analysis.comparison.published import Classifier
-    from vizkit.models import Loaded
-    from vizkit.models.probes.cost import Measured
 
 TASK = "compare_cost"
 BATCHES = (2, 4, 8, 16, 32)
@@ -32,11 +30,11 @@ class Cost:
     """Of one model at its input size. `tokens`: in words. `measured`: None until somebody asks for it."""
 
     source: str
-    loaded: "Loaded"
+    loaded: Loaded
     multiply_adds: int
     tokens: str
-    published: "Classifier | None"
-    measured: "Measured | None"
+    published: Classifier | None
+    measured: Measured | None
 
 
 def view(page: Page) -> None:
@@ -58,17 +56,17 @@ def view(page: Page) -> None:
     reading.how(
         "Multiply–adds are counted operation by operation for one image at the model's own input size: matrix "
         "products, convolutions and attention, a multiplication with its addition as one, as papers count. Time is the "
-        "median of up to nine passes by the clock on the wall after one to get warm, fastest to slowest in brackets.",
+        "median wall-clock time of up to nine passes after a warm-up pass, fastest to slowest in brackets.",
         None,
-        "accuracy, or what another device, another precision or a compiled model would take. Memory in answering is "
-        "the most that all tensors of a pass take at one moment; memory in learning is what autograd saves for the way "
-        "back, without dropout. Both leave out the weights, the input, and what kernels need for themselves.",
+        "accuracy, or what another device, another precision or a compiled model would take. Memory of inference is "
+        "the peak of all tensors of a pass; memory of training is what autograd saves for the backward pass, without "
+        "dropout. Both leave out the weights, the input, and what kernels need for themselves.",
         "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a",
     )
 
 
 # ---- counted ---------------------------------------------------------------------------------------------------------
-def cost_of(source: str, loaded: "Loaded", batch: int) -> Cost | None:
+def cost_of(source: str, loaded: Loaded, batch: int) -> Cost | None:
     """None, and a sentence on the page, where a model of a stranger cannot be run on an empty image."""
     try:
         counted, tokens = _counted((source, cached.weights_of(source), loaded.preprocessing.size_hw), loaded)
@@ -80,41 +78,37 @@ def cost_of(source: str, loaded: "Loaded", batch: int) -> Cost | None:
 
 
 @st.cache_resource(max_entries=64, show_spinner="Counting …")
-def _counted(key: tuple, _loaded: "Loaded") -> tuple[int, str]:
-    from vizkit.models.probes.cost import tokens_of
+def _counted(key: tuple, _loaded: Loaded) -> tuple[int, str]:
     from vizkit.models.probes.multiply_adds import counted
 
     with cached.device_lock():
         return counted(_loaded), " → ".join(f"{count:,}" for count in tokens_of(_loaded)) or "–"
 
 
-def published(loaded: "Loaded") -> "Classifier | None":
+def published(loaded: Loaded) -> Classifier | None:
     """The paper's numbers for this architecture at this size."""
-    from vizkit.analysis.comparison.published import IMAGENET
-
     name = loaded.name.removeprefix("random:").partition(".")[0]
     side = set(loaded.preprocessing.size_hw)
     return next((row for row in IMAGENET if row.timm == name and side == {row.side_px}), None)
 
 
 # ---- measured --------------------------------------------------------------------------------------------------------
-def key_of(source: str, loaded: "Loaded", batch: int) -> tuple:
+def key_of(source: str, loaded: Loaded, batch: int) -> tuple:
     return "cost", source, cached.weights_of(source), loaded.preprocessing.size_hw, str(loaded.device), batch
 
 
-def begin(opened: "dict[str, Loaded]", picture: Picture, batch: int) -> None:
-    wanted = [(title(source), loaded, key_of(source, loaded, batch)) for source, loaded in opened.items()]
-    background.start(TASK, partial(measure_all, wanted, picture, batch))
+def begin(opened: dict[str, Loaded], picture: Picture, batch: int) -> None:
+    models = [(title(source), loaded, key_of(source, loaded, batch)) for source, loaded in opened.items()]
+    background.start(TASK, partial(measure_all, models, picture, batch))
 
 
-def measure_all(wanted: "list[tuple[str, Loaded, tuple]]", picture: Picture, batch: int, task: background.Task) -> None:
-    from vizkit.models import pixels_of
+def measure_all(models: list[tuple[str, Loaded, tuple]], picture: Picture, batch: int, task: background.Task) -> None:
     from vizkit.models.probes.cost import measure
 
-    for done, (name, loaded, key) in enumerate(wanted):
+    for done, (name, loaded, key) in enumerate(models):
 
         def tell(words: str, done: int = done, name: str = name) -> None:
-            task.report(f"{name}: {words}", done, len(wanted))
+            task.report(f"{name}: {words}", done, len(models))
 
         shelf().put(key, measure(loaded, pixels_of(loaded, picture.rgb), batch, tell))
         task.results += 1
@@ -122,10 +116,8 @@ def measure_all(wanted: "list[tuple[str, Loaded, tuple]]", picture: Picture, bat
 
 # ---- shown -----------------------------------------------------------------------------------------------------------
 def table(costs: list[Cost], batch: int) -> None:
-    import pandas as pd
-
-    found = {title(cost.source): lines(cost, batch) for cost in costs}
-    st.dataframe(pd.DataFrame(found), height="content")
+    columns = {title(cost.source): lines(cost, batch) for cost in costs}
+    st.dataframe(pd.DataFrame(columns), height="content")
     if any(cost.published for cost in costs):
         st.caption("In brackets: as published. V100: the paper's images per second on that GPU; yours is another one.")
     where = {cost.measured.where for cost in costs if cost.measured}
@@ -144,23 +136,23 @@ def lines(cost: Cost, batch: int) -> dict[str, str]:
     def beside(value: str, printed: str) -> str:
         return f"{value} ({printed})" if paper else value
 
-    found = {
+    entries = {
         "Parameters": beside(counted_in(loaded.parameters), f"{paper.parameters / 1e6:g} M" if paper else ""),
         "Multiply–adds": beside(counted_in(cost.multiply_adds), f"{paper.multiply_adds / 1e9:g} G" if paper else ""),
-        "Memory, answering": size(measured.answering_bytes) if measured else "–",
-        "Memory, learning": size(measured.learning_bytes) if measured and measured.learning_bytes is not None else "–",
+        "Memory, inference": size(measured.answering_bytes) if measured else "–",
+        "Memory, training": size(measured.learning_bytes) if measured and measured.learning_bytes is not None else "–",
     }
     for count in (1, batch):
         words = "Time, one image" if count == 1 else f"Time per image, {count} at once"
-        found[words] = spread(measured.seconds[count]) if measured else "–"
+        entries[words] = spread(measured.seconds[count]) if measured else "–"
     if measured:
         fastest = min(median for median, *_ in measured.seconds.values())
-        found["Images per second"] = f"{1 / fastest:,.0f}" if fastest < 0.1 else f"{1 / fastest:.2g}"
+        entries["Images per second"] = f"{1 / fastest:,.0f}" if fastest < 0.1 else f"{1 / fastest:.2g}"
     else:
-        found["Images per second"] = "–"
+        entries["Images per second"] = "–"
     if paper:
-        found["Images per second"] += f" (V100: {paper.images_per_s:g})"
-    return found | {
+        entries["Images per second"] += f" (V100: {paper.images_per_s:g})"
+    return entries | {
         "Input": f"{width} × {height} pixels",
         "Tokens or places": cost.tokens,
         "Licence": loaded.licence,
@@ -169,9 +161,9 @@ def lines(cost: Cost, batch: int) -> dict[str, str]:
 
 
 def counted_in(count: int) -> str:
-    for unit, one in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if count >= one:
-            return f"{count / one:.3g} {unit}" if count < 1000 * one else f"{count / one:,.0f} {unit}"
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}" if count < 1000 * scale else f"{count / scale:,.0f} {unit}"
     return f"{count:.0f}"
 
 
@@ -180,7 +172,7 @@ def size(count: int) -> str:
 
 
 def spread(seconds: tuple[float, float, float]) -> str:
-    median, low, high = (f"{ms:,.0f}" if (ms := 1e3 * each) >= 100 else f"{ms:.3g}" for each in seconds)
+    median, low, high = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds)
     return f"{median} ms ({low}–{high})"
 
 

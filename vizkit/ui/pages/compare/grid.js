@@ -74,9 +74,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const row of data.rows) {
     if (!data.models.length) { parts.push(button(row)); continue }
     const line = element('article')
-    const told = element('div', '', 'told')
-    told.append(...row.lines.map(words => element('p', words)))
-    line.append(button(row), told, ...row.cells.map((cell, index) => {
+    const words = element('div', '', 'words')
+    words.append(...row.lines.map(line => element('p', line)))
+    line.append(button(row), words, ...row.cells.map((cell, index) => {
       const made = element('div', '', 'cell')
       made.dataset.model = data.models[index]
       if (cell.refused) made.append(element('p', cell.refused))

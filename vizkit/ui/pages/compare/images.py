@@ -1,26 +1,27 @@
 """Which images and models are compared, and what each model answers; remembered by names and digests."""
 
+import base64
+import io
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
+import torch
+from PIL import Image
+from torch import Tensor
 
+from vizkit.analysis.comparison.class_names import Agreed, agreeing
+from vizkit.geometry import Box
 from vizkit.image import ImageError, Picture
+from vizkit.models import Loaded, ModelError, OfflineError, pixels_of
+from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import explain_refusal, title
 from vizkit.ui.sidebar import inputs
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.comparison.class_names import Agreed
-    from vizkit.geometry import Box
-    from vizkit.models import Loaded
 
 MOST = 8
 MORE = 2  # samples beside the chosen image, to begin with
@@ -30,33 +31,27 @@ MORE = 2  # samples beside the chosen image, to begin with
 class Answer:
     """`logits`: (label), on the CPU. `box_xyxy`: the part of the picture that the model saw, in pixels."""
 
-    logits: "Tensor"
-    box_xyxy: "Box"
+    logits: Tensor
+    box_xyxy: Box
 
 
-def models(sources: list[str], whole: Picture | None = None) -> "dict[str, Loaded]":
+def models(sources: list[str], whole: Picture | None = None) -> dict[str, Loaded]:
     """The models that can be opened; the others say why not. `whole`: made for the shape of this picture."""
-    from vizkit.models import ModelError, OfflineError
-    from vizkit.traces import NotApplicable
-
-    found = {}
+    opened = {}
     for source in sources:
         try:
             with st.spinner(f"Opening {plain(title(source))} …"):
-                found[source] = cached.model(source, whole)
+                opened[source] = cached.model(source, whole)
         except (ModelError, NotApplicable) as error:
             explain_refusal(source, str(error), isinstance(error, OfflineError))
         except Exception as error:
             logging.getLogger("vizkit").exception("opening %s", source)
             explain_refusal(source, f"This model could not be opened ({type(error).__name__}); choose another.", False)
-    return found
+    return opened
 
 
-def answer(source: str, loaded: "Loaded", picture: Picture) -> Answer | str:
+def answer(source: str, loaded: Loaded, picture: Picture) -> Answer | str:
     """What a model says, or a sentence why it says nothing."""
-    from vizkit.models import ModelError
-    from vizkit.traces import NotApplicable, TraceError
-
     if not loaded.classifies:
         return "This model gives features, not classes, so it has no answer to compare."
     try:
@@ -70,9 +65,6 @@ def answer(source: str, loaded: "Loaded", picture: Picture) -> Answer | str:
 
 @remembered
 def _answer(key: tuple, _source: str, _picture: Picture) -> Answer:
-    import torch
-
-    from vizkit.models import pixels_of
     from vizkit.models.probes.model_functions import logits_of_batch
 
     loaded = cached.model(_source, _picture if whole_image() else None)
@@ -82,7 +74,7 @@ def _answer(key: tuple, _source: str, _picture: Picture) -> Answer:
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
-def agreed(opened: "dict[str, Loaded]", counts: dict[str, int]) -> "Agreed":
+def agreed(opened: dict[str, Loaded], counts: dict[str, int]) -> Agreed:
     """All classes of these models as one list; `counts`: how many outputs those have that answered. Classes without
     names are called after their model, so that they are never taken for another's."""
     lists = []
@@ -94,9 +86,7 @@ def agreed(opened: "dict[str, Loaded]", counts: dict[str, int]) -> "Agreed":
 
 
 @remembered
-def _agreed(labels: tuple[tuple[str, ...], ...]) -> "Agreed":
-    from vizkit.analysis.comparison.class_names import agreeing
-
+def _agreed(labels: tuple[tuple[str, ...], ...]) -> Agreed:
     return agreeing(labels)
 
 
@@ -117,18 +107,18 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     options = [*uploads, *inputs.samples()]
     chosen = str(st.session_state["image"])
     given = st.session_state.get("images", st.query_params.get_all("images"))
-    names = wanted([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
+    names = names_to_compare([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
     if st.session_state.get("images") != names:
         st.session_state["images"] = names
-    found = st.multiselect(
+    picked = st.multiselect(
         "Images", options, key="images", bind="query-params", max_selections=MOST,
         help="Up to eight: your uploads and the samples. The sidebar's image is always one of them.",
     )  # fmt: skip
-    found = found if chosen in found else [chosen, *found][:MOST]  # a link may name others only
-    return {name: uploads[name] if name in uploads else inputs.sample(name) for name in found}
+    picked = picked if chosen in picked else [chosen, *picked][:MOST]  # a link may name others only
+    return {name: uploads[name] if name in uploads else inputs.sample(name) for name in picked}
 
 
-def wanted(now: list[str], chosen: str, uploads: tuple[str, ...], samples: tuple[str, ...]) -> list[str]:
+def names_to_compare(now: list[str], chosen: str, uploads: tuple[str, ...], samples: tuple[str, ...]) -> list[str]:
     """What the picker holds: new suggestions while the user has not changed them, and every new upload."""
     before: Suggestion | None = st.session_state.get("_images_suggested")
     untouched = not now or (before is not None and before.names == tuple(now))
@@ -166,11 +156,6 @@ def truth(name: str) -> str | None:
 @st.cache_data(max_entries=64, show_spinner=False)
 def thumbnail(digest: str, _picture: Picture) -> str:
     """An image as a page loads it, at most 256 pixels; small ones stay exact."""
-    import base64
-    import io
-
-    from PIL import Image
-
     image = Image.fromarray(_picture.rgb)
     image.thumbnail((256, 256))
     buffer = io.BytesIO()

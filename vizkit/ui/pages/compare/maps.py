@@ -1,31 +1,28 @@
-"""Where every model looks on one image, side by side under one cursor: a layer's attention, or a class's map."""
+"""A map of every model on one image, side by side under one cursor: a layer's attention, or a class's map."""
 
-import io
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attribution.explaining import Explanation, why_not
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.figure.overlay import top_of
 from vizkit.image import Picture
+from vizkit.models import ModelError
+from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.grid import strip
-from vizkit.ui.session import explained
-from vizkit.ui.session.explained import Asked, quantile_of
+from vizkit.ui.session import cached, explained
+from vizkit.ui.session.explained import Request, quantile_of
 from vizkit.ui.session.shown import Shown, run_in
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import attention_card, canvases, class_choice
+from vizkit.ui.widgets import attention_card, class_choice
+from vizkit.ui.widgets.controls import choose_drawing
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
-
-if TYPE_CHECKING:
-    from vizkit.analysis.attribution.explaining import Explanation
 
 LAYER = "attention of a layer"
 
 
 def view(page: Page) -> None:
-    from vizkit.analysis.attribution.methods import METHODS
-
     labels = [label for source in page.sources for label in labels_of(source)]
     pictures = images.pictures(labels)
     strip("compare_strip", pictures, str(st.session_state["image"]))
@@ -43,10 +40,6 @@ def view(page: Page) -> None:
 
 def labels_of(source: str) -> tuple[str, ...]:
     """What a model's classes are called; nothing where it cannot be opened, which its column says."""
-    from vizkit.models import ModelError
-    from vizkit.traces import NotApplicable
-    from vizkit.ui.session import cached
-
     try:
         return cached.model(source).labels
     except (ModelError, NotApplicable):
@@ -57,34 +50,30 @@ def labels_of(source: str) -> tuple[str, ...]:
 @st.fragment
 def attention(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = page.columns()
-    if not found:
+    columns = page.columns()
+    if not columns:
         return
     with controls:
-        choice = attention_card.choices([one for _, one in found])
-    for index, (column, one) in enumerate(found):
+        choice = attention_card.choices([shown for _, shown in columns])
+    for index, (column, shown) in enumerate(columns):
         with column:
-            attention_card.card(index, one, page.picture, choice)
+            attention_card.card(index, shown, page.picture, choice)
     reading.attention()
 
 
 # ---- relevance -------------------------------------------------------------------------------------------------------
 @st.fragment
 def relevance(page: Page, method: str) -> None:
-    from vizkit.analysis.attribution.methods import METHODS
-
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = run_in(st.columns(len(page.sources), border=True), page.picture, page.sources, "cls")
-    if not found:
+    columns = run_in(st.columns(len(page.sources), border=True), page.picture, page.sources, "cls")
+    if not columns:
         return
     with controls:
-        classes = class_choice.choose([one for _, one in found])
-        draw = st.segmented_control(
-            "Draw", list(canvases.OPACITIES), default="over image", required=True, key="draw", persist_state="session"
-        )
-    for index, (column, one) in enumerate(found):
+        classes = class_choice.choose([shown for _, shown in columns])
+        draw = choose_drawing()
+    for index, (column, shown) in enumerate(columns):
         with column:
-            reading.guarded(one_map, index, one, page.picture, method, classes, draw or "over image")
+            reading.guarded(one_map, index, shown, page.picture, method, classes, draw)
     known = METHODS[method]
     reading.how(
         f"{known.asks} The number in a corner is the map's value under the cursor, which is at the same point of the "
@@ -97,32 +86,25 @@ def relevance(page: Page, method: str) -> None:
     )
 
 
-def one_map(index: int, one: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
-    from vizkit.analysis.attribution.explaining import why_not
-    from vizkit.figure.overlay import top_of
-    from vizkit.traces import NotApplicable
-
-    asked = class_choice.asked_of(one, picture, classes)
-    st.caption(class_choice.in_words(asked))
-    without = why_not(explained.target_trace(asked, asked.target))
-    found: Explanation | str = without[method] if method in without else explained.fast_maps(asked)[method]
-    if isinstance(found, str):
-        raise NotApplicable(found)
-    drawn = tile(method, found)
-    top = top_of(found.heat.numpy(), quantile_of(found))
-    label = f"What speaks for {one.loaded.label(asked.target)} in {one.source}"
-    tiles(f"compare_map{index}_{one.source}", [drawn], one, picture, draw, [(-top if drawn.signed else 0.0, top)],
+def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
+    request = class_choice.request_for(shown, picture, classes)
+    st.caption(class_choice.in_words(request))
+    without = why_not(explained.target_trace(request, request.target))
+    explanation: Explanation | str = without[method] if method in without else explained.fast_maps(request)[method]
+    if isinstance(explanation, str):
+        raise NotApplicable(explanation)
+    drawn = tile(method, explanation)
+    top = top_of(explanation.heat.numpy(), quantile_of(explanation))
+    label = f"Evidence for {shown.loaded.label(request.target)} in {shown.source}"
+    tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
           label=label, tile_px=180)  # fmt: skip
-    save(index, asked, drawn, found, picture)
+    save(index, request, drawn, explanation, picture)
 
 
-def save(index: int, asked: Asked, drawn: Tile, found: "Explanation", picture: Picture) -> None:
+def save(index: int, request: Request, drawn: Tile, explanation: Explanation, picture: Picture) -> None:
     def numbers() -> bytes:
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {found.method: found.heat.numpy(), "target": asked.target}
-        np.savez(buffer, **arrays)
-        return buffer.getvalue()
+        return export.npz_of(**{explanation.method: explanation.heat.numpy(), "target": request.target})
 
-    drawing = export.Drawing(found.heat.numpy(), drawn.signed, drawn.unit, quantile_of(found))
-    stem = f"{asked.one.trace.model}_{asked.one.loaded.label(asked.target)}"
-    export.save_maps(f"compare{index}", stem, picture, asked.one.box_xyxy, {drawn.name: drawing}, numbers)
+    drawing = export.Drawing(explanation.heat.numpy(), drawn.signed, drawn.unit, quantile_of(explanation))
+    stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
+    export.save_maps(f"compare{index}", stem, picture, request.shown.box_xyxy, {drawn.name: drawing}, numbers)

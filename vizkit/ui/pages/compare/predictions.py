@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from vizkit.analysis.comparison.disagreement import clusters
+from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.answers import LETTERS, Row, Table, answered, as_csv, letter, likeliest
@@ -46,9 +49,9 @@ def view(page: Page) -> None:
         "are one class that several of them name.",
         r"\mathrm{JSD}(P, Q) = \tfrac12 \sum_c P_c \log_2 \tfrac{2P_c}{P_c + Q_c} + "
         r"\tfrac12 \sum_c Q_c \log_2 \tfrac{2Q_c}{P_c + Q_c}",
-        "who is right, unless the sample says so (✓), and why they answer so. Bits count only classes that both models "
-        "of a pair know by name, with their shares made 1; pairs that give most of their probability to other classes "
-        "have none. Names that only resemble each other are never taken for the same.",
+        "who is right, unless the label of the sample is known (✓), and why. The divergence counts only the classes "
+        "that both models of a pair know by name, renormalised to sum to 1; pairs that give most of their probability "
+        "to other classes have none. Names that only resemble each other are never taken for the same.",
         "Lin 1991, Divergence measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37; 0 bits: the same "
         "probabilities, 1 bit: no class in common",
     )
@@ -57,63 +60,65 @@ def view(page: Page) -> None:
 # ---- words -----------------------------------------------------------------------------------------------------------
 def unmatched(table: Table) -> str:
     """Which models share class names with no other, and which pairs share a part only."""
-    from vizkit.analysis.comparison.disagreement import clusters
-
     words = []
-    found = clusters(len(table.opened), table.comparable)
-    if len(found) > 1:
-        each = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in found)
-        words.append(f"These have no classes in common by name and are shown beside each other, not compared: {each}.")
-    for (one, other), (shared, _) in table.comparable.items():
-        sizes = len(table.agreed.of[one]), len(table.agreed.of[other])
+    separate = clusters(len(table.opened), table.comparable)
+    if len(separate) > 1:
+        names = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in separate)
+        words.append(f"These have no classes in common by name and are shown beside each other, not compared: {names}.")
+    for (first, second), (shared, _) in table.comparable.items():
+        sizes = len(table.agreed.of[first]), len(table.agreed.of[second])
         if len(shared) < max(sizes):
-            words.append(f"{table.titles[one]} and {table.titles[other]} have {len(shared)} classes in common by name, "
-                         f"of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
+            words.append(f"{table.titles[first]} and {table.titles[second]} have {len(shared)} classes in common by "
+                         f"name, of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
     return " ".join(words)
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 def drawn(row: Row, table: Table) -> dict[str, Any]:
-    from vizkit.figure.palette import CLASSES
-
-    tops = {place: likeliest(each.logits) for place, each in enumerate(row.answers) if isinstance(each, Answer)}
+    tops = {place: likeliest(answer.logits) for place, answer in enumerate(row.answers) if isinstance(answer, Answer)}
     named = [table.agreed.of[place][index] for place, top in tops.items() for index, _ in top]
-    several = [each for each in dict.fromkeys(named) if named.count(each) > 1]
+    several = [label for label in dict.fromkeys(named) if named.count(label) > 1]
     colours = dict(zip(several, CLASSES, strict=False))
     truth = images.truth(row.name)
     cells = []
-    for place, (each, loaded) in enumerate(zip(row.answers, table.opened.values(), strict=True)):
-        if isinstance(each, str):
-            cells.append({"refused": each})
+    for place, (answer, loaded) in enumerate(zip(row.answers, table.opened.values(), strict=True)):
+        if isinstance(answer, str):
+            cells.append({"refused": answer})
             continue
         bars = [
             {"name": loaded.label(index), "share": share, "colour": colours.get(table.agreed.of[place][index]),
              "right": truth is not None and loaded.label(index) == truth}
             for index, share in tops[place]
         ]  # fmt: skip
-        cells.append(cell(each.box_xyxy, row.picture, bars, letter(row, place), who(row, place, table)))
+        cells.append(cell(answer.box_xyxy, row.picture, bars, letter(row, place), who(row, place, table)))
     return {**image_of(row.name, row.picture), "lines": lines(row, table), "cells": cells}
 
 
 def who(row: Row, place: int, table: Table) -> str:
     group = next((group for group in row.groups if place in group), ())
-    same = [table.titles[other] for other in group if other != place]
-    return f"the same class as {joined(same)}" if same else "no other model says this"
+    same = [table.titles[second] for second in group if second != place]
+    return f"the same class as {joined(same)}" if same else "no other model predicts this"
 
 
 def lines(row: Row, table: Table) -> list[str]:
     """Who agrees, and how far apart the models are."""
     if not row.groups:
         return []
-    said = [(joined([table.titles[i] for i in group]), table.agreed.names[row.first[group[0]]]) for group in row.groups]
-    if len(said) == 1:
+    agreeing = [
+        (joined([table.titles[i] for i in group]), table.agreed.names[row.first[group[0]]]) for group in row.groups
+    ]
+    if len(agreeing) == 1:
         count = len(row.groups[0])
-        words = f"{'Both' if count == 2 else f'All {count}'} say {said[0][1]}."
+        words = f"{'Both' if count == 2 else f'All {count}'} predict {agreeing[0][1]}."
     else:
-        words = " · ".join(f"{LETTERS[i]} {names}: {what}" for i, (names, what) in enumerate(said))
+        words = " · ".join(f"{LETTERS[i]} {names}: {what}" for i, (names, what) in enumerate(agreeing))
     apart = row.apart
-    far = "" if apart is None else f"{apart:.2f} bit apart" + (", mean of the pairs" if len(row.bits) > 1 else "")
-    return [each for each in (words, far) if each]
+    far = (
+        ""
+        if apart is None
+        else f"{apart:.2f} bit of Jensen–Shannon divergence" + (", mean of the pairs" if len(row.bits) > 1 else "")
+    )
+    return [part for part in (words, far) if part]
 
 
 def joined(names: list[str]) -> str:
@@ -123,22 +128,20 @@ def joined(names: list[str]) -> str:
 # ---- all images ------------------------------------------------------------------------------------------------------
 def pairs(table: Table) -> None:
     """How often each pair agrees over the images, and how far it is apart."""
-    import pandas as pd
-
-    found = []
-    for one, other in table.comparable:
-        both = [row for row in table.rows if one in row.first and other in row.first]
-        bits = [row.bits[one, other] for row in both if (one, other) in row.bits]
-        same = sum(row.first[one] == row.first[other] for row in both)
-        found.append((f"{table.titles[one]} – {table.titles[other]}", f"{same} of {len(both)}",
-                      sum(bits) / len(bits) if bits else None, len(table.comparable[one, other][0])))  # fmt: skip
-    if len(table.rows) < 2 or not found:
+    entries = []
+    for first, second in table.comparable:
+        both = [row for row in table.rows if first in row.first and second in row.first]
+        bits = [row.bits[first, second] for row in both if (first, second) in row.bits]
+        same = sum(row.first[first] == row.first[second] for row in both)
+        entries.append((f"{table.titles[first]} – {table.titles[second]}", f"{same} of {len(both)}",
+                      sum(bits) / len(bits) if bits else None, len(table.comparable[first, second][0])))  # fmt: skip
+    if len(table.rows) < 2 or not entries:
         return
     st.markdown("**Pairs of models over these images**")
     st.dataframe(
-        pd.DataFrame(found, columns=("pair", "same first class", "apart, bits", "classes in common")),
+        pd.DataFrame(entries, columns=("pair", "same first class", "divergence, bits", "classes in common")),
         hide_index=True, height="content", placeholder="–",
-        column_config={"apart, bits": st.column_config.NumberColumn(format="%.3f"),
+        column_config={"divergence, bits": st.column_config.NumberColumn(format="%.3f"),
                        "pair": st.column_config.TextColumn(width="large")},
     )  # fmt: skip
 

@@ -3,23 +3,22 @@
 Everything is computed once, beside the page; the slider only chooses among what is there.
 """
 
-from typing import TYPE_CHECKING
-
+import pandas as pd
 import streamlit as st
 
+from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS, Perturbation
+from vizkit.figure.evaluation.strength_curves import legend, strength_curves
 from vizkit.image import Picture
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
-from vizkit.ui.pages.compare.changes import SHOWN_PX, Asked, as_csv, compute, followed
+from vizkit.ui.pages.compare.changes import SHOWN_PX, Request, as_csv, compute, followed
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-
-if TYPE_CHECKING:
-    from vizkit.analysis.comparison.perturbation import Perturbation
 
 TASK = "robustness"
 BEGIN_AT = 3
@@ -29,11 +28,11 @@ def view(page: Page) -> None:
     reading.guarded(strip_of, page.picture, page.sources)
     reading.how(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
-        "image is changed more and more? Move the strength: the pictures are what was then shown, the rule marks the "
-        "place in the charts, and no model runs.",
+        "image is changed more and more? Move the strength: the pictures show the changed image, and the line in the "
+        "charts marks the strength; no model is run.",
         r"p_m\!\left(\arg\max_c p_m(c \mid x) \;\middle|\; T_s(x)\right), \qquad T_0(x) = x",
-        "robustness in general: it is one image, and noise, occlusion and shuffle are one draw of chance (change the "
-        "seed). A model that answers wrongly and keeps its answer looks robust here. All changes are made before a "
+        "robustness in general: it is one image, and noise, occlusion and shuffle are one random draw (change the "
+        "seed). A model that is wrong and keeps its prediction looks robust here. All changes are made before a "
         "model's own resizing and crop, so the same change may reach two models differently.",
         "Hendrycks & Dietterich 2019 (noise, blur, JPEG); Naseer et al. 2021, § 3 (occlusion, shuffle); Azulay & Weiss "
         "2019 (shift, scale)",
@@ -41,9 +40,6 @@ def view(page: Page) -> None:
 
 
 def strip_of(picture: Picture, sources: list[str]) -> None:
-    from vizkit.analysis.comparison.perturbation import CELLS
-    from vizkit.traces import NotApplicable
-
     height, width = picture.rgb.shape[:2]
     if min(height, width) < CELLS:
         raise NotApplicable(f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another.")
@@ -58,78 +54,71 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
         return
     seed = int(st.number_input("Seed", 0, 9999, 0, key="robust_seed", bind="query-params", width=130,
                                help="Of noise, occlusion and shuffle."))  # fmt: skip
-    asked = Asked(opened, {source: cached.weights_of(source) for source in opened}, picture, seed)
-    work(asked)
-    panels(asked)
+    request = Request(opened, {source: cached.weights_of(source) for source in opened}, picture, seed)
+    work(request)
+    panels(request)
 
 
-def work(asked: Asked) -> None:
+def work(request: Request) -> None:
     """Begin what is not there yet, and show its progress."""
-    todo = asked.todo()
-    wanted = (asked.picture.digest, tuple(asked.opened), asked.seed, chosen.whole_image())
-    if todo and st.session_state.get("_robust_begun") != wanted:
-        st.session_state["_robust_begun"] = wanted
-        background.start(TASK, lambda task: compute(asked, todo, task))
+    todo = request.todo()
+    settings = (request.picture.digest, tuple(request.opened), request.seed, chosen.whole_image())
+    if todo and st.session_state.get("_robust_begun") != settings:
+        st.session_state["_robust_begun"] = settings
+        background.start(TASK, lambda task: compute(request, todo, task))
     elif todo and not background.at_work(TASK):
         st.button("Go on", icon=":material/play_arrow:", key="robust_go_on", on_click=background.start,
-                  args=(TASK, lambda task: compute(asked, todo, task)))  # fmt: skip
+                  args=(TASK, lambda task: compute(request, todo, task)))  # fmt: skip
     background.show(TASK)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
-def panels(asked: Asked) -> None:
+def panels(request: Request) -> None:
     """No fragment: beside the progress, which is one, the browser now and then lost the strength in the address."""
-    from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS
-    from vizkit.figure.evaluation.strength_curves import legend
-
     level = int(st.slider("Strength", 0, LEVELS - 1, BEGIN_AT, key="robust_level", bind="query-params", width=360,
                           help="0 is the image itself; each chart says what a step means."))  # fmt: skip
-    st.html(legend([title(source) for source in asked.opened]))
+    st.html(legend([title(source) for source in request.opened]))
     kinds = list(PERTURBATIONS.values())
     for start in range(0, len(kinds), 4):
         for column, kind in zip(st.columns(4), kinds[start : start + 4], strict=True):
             with column:
-                panel(asked, kind, level)
-    means(asked)
-    save(asked)
+                panel(request, kind, level)
+    means(request)
+    save(request)
 
 
-def panel(asked: Asked, kind: "Perturbation", level: int) -> None:
-    from vizkit.figure.evaluation.strength_curves import strength_curves
-
+def panel(request: Request, kind: Perturbation, level: int) -> None:
     words = kind.in_words(level)
     st.markdown(f"**{kind.title}** · {words}", help=f"{kind.about[0].upper()}{kind.about[1:]}.")
-    changed = shelf().find(asked.picture_key(kind.name))
+    changed = shelf().find(request.picture_key(kind.name))
     if changed is None:
         st.caption("Not computed yet.")
         return
     st.image(changed[level], output_format="PNG", width=SHOWN_PX, alt=f"{kind.title}, {words}")
     names, shares, same = [], [], 0
-    for source in asked.opened:
-        logits = asked.logits(source, kind.name)
+    for source in request.opened:
+        logits = request.logits(source, kind.name)
         names.append(title(source))
         shares.append(None if logits is None else followed(logits))
         same += logits is not None and int(logits[level].argmax()) == int(logits[0].argmax())
-    known = sum(each is not None for each in shares)
+    known = sum(curve is not None for curve in shares)
     st.caption(f"{same} of {known} keep their answer")
     figure = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
     chart(figure, f"robust_{kind.name}", f"{kind.title}: probability of each model's first answer")
 
 
-def means(asked: Asked) -> None:
+def means(request: Request) -> None:
     """The mean of every curve beyond strength 0."""
-    import pandas as pd
-
-    from vizkit.analysis.comparison.perturbation import PERTURBATIONS
-
     rows = []
-    for source, loaded in asked.opened.items():
-        every = {kind.title: asked.logits(source, name) for name, kind in PERTURBATIONS.items()}
+    for source, loaded in request.opened.items():
+        every = {kind.title: request.logits(source, name) for name, kind in PERTURBATIONS.items()}
         there = next((logits for logits in every.values() if logits is not None), None)
         if there is None:
             continue
         first = int(there[0].argmax())
-        means = {name: None if each is None else 100 * float(followed(each)[1:].mean()) for name, each in every.items()}
+        means = {
+            name: None if logits is None else 100 * float(followed(logits)[1:].mean()) for name, logits in every.items()
+        }
         rows.append({"model": title(source), "answer": loaded.label(first),
                      "unchanged": 100 * float(followed(there)[0]), **means})  # fmt: skip
     if rows:
@@ -139,7 +128,7 @@ def means(asked: Asked) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", placeholder="–", column_config=columns)
 
 
-def save(asked: Asked) -> None:
+def save(request: Request) -> None:
     with st.popover("Save", icon=":material/download:"):
-        st.download_button("Curves (CSV)", lambda: as_csv(asked), "compare_robustness.csv", "text/csv",
+        st.download_button("Curves (CSV)", lambda: as_csv(request), "compare_robustness.csv", "text/csv",
                            key="robust_csv", on_click="ignore")  # fmt: skip

@@ -2,10 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
+from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error
+from vizkit.analysis.distillation.agreement import table as counted_rows
+from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.datasets.opening import open_set
+from vizkit.image import RGB
+from vizkit.models import Loaded, ModelError
+from vizkit.traces import NotApplicable
+from vizkit.training.experiments.answers import CLASS, DIST, Answered
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.shown import keep_valid, title
@@ -13,19 +21,13 @@ from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import folders
 from vizkit.ui.widgets.data_choice import FOLDER
 
-if TYPE_CHECKING:
-    from vizkit.datasets.image_set import ImageSet
-    from vizkit.image import RGB
-    from vizkit.models import Loaded
-    from vizkit.training.experiments.answers import Answered
-
 UPLOADS = "your uploads"
 COUNTS = (100, 200, 500, 1000, 2000)
 BUILT_IN = ("insects", "insects:hard", "digits")
 
 
 @st.fragment
-def section(source: str, loaded: "Loaded", others: list[str]) -> None:
+def section(source: str, loaded: Loaded, others: list[str]) -> None:
     """The controls, and the table of the last count with them."""
     st.markdown("**Agreement over many pictures**")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -33,14 +35,16 @@ def section(source: str, loaded: "Loaded", others: list[str]) -> None:
         data = data_picker(loaded)
         count = int(st.select_slider("Pictures", COUNTS, 200, key="agree_count", bind="query-params",
                                      help="At most so many; a model runs once for each.", width=200))  # fmt: skip
-        beside = [each for each in others if each != teacher]
-        uploads = tuple(each.digest for each in inputs.read_uploads()[0].values()) if data == UPLOADS else ()
+        beside = [name for name in others if name != teacher]
+        uploads = tuple(picture.digest for picture in inputs.read_uploads()[0].values()) if data == UPLOADS else ()
         key = (source, teacher, data, uploads, count, tuple(beside))
-        st.button("Count", icon=":material/functions:", key="agree_go", type="primary", on_click=wanted, args=(key,))
+        st.button(
+            "Count", icon=":material/functions:", key="agree_go", type="primary", on_click=request_count, args=(key,)
+        )
     kept: dict[tuple, Answered] = st.session_state.setdefault("_agreements", {})
-    asked = st.session_state.pop("_agree_wanted", None) == key
-    if asked and (found := counted(source, loaded, teacher, data, count, beside)):
-        kept[key] = found
+    requested = st.session_state.pop("_agree_requested", None) == key
+    if requested and (answered := counted(source, loaded, teacher, data, count, beside)):
+        kept[key] = answered
     if key in kept:
         table(kept[key], teacher)
     else:
@@ -50,8 +54,8 @@ def section(source: str, loaded: "Loaded", others: list[str]) -> None:
         )
 
 
-def wanted(key: tuple) -> None:
-    st.session_state["_agree_wanted"] = key
+def request_count(key: tuple) -> None:
+    st.session_state["_agree_requested"] = key
 
 
 def teacher_picker(source: str) -> str:
@@ -80,7 +84,7 @@ def taught(source: str) -> str:
     return teacher if isinstance(teacher, str) and teacher.startswith("bundled:") else ""
 
 
-def data_picker(loaded: "Loaded") -> str:
+def data_picker(loaded: Loaded) -> str:
     """A set of pictures: built in where the model knows its classes, a folder, or what was uploaded."""
     uploads, _ = inputs.read_uploads()
     options = [*BUILT_IN, *([UPLOADS] if uploads else []), FOLDER]
@@ -95,11 +99,8 @@ def data_picker(loaded: "Loaded") -> str:
     return str(data)
 
 
-def counted(source: str, loaded: "Loaded", teacher: str, data: str, count: int, beside: list[str]) -> "Answered | None":
+def counted(source: str, loaded: Loaded, teacher: str, data: str, count: int, beside: list[str]) -> Answered | None:
     """Run the models over the pictures, with progress; a sentence where that cannot be done."""
-    from vizkit.datasets.image_set import DatasetError
-    from vizkit.models import ModelError
-    from vizkit.traces import NotApplicable
     from vizkit.training.experiments.answers import ask
 
     place = st.empty()
@@ -110,8 +111,8 @@ def counted(source: str, loaded: "Loaded", teacher: str, data: str, count: int, 
         def tell(done: int) -> None:
             bar.progress(done / len(pictures), f"{done:,} of {len(pictures):,} pictures of {plain(Path(data).name)}")
 
-        others = {title(each): cached.model(each) for each in beside}
-        others = {name: each for name, each in others.items() if each.labels == loaded.labels}
+        others = {title(name): cached.model(name) for name in beside}
+        others = {name: other for name, other in others.items() if other.labels == loaded.labels}
         whom = cached.model(teacher)
         return ask(loaded, whom, pictures, others, tell=tell, working=cached.device_lock)
     except (DatasetError, ModelError, NotApplicable) as sentence:
@@ -121,11 +122,8 @@ def counted(source: str, loaded: "Loaded", teacher: str, data: str, count: int, 
     return None
 
 
-def opened(data: str, count: int, side_px: int) -> "ImageSet | list[RGB]":
+def opened(data: str, count: int, side_px: int) -> ImageSet | list[RGB]:
     """Raises DatasetError."""
-    from vizkit.datasets.image_set import DatasetError
-    from vizkit.datasets.opening import open_set
-
     if data == UPLOADS:
         return [picture.rgb for picture in inputs.read_uploads()[0].values()][:count]
     if not data:
@@ -133,29 +131,25 @@ def opened(data: str, count: int, side_px: int) -> "ImageSet | list[RGB]":
     return open_set(data, "test", images=count, size_px=side_px)
 
 
-def table(found: "Answered", teacher: str) -> None:
-    import pandas as pd
-
-    from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error
-    from vizkit.analysis.distillation.agreement import table as counted_rows
-    from vizkit.training.experiments.answers import CLASS, DIST
-
-    rows = counted_rows(found.answers, found.labels, found.teacher)
-    if found.teacher is not None:
-        rows.append(Row(f"teacher, {title(teacher)}", share(found.teacher, found.labels), None))
+def table(answered: Answered, teacher: str) -> None:
+    rows = counted_rows(answered.answers, answered.labels, answered.teacher)
+    if answered.teacher is not None:
+        rows.append(Row(f"teacher, {title(teacher)}", share(answered.teacher, answered.labels), None))
     percent = st.column_config.NumberColumn(format="%.1f %%", width="small")
     columns = ("", "with the label", "with the teacher")
-    lines = [(row.name, *(None if each is None else 100 * each for each in (row.with_label, row.with_teacher)))
+    lines = [(row.name, *(None if value is None else 100 * value for value in (row.with_label, row.with_teacher)))
              for row in rows]  # fmt: skip
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.dataframe(pd.DataFrame(lines, columns=columns), hide_index=True, placeholder="–", height="content",
                      column_config={columns[1]: percent, columns[2]: percent})  # fmt: skip
-        both = share(found.answers[CLASS], found.answers[DIST]) or 0.0
-        widest = standard_error(min((row.with_label or 0.5 for row in rows), key=lambda p: abs(p - 0.5)), found.images)
+        both = share(answered.answers[CLASS], answered.answers[DIST]) or 0.0
+        widest = standard_error(
+            min((row.with_label or 0.5 for row in rows), key=lambda p: abs(p - 0.5)), answered.images
+        )
         st.caption(
-            f"{found.images:,} pictures; one standard error is at most {widest:.1%}. The two tokens agree with each "
-            f"other on {both:.1%}." + ("" if found.labels is not None else " These pictures have no labels of this "
+            f"{answered.images:,} pictures; one standard error is at most {widest:.1%}. The two tokens agree with each "
+            f"other on {both:.1%}." + ("" if answered.labels is not None else " These pictures have no labels of this "
             "model, so only the teacher is compared.")
         )  # fmt: skip
     with right:

@@ -1,11 +1,11 @@
 """The view Augmentation: what a DeiT recipe does to a picture before the model learns from it."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.training.dots import dots
 from vizkit.image import Picture, Preprocessing
+from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED, Changed
 from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_depth import drop_path
 from vizkit.ui.pages.distillation.augmentation_fields import TILE_PX, enlarged, needs_of, seeds, seen
@@ -14,9 +14,6 @@ from vizkit.ui.session.shown import choose_view
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.data_choice import row
-
-if TYPE_CHECKING:
-    from vizkit.training.pictures.preview import Changed
 
 PARTS = ("RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it matter?")
 DRAWS = 5
@@ -41,12 +38,12 @@ def rand_augment(picture: Picture, needs: Preprocessing) -> None:
         operations = int(st.slider("Operations", 1, 4, 2, key="ra_operations", bind="query-params", width=200,
                                    help="How many are drawn; each is left out half the time. DeiT: 2."))  # fmt: skip
         chosen = seeds("ra_draw", DRAWS)
-    found = rand_augmented(picture.digest, needs, magnitude, operations, chosen, picture.rgb)
-    with_original(picture, needs, found)
+    changed = rand_augmented(picture.digest, needs, magnitude, operations, chosen, picture.rgb)
+    with_original(picture, needs, changed)
     st.caption(f"timm calls this `rand-m{magnitude}-n{operations}-mstd0.5-inc1`; as a field of a recipe: "
                "`--randaugment`.")  # fmt: skip
     reading.how(
-        "Each picture is one throw: operations are drawn from fifteen, with a strength near the magnitude that you "
+        "Each picture is one random draw of operations from fifteen, with a strength near the magnitude that you "
         "choose. The label stays, so the model learns what does not matter for it.",
         r"x' = (o_n \circ \dots \circ o_1)(x), \quad o_i \sim \mathcal U\{\text{15 operations}\}, "
         r"\quad m_i \sim \mathcal N(m, 0.5^2)",
@@ -64,31 +61,29 @@ def erasing(picture: Picture, needs: Preprocessing) -> None:
     st.caption("As a field of a recipe: `--erasing`.")
     reading.how(
         "A rectangle of 2 to 33 % of the picture is filled with noise, in the normalised colours that the model gets. "
-        "The model has to find other parts than the most telling one.",
+        "The model has to find other parts than the most informative one.",
         r"S_e = s\,S, \quad s \sim \mathcal U(0.02, 0.33), \quad \text{aspect} \sim \mathcal U_{\log}(0.3, 3.3)",
         "how much the model would have needed what is gone; for that, erase what a map calls important.",
         "Zhong et al. 2020; timm's version, one rectangle of noise",
     )
 
 
-def with_original(picture: Picture, needs: Preprocessing, found: "list[Changed]") -> None:
-    pictures = [enlarged(seen(picture, needs)), *(enlarged(each.picture) for each in found)]
-    row(pictures, ["as the model sees it", *(each.words for each in found)], TILE_PX)
+def with_original(picture: Picture, needs: Preprocessing, changed: list[Changed]) -> None:
+    pictures = [enlarged(seen(picture, needs)), *(enlarged(change.picture) for change in changed)]
+    row(pictures, ["as the model sees it", *(change.words for change in changed)], TILE_PX)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def rand_augmented(
     digest: str, needs: Preprocessing, magnitude: int, operations: int, seeds: tuple[int, ...], _rgb: np.ndarray
-) -> "list[Changed]":
+) -> list[Changed]:
     from vizkit.training.pictures.preview import rand_augmented as draw
 
     return draw(_rgb, needs, magnitude, operations, seeds)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def erased(
-    digest: str, needs: Preprocessing, chance: float, seeds: tuple[int, ...], _rgb: np.ndarray
-) -> "list[Changed]":
+def erased(digest: str, needs: Preprocessing, chance: float, seeds: tuple[int, ...], _rgb: np.ndarray) -> list[Changed]:
     from vizkit.training.pictures.preview import erased as draw
 
     return draw(_rgb, needs, chance, seeds)
@@ -96,20 +91,17 @@ def erased(
 
 # ---- the paper -------------------------------------------------------------------------------------------------------
 def ablation() -> None:
-    from vizkit.figure.training.dots import dots
-    from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED
-
     figure = dots(
-        [each.change for each in ABLATION],
+        [line.change for line in ABLATION],
         {
-            "trained at 224²": [each.at_224 for each in ABLATION],
-            "fine-tuned at 384²": [each.at_384 for each in ABLATION],
+            "trained at 224²": [line.at_224 for line in ABLATION],
+            "fine-tuned at 384²": [line.at_384 for line in ABLATION],
         },
         (BASELINE.at_224, BASELINE.at_384),
         "top-1 on ImageNet, percent",
     )
     chart(figure, "ablation", "DeiT's ablation: without Mixup and CutMix 75.8 percent instead of 81.8")
-    failed = " and ".join(f"{each.change} ({each.at_224:.1f} %)" for each in FAILED)
+    failed = " and ".join(f"{line.change} ({line.at_224:.1f} %)" for line in FAILED)
     st.caption(f"Dotted: {BASELINE.change}, {BASELINE.at_224} and {BASELINE.at_384} %. Two runs did not train at all: "
                f"{failed}; the paper says that other hyper-parameters might have made them.")  # fmt: skip
     reading.how(

@@ -1,25 +1,24 @@
 """Stochastic depth in the view Augmentation: which blocks a training step goes past."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
+from vizkit.figure.training.skipped_blocks import skipped_blocks
+from vizkit.models import Loaded
+from vizkit.models.probes.residual import branches
+from vizkit.training.pictures.preview import chances, skipped
 from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_fields import models_of, seeds
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid, marked, title
 from vizkit.ui.widgets.chart import chart
 
-if TYPE_CHECKING:
-    from vizkit.models import Loaded
-
 IMAGES = 8  # of the batch that is drawn
 
 
 def drop_path(sources: list[str]) -> None:
-    found = models_of(sources)
+    models = models_of(sources)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = list(found)
+        names = list(models)
         if len(names) > 1:
             keep_valid("focus", names)
             name = st.segmented_control("Model", names, default=names[0], required=True, key="focus",
@@ -32,7 +31,7 @@ def drop_path(sources: list[str]) -> None:
     if name is None:
         st.info("Choose a model in the sidebar: its blocks are drawn here.", icon=":material/arrow_back:")
     else:
-        reading.guarded(blocks, found[name], rate, seed)
+        reading.guarded(blocks, models[name], rate, seed)
     reading.how(
         "A square is a residual branch that works on a picture of the batch, a cross one that is skipped: the picture "
         "goes past it unchanged. Early blocks are rarely skipped, the last with the chance that you choose; when the "
@@ -44,11 +43,7 @@ def drop_path(sources: list[str]) -> None:
     )
 
 
-def blocks(loaded: "Loaded", rate: float, seed: int) -> None:
-    from vizkit.figure.training.skipped_blocks import skipped_blocks
-    from vizkit.models.probes.residual import branches
-    from vizkit.training.pictures.preview import chances, skipped
-
+def blocks(loaded: Loaded, rate: float, seed: int) -> None:
     counts = branches(loaded)
     by_block = chances(rate, len(counts))
     by_branch = [chance for chance, count in zip(by_block, counts, strict=True) for _ in range(count)]

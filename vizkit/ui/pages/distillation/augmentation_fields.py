@@ -1,45 +1,39 @@
 """What the parts of the view Augmentation ask for in the same way: models, seeds, and pictures as a model sees them."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
 from vizkit.image import ImageError, Picture, Preprocessing, prepare, unprepare
+from vizkit.models import Loaded, ModelError
+from vizkit.traces import NotApplicable
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-
-if TYPE_CHECKING:
-    from vizkit.models import Loaded
 
 TILE_PX = 150
 PLAIN = Preprocessing((224, 224), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 
 
-def models_of(sources: list[str]) -> "dict[str, Loaded]":
+def models_of(sources: list[str]) -> dict[str, Loaded]:
     """The chosen models that can be loaded; nothing is run."""
-    from vizkit.models import ModelError
-    from vizkit.traces import NotApplicable
-
-    found = {}
+    models = {}
     for source in sources:
         try:
-            found[source] = cached.model(source)
+            models[source] = cached.model(source)
         except (ModelError, NotApplicable, ImageError) as sentence:
             st.warning(plain(sentence), icon=":material/warning:")
-    return found
+    return models
 
 
 def needs_of(sources: list[str]) -> Preprocessing:
     """How pictures come to the first of the chosen models; 224² without one."""
-    found = models_of(sources[:1])
-    return next(iter(found.values())).preprocessing if found else PLAIN
+    models = models_of(sources[:1])
+    return next(iter(models.values())).preprocessing if models else PLAIN
 
 
 def seeds(key: str, count: int) -> tuple[int, ...]:
     """Another draw, another set of seeds; the address keeps it."""
     draw = int(st.number_input("Draw", 1, 999, 1, key=key, bind="query-params", width=110,
-                               help="Another number is another throw of all dice."))  # fmt: skip
+                               help="Another number is another random draw."))  # fmt: skip
     return tuple(range(1000 * (draw + 1), 1000 * (draw + 1) + count))
 
 

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.class_bars import class_bars
+from vizkit.figure.palette import class_colours
 from vizkit.image import Picture, Preprocessing
+from vizkit.training.recipe import Recipe
 from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_fields import enlarged, seeds, seen
 from vizkit.ui.session.shown import keep_valid
@@ -22,8 +25,8 @@ def mixing(picture: Picture, needs: Preprocessing) -> None:
     name = str(st.session_state.get("image", ""))
     uploads, _ = inputs.read_uploads()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        others = [each for each in [*uploads, *inputs.samples()] if each != name]
-        others.sort(key=lambda each: kind_of(each) != kind_of(name))
+        others = [other for other in [*uploads, *inputs.samples()] if other != name]
+        others.sort(key=lambda other: kind_of(other) != kind_of(name))
         keep_valid("mix_partner", others)
         partner = str(st.selectbox("Partner", others, key="mix_partner", bind="query-params", width=220,
                                    help="In training another picture of the same batch."))  # fmt: skip
@@ -40,13 +43,13 @@ def mixing(picture: Picture, needs: Preprocessing) -> None:
     labels, places = label_space(name, partner)
     for column, (kind, alpha) in zip(st.columns(2, gap="large", border=True), alphas.items(), strict=True):
         with column:
-            found = mixed((picture.digest, second.digest), needs, kind, alpha, smoothing, places, len(labels), seed,
+            mixture = mixed((picture.digest, second.digest), needs, kind, alpha, smoothing, places, len(labels), seed,
                           (picture.rgb, second.rgb))  # fmt: skip
-            mixed_card(kind, found, labels, (name, partner), picture, second, needs)
+            mixed_card(kind, mixture, labels, (name, partner), picture, second, needs)
     reading.how(
         "Two pictures become one, and so do their labels: Mixup lays one over the other, CutMix pastes a rectangle. "
-        "The bars are the target of the cross-entropy; a teacher is asked about the mixed picture itself, and its "
-        "answer need not be λ.",
+        "The bars are the target of the cross-entropy; a teacher is run on the mixed picture itself, and its "
+        "prediction need not match λ.",
         r"x' = \lambda x_a + (1-\lambda) x_b \;\text{ or }\; x' = M \odot x_a + (1-M) \odot x_b, \quad "
         r"y' = \lambda y_a + (1-\lambda) y_b, \quad \lambda \sim \mathrm{Beta}(\alpha, \alpha)",
         "that the share is visible: a pasted rectangle may hold nothing but background, and counts all the same.",
@@ -55,27 +58,25 @@ def mixing(picture: Picture, needs: Preprocessing) -> None:
 
 
 def mixed_card(
-    kind: str, found: "Mixed", labels: list[str], names: tuple[str, str], one: Picture, two: Picture,
+    kind: str, mixture: "Mixed", labels: list[str], names: tuple[str, str], first: Picture, second: Picture,
     needs: Preprocessing,
 ) -> None:  # fmt: skip
-    from vizkit.figure.class_bars import class_bars
-    from vizkit.figure.palette import class_colours
 
-    st.markdown(f"**{kind}** · λ = {found.share:.2f}")
+    st.markdown(f"**{kind}** · λ = {mixture.share:.2f}")
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         for rgb, words, width_px in (
-            (found.picture, "what the model gets", 190),
-            (seen(one, needs), names[0], 96),
-            (seen(two, needs), names[1], 96),
+            (mixture.picture, "what the model gets", 190),
+            (seen(first, needs), names[0], 96),
+            (seen(second, needs), names[1], 96),
         ):
             st.image(enlarged(rgb), caption=words, width=width_px, alt=f"{kind}: {words}", output_format="PNG")
-    order = np.argsort(-found.label, kind="stable").tolist()
+    order = np.argsort(-mixture.label, kind="stable").tolist()
     shown = order[:4]
-    figure = class_bars([labels[i] for i in shown], found.label[shown].tolist(), class_colours(shown, len(labels)))
-    chart(figure, f"mixed_{kind}", f"Mixed label: {labels[shown[0]]} {found.label[shown[0]]:.2f}")
+    figure = class_bars([labels[i] for i in shown], mixture.label[shown].tolist(), class_colours(shown, len(labels)))
+    chart(figure, f"mixed_{kind}", f"Mixed label: {labels[shown[0]]} {mixture.label[shown[0]]:.2f}")
     rest = len(labels) - len(shown)
-    each = f", {rest} other classes have {found.label[order[-1]]:.3f} each" if rest > 0 else ""
-    st.caption(f"The mixed label{each}. As a field of a recipe: `--{kind.lower()}`.")
+    others = f", {rest} other classes have {mixture.label[order[-1]]:.3f} each" if rest > 0 else ""
+    st.caption(f"The mixed label{others}. As a field of a recipe: `--{kind.lower()}`.")
 
 
 def kind_of(name: str) -> str:
@@ -97,7 +98,6 @@ def mixed(
     labels: tuple[int, int], classes: int, seed: int, _pictures: tuple[np.ndarray, np.ndarray],
 ) -> "Mixed":  # fmt: skip
     from vizkit.training.pictures.preview import mixed as draw
-    from vizkit.training.recipe import Recipe
 
     recipe = Recipe(smoothing=smoothing).but({kind.lower(): alpha})
     return draw(_pictures, labels, classes, needs, recipe, seed)

@@ -1,11 +1,9 @@
 """What the views of the Distillation page ask for in the same way: a temperature, and how a class is called."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
-if TYPE_CHECKING:
-    from vizkit.models import Loaded
+from vizkit.models import Loaded
+from vizkit.traces import NotApplicable
 
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0,
                 30.0, 40.0, 50.0, 70.0, 100.0)  # fmt: skip
@@ -23,10 +21,8 @@ def temperature(label: str, key: str, value: float, help: str, lowest: float = T
     return float(chosen)
 
 
-def class_names(loaded: "Loaded", count: int) -> tuple[str, ...]:
+def class_names(loaded: Loaded, count: int) -> tuple[str, ...]:
     """How the classes of a model are called, in the order of its logits. NotApplicable when it has none."""
-    from vizkit.traces import NotApplicable
-
     if not loaded.classifies:
         raise NotApplicable(f"{loaded.name} gives features and no classes; choose a model with a head.")
     return tuple(loaded.label(index) for index in range(count))

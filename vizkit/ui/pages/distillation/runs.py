@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.training.experiments.groups import (
     DIGITS,
     PUBLISHED,
@@ -27,8 +28,7 @@ from vizkit.ui.session.series import series
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-from vizkit.ui.widgets.run_watch import WORDS, progress
-from vizkit.ui.widgets.time_estimate import in_words
+from vizkit.ui.widgets.run_watch import progress_line
 
 SEEDS_ABOVE = "With how many seeds it was better than the student of the same seed without a teacher."
 GAIN = (
@@ -63,12 +63,12 @@ def live() -> None:
     def drawn() -> None:
         if at_work != bool(series().waiting):
             st.rerun()  # begun or over: the whole page, which draws this again every second, or no more
-        one = chosen()
-        if one is None:
+        experiment = chosen()
+        if experiment is None:
             st.info("No runs yet of one student with and without a teacher. Begin with the digits below.",
                     icon=":material/arrow_downward:")  # fmt: skip
         else:
-            comparison(one)
+            comparison(experiment)
         experiment_on_digits()
 
     drawn()
@@ -76,16 +76,18 @@ def live() -> None:
 
 def chosen() -> Experiment | None:
     """One of the experiments that there are: shipped ones first, and the one at work before all."""
-    groups = [Group(each.title, each) for each in experiments(shipped())]
-    groups += [Group(f"yours: {each.title}", each) for each in experiments(runs(), student_of(DIGITS))]
+    groups = [Group(experiment.title, experiment) for experiment in experiments(shipped())]
+    groups += [
+        Group(f"yours: {experiment.title}", experiment) for experiment in experiments(runs(), student_of(DIGITS))
+    ]
     if not groups:
         return None
     names = [f"{group.name} ({i + 1})" if group.name in [g.name for g in groups[:i]] else group.name
              for i, group in enumerate(groups)]  # fmt: skip
     if st.session_state.pop("_experiment_begun", False):
-        wanted = student_of(DIGITS)
+        student = student_of(DIGITS)
         mine = (name for name, group in zip(names, groups, strict=True)
-                if group.experiment.student == wanted and name.startswith("yours"))  # fmt: skip
+                if group.experiment.student == student and name.startswith("yours"))  # fmt: skip
         st.session_state["experiment"] = next(mine, names[0])
     keep_valid("experiment", names)
     name = st.selectbox("Experiment", names, key="experiment", bind="query-params", width=460,
@@ -97,29 +99,27 @@ def shipped() -> list[RunFolder]:
     return [RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))]
 
 
-def comparison(one: Experiment) -> None:
-    if any(run.metrics() for run in one.runs):
+def comparison(experiment: Experiment) -> None:
+    if any(run.metrics() for run in experiment.runs):
         for column, what, name in zip(st.columns(2), ("val_accuracy", "val_loss"), ("accuracy", "loss"), strict=True):
             with column:
-                curve_chart(one, what, f"Validation {name}")
+                curve_chart(experiment, what, f"Validation {name}")
     else:
         st.caption("No run has finished an epoch yet.")
-    found = outcomes(one)
-    table(found)
-    if sentence := verdict(found):
+    results = outcomes(experiment)
+    table(results)
+    if sentence := verdict(results):
         st.markdown(sentence)
 
 
-def curve_chart(one: Experiment, what: str, name: str) -> None:
-    from vizkit.figure.training.learning_curves import learning_curves
-
-    lines = curves(one, what)
+def curve_chart(experiment: Experiment, what: str, name: str) -> None:
+    lines = curves(experiment, what)
     st.markdown(f"**{name}**")
     figure = learning_curves(lines, name.lower(), percent=what.endswith("accuracy"))
     chart(figure, f"taught_{what}", f"{name} by epoch: {', '.join(line.name for line in lines)}")
 
 
-def table(found: list[Outcome]) -> None:
+def table(results: list[Outcome]) -> None:
     import pandas as pd
 
     percent = st.column_config.NumberColumn(format="%.1f %%")
@@ -134,9 +134,9 @@ def table(found: list[Outcome]) -> None:
             "Seeds above": f"{line.above} of {line.pairs}" if line.pairs else "–",
             "Gain": "–" if line.gain is None else f"{100 * line.gain:+.1f} ± {100 * (line.gain_error or 0):.1f} points",
         }
-        for line in found
+        for line in results
     ]
-    columns = None if any(line.runs > 1 for line in found) else [name for name in rows[0] if name not in ONCE]
+    columns = None if any(line.runs > 1 for line in results) else [name for name in rows[0] if name not in ONCE]
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", placeholder="–", column_order=columns,
                  column_config={"Best validation": percent, "Test": percent,
                                 "Seeds above": st.column_config.TextColumn(help=SEEDS_ABOVE),
@@ -147,18 +147,18 @@ def hundred(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-def verdict(found: list[Outcome]) -> str:
+def verdict(results: list[Outcome]) -> str:
     """What the table allows to say, and no more."""
-    gains = [(line, line.gain, line.gain_error) for line in found]
-    told = [(line, gain, error) for line, gain, error in gains if gain is not None and error is not None]
-    if not told:
+    gains = [(line, line.gain, line.gain_error) for line in results]
+    known = [(line, gain, error) for line, gain, error in gains if gain is not None and error is not None]
+    if not known:
         return ""
-    best, gain, error = max(told, key=lambda each: each[1])
+    best, gain, error = max(known, key=lambda row: row[1])
     if gain > 2 * error:
         return (f":green[:material/trending_up:] The teacher helped: **{plain(best.taught)}** is "
                 f"**{100 * gain:.1f} points** above no teacher, {gain / max(error, 1e-9):.1f} "
                 "standard errors.")  # fmt: skip
-    if max(abs(gain) for _, gain, _ in told) <= 2 * max(error for *_, error in told):
+    if max(abs(gain) for _, gain, _ in known) <= 2 * max(error for *_, error in known):
         return (":material/trending_flat: No teaching differs from no teacher by more than two standard errors: on "
                 "these pictures the difference may be chance.")  # fmt: skip
     return ":material/trending_down: No teacher did better than none here."
@@ -169,8 +169,8 @@ def experiment_on_digits() -> None:
     with st.container(border=True):
         st.markdown(
             f"**Try it on digits, in about three minutes.** {DIGITS.images} handwritten digits, a small ViT three "
-            "times from the same beginning: from labels alone, from the softened answers of a CNN too, and from its "
-            "first choices. They are trained one after another, as runs of the Train page."
+            "times from the same initial weights: from labels alone, from the softened answers of a CNN too, and from "
+            "its first choices. They are trained one after another, as runs of the Train page."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             busy = bool(series().waiting)
@@ -181,7 +181,7 @@ def experiment_on_digits() -> None:
             if busy:
                 st.button("Stop", icon=":material/stop:", key="experiment_stop", on_click=series().stop,
                           disabled=not allowed.jobs())  # fmt: skip
-            elif any(each != "done" for each in state.values()):
+            elif any(run_state != "done" for run_state in state.values()):
                 label = "Go on" if any(state.values()) else "Start the experiment"
                 st.button(label, icon=":material/play_arrow:", type="primary", key="experiment_start", on_click=start,
                           args=(seed,), disabled=not allowed.jobs(),
@@ -191,8 +191,8 @@ def experiment_on_digits() -> None:
         if sentence := st.session_state.pop("_experiment_refused", None):
             st.warning(plain(sentence), icon=":material/front_hand:")
         if any(state.values()):
-            for name, each in state.items():
-                line(RunFolder(runs_root() / name), each)
+            for name, run_state in state.items():
+                progress_line(RunFolder(runs_root() / name), run_state)
 
 
 def states(seed: int) -> dict[str, str]:
@@ -201,20 +201,6 @@ def states(seed: int) -> dict[str, str]:
     names = list(plan(waiting[0][1].seed if waiting else seed))
     folders = {name: RunFolder(runs_root() / name) for name in names}
     return {name: jobs().state(run) if (run.path / "recipe.json").is_file() else "" for name, run in folders.items()}
-
-
-def line(run: RunFolder, state: str) -> None:
-    """One run: how far it is, and what it has reached."""
-    if not state:
-        st.progress(0.0, text=f"**{plain(run.name)}** · waits")
-        return
-    metrics = run.metrics()
-    share, words = progress(run.status, state, len(metrics))
-    left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
-    if metrics:
-        parts.append(f"validation {max(each['val_accuracy'] for each in metrics):.1%}")
-    st.progress(1.0 if state == "done" else share, text=" · ".join(part for part in parts if part))
 
 
 def start(seed: int) -> None:
@@ -228,7 +214,7 @@ def start(seed: int) -> None:
 
 # ---- words -----------------------------------------------------------------------------------------------------------
 def published() -> None:
-    with st.expander("What the paper found", icon=":material/article:"):
+    with st.expander("Results of the paper", icon=":material/article:"):
         import pandas as pd
 
         columns = ("Taught", "DeiT-Ti", "DeiT-S", "DeiT-B")
@@ -246,7 +232,7 @@ def how() -> None:
         "larger than two of its standard errors.",
         r"\mathcal L = (1-\lambda)\,\mathrm{CE}(z_s, y) + \lambda \begin{cases} T^2\,\mathrm{KL}\!\left("
         r"p_t^{(T)} \,\|\, p_s^{(T)}\right) & \text{soft} \\ \mathrm{CE}(z_s, \arg\max z_t) & \text{hard} \end{cases}",
-        "whether another student, more pictures or a longer training would gain as much: a teacher tells most where "
+        "whether another student, more pictures or a longer training would gain as much: a teacher helps most where "
         "there is little else to learn from.",
         "Hinton, Vinyals & Dean 2015; Touvron et al. 2021, § 5.2",
     )

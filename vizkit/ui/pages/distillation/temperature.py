@@ -1,10 +1,22 @@
 """The view Temperature: one row of logits softened, what is left beside the first choice, and the whole axis of T."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
+import torch
+from torch import Tensor
 
+from vizkit.analysis.distillation.temperature import (
+    along,
+    dark_knowledge,
+    entropy_share,
+    ranking,
+    softened,
+    temperatures,
+)
+from vizkit.figure.class_bars import FLOOR, class_bars, distinct
+from vizkit.figure.distillation.lines_at import Line, lines_at
+from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.image import Picture
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.pages.distillation import typed_logits
 from vizkit.ui.pages.distillation.fields import MOST_CLASSES, class_names, short, temperature
@@ -12,9 +24,6 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import CENTRE, accepted, attempt, keep_valid, marked, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 TYPED = "typed logits"
 FIXED = (1.0, 2.0, 5.0)
@@ -34,22 +43,21 @@ def view(page: Page) -> None:
         )
         log = st.toggle("Log scale", key="log_scale", bind="query-params",
                         help="Shows what is too small for a bar: equal steps are equal factors.")  # fmt: skip
-    found = typed() if chosen == TYPED else of_model(chosen or options[0], page.picture)
-    if found:
-        reading.guarded(draw, *found, free, log)
+    answer = typed() if chosen == TYPED else of_model(chosen or options[0], page.picture)
+    if answer:
+        reading.guarded(draw, *answer, free, log)
     reading.how(
         "Each bar is a class and keeps its colour; a column is the same answer at another temperature. T above 1 takes "
         "from the first choice and gives to the others, the likeliest first, and never changes their order.",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad H = -\sum_i p_i \log p_i \in [0, \log n]",
-        "whether the model is right: a temperature changes how sure an answer sounds, not what the model knows.",
+        "whether the model is right: a temperature changes the confidence of a prediction, not the ranking of the "
+        "classes.",
         "Hinton, Vinyals & Dean 2015, eq. 1",
     )
 
 
-def typed() -> "tuple[tuple[str, ...], Tensor] | None":
+def typed() -> tuple[tuple[str, ...], Tensor] | None:
     """What was typed; after something that cannot be read, its sentence and what was read last."""
-    import torch
-
     text = st.text_input(
         "Logits", typed_logits.GOLDEN, max_chars=1000, key="logits", bind="query-params", live=True,
         help="Two numbers or more. Classes may have names: cow = 17, dog = 11.",
@@ -63,27 +71,22 @@ def typed() -> "tuple[tuple[str, ...], Tensor] | None":
     return tuple(names), torch.tensor(logits, dtype=torch.float64)
 
 
-def of_model(source: str, picture: Picture) -> "tuple[tuple[str, ...], Tensor] | None":
-    from vizkit.traces import NotApplicable
-
+def of_model(source: str, picture: Picture) -> tuple[tuple[str, ...], Tensor] | None:
     with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", CENTRE)
-    one = accepted(source, result)
-    if one is None:
+    shown = accepted(source, result)
+    if shown is None:
         return None
-    if not one.loaded.trained:
+    if not shown.loaded.trained:
         st.caption(f":material/info: {plain(title(source))} is untrained: its answers mean nothing.")
     try:
-        return class_names(one.loaded, len(one.trace.logits)), one.trace.logits
+        return class_names(shown.loaded, len(shown.trace.logits)), shown.trace.logits
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
         return None
 
 
-def draw(names: tuple[str, ...], logits: "Tensor", free: float, log: bool) -> None:
-    from vizkit.analysis.distillation.temperature import ranking
-    from vizkit.figure.palette import OTHERS, class_colours
-
+def draw(names: tuple[str, ...], logits: Tensor, free: float, log: bool) -> None:
     order = ranking(logits).tolist()
     shown = order if len(order) <= MOST_CLASSES else order[: MOST_CLASSES - 2]
     rows = [short(names[label]) for label in shown]
@@ -98,30 +101,24 @@ def draw(names: tuple[str, ...], logits: "Tensor", free: float, log: bool) -> No
 
 
 def bars_side_by_side(
-    logits: "Tensor", shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
+    logits: Tensor, shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
 ) -> None:
-    from vizkit.analysis.distillation.temperature import softened
-    from vizkit.figure.class_bars import class_bars
-
     for index, (column, t) in enumerate(zip(st.columns(len(FIXED) + 1), (*FIXED, free), strict=True)):
-        found = softened(logits, t)
-        values = found.of(shown)
+        soft = softened(logits, t)
+        values = soft.of(shown)
         with column:
             st.markdown(f"#### T = {t:g}" + (" · :primary[yours]" if index == len(FIXED) else ""))
             figure = class_bars(rows, values, colours[: len(rows)], log=log)
             chart(figure, f"soft_{index}", f"Probability of every class at T = {t:g}")
             st.caption(
-                f"first choice **{found.top_share:.3f}** · entropy **{found.entropy_nats:.2f}** nats, "
-                f"{found.entropy_share:.0%} of log {len(logits)} = {found.most_nats:.2f}"
+                f"first choice **{soft.top_share:.3f}** · entropy **{soft.entropy_nats:.2f}** nats, "
+                f"{soft.entropy_share:.0%} of log {len(logits)} = {soft.most_nats:.2f}"
             )
 
 
 def beside_the_first(
-    logits: "Tensor", shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
+    logits: Tensor, shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
 ) -> None:
-    from vizkit.analysis.distillation.temperature import dark_knowledge
-    from vizkit.figure.class_bars import class_bars
-
     dark, own = dark_knowledge(logits, free), dark_knowledge(logits, 1.0)
     count = len(shown) - 1
     st.markdown(f"#### Dark knowledge: without *{plain(rows[0])}*")
@@ -140,12 +137,7 @@ def beside_the_first(
     )
 
 
-def axis(logits: "Tensor", shown: list[int], rows: list[str], colours: list[str], free: float, log: bool) -> None:
-    from vizkit.analysis.distillation.temperature import along, entropy_share, temperatures
-    from vizkit.figure.class_bars import FLOOR, distinct
-    from vizkit.figure.distillation.lines_at import Line, lines_at
-    from vizkit.figure.palette import OTHERS
-
+def axis(logits: Tensor, shown: list[int], rows: list[str], colours: list[str], free: float, log: bool) -> None:
     at = temperatures()
     log_p = along(logits, at)
     lines = [

@@ -25,13 +25,13 @@ def read(text: str) -> tuple[list[str], list[float]]:
         raise TypedError(f"These are {len(parts)} logits, and {MOST} are the most that can be shown; type fewer.")
     names, logits = [], []
     for place, part in enumerate(parts, 1):
-        found = NAMED.fullmatch(part)
-        if found is None:
+        match = NAMED.fullmatch(part)
+        if match is None:
             raise TypedError(f"“{shortened(part)}” is not a number; type logits as {GOLDEN}, or cow = 17, dog = 11.")
-        value = float(found["number"].replace("−", "-"))
+        value = float(match["number"].replace("−", "-"))
         if not math.isfinite(value) or abs(value) > LARGEST:
             raise TypedError(f"Logits lie between −{LARGEST:,} and {LARGEST:,}, which {shortened(part)} does not.")
-        names.append(shortened(found["name"] or "") or f"class {place}")
+        names.append(shortened(match["name"] or "") or f"class {place}")
         logits.append(value)
     return names, logits
 

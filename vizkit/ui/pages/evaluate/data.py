@@ -1,24 +1,21 @@
 """Models on a set of pictures: choose it, start, watch, and read what came of it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from vizkit.datasets.builtin import ABOUT
-from vizkit.datasets.image_set import SPLITS, DatasetError
+from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
+from vizkit.evaluation.outcome import Outcome, read
+from vizkit.evaluation.pictures import open_pictures
 from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import data_classes, data_table
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
-from vizkit.ui.session.evaluations import Wanted, evaluations, wanted
+from vizkit.ui.session.evaluations import Request, evaluations, request_for
 from vizkit.ui.session.runner import ACTIVE, JobError
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, folders
-
-if TYPE_CHECKING:
-    from vizkit.datasets.image_set import ImageSet
-    from vizkit.evaluation.outcome import Outcome
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
@@ -31,22 +28,22 @@ def view(page: Page) -> None:
     with st.container(border=True):
         data = choose()
         split, images = amount()
-        found = preview(data, split, images)
+        image_set = preview(data, split, images)
         if not page.sources:
             st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
-    if found is None or not page.sources:
+    if image_set is None or not page.sources:
         return
-    asked, refused = wanted(data, split, images, page.sources, found.digest)
+    request, refused = request_for(data, split, images, page.sources, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    if not asked.models:
+    if not request.models:
         return
-    if not asked.job.done:  # the outcome says them too
-        for note in found.notes:
+    if not request.job.done:  # the outcome says them too
+        for note in image_set.notes:
             st.caption(f":material/info: {plain(note)}")
-    run(asked)
-    if asked.job.done:
-        show(asked)
+    run(request)
+    if request.job.done:
+        show(request)
     how()
 
 
@@ -83,7 +80,7 @@ def amount() -> tuple[str, int]:
     return "" if split == USUAL else str(split), int(images)
 
 
-def preview(data: str, split: str, images: int) -> "ImageSet | None":
+def preview(data: str, split: str, images: int) -> ImageSet | None:
     """What is in it, and a few of its pictures. None, with its sentence, where it cannot be used."""
     if not data:
         st.caption("Choose a folder, or give a file, to see what is in it.")
@@ -92,77 +89,75 @@ def preview(data: str, split: str, images: int) -> "ImageSet | None":
         return None
     try:
         with st.spinner("Opening the pictures …"):
-            found, pictures, words = opened(data, split, images, data_choice.changed(data))
+            image_set, pictures, words = opened(data, split, images, data_choice.changed(data))
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
         return None
-    st.markdown(f"**{len(found):,} pictures** of **{len(found.labels)} classes**")
+    st.markdown(f"**{len(image_set):,} pictures** of **{len(image_set.labels)} classes**")
     data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
-    return found
+    return image_set
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
-def opened(data: str, split: str, images: int, changed_ns: int) -> "tuple[ImageSet, list, list[str]]":
-    from vizkit.evaluation.pictures import open_pictures
-
-    found = open_pictures(data, split, images=images or None, size_px=PREVIEW_PX)
-    return found, *data_choice.chosen_pictures(found)
+def opened(data: str, split: str, images: int, changed_ns: int) -> tuple[ImageSet, list, list[str]]:
+    image_set = open_pictures(data, split, images=images or None, size_px=PREVIEW_PX)
+    return image_set, *data_choice.chosen_pictures(image_set)
 
 
 # ---- start, watch ----------------------------------------------------------------------------------------------------
-def run(asked: Wanted) -> None:
+def run(request: Request) -> None:
     """The button, or what is at work; drawn again every second until it ends."""
-    state = evaluations().state(asked.job)
+    state = evaluations().state(request.job)
     if state in ACTIVE:
-        watch(asked)
+        watch(request)
         return
-    status = asked.job.status
+    status = request.job.status
     if state == "failed":
         st.error(plain(status.get("message", "It failed.")), icon=":material/error:")
     elif state == "died":
-        words = evaluations().last_words(asked.job)
+        words = evaluations().last_words(request.job)
         st.warning(f"It ended unexpectedly; what was answered is kept. {plain(words)}".strip(), icon=":material/error:")
     elif state == "stopped":
         st.caption(f":material/pause_circle: {plain(status.get('message', ''))}")
     other = evaluations().at_work()
     with st.container(horizontal=True, vertical_alignment="center"):
-        if not asked.job.done:
+        if not request.job.done:
             words = "Evaluate" if not state else "Go on"
-            count = f"{len(asked.models)} model{'s' if len(asked.models) > 1 else ''}"
+            count = f"{len(request.models)} model{'s' if len(request.models) > 1 else ''}"
             st.button(f"{words}: {count}", type="primary", icon=":material/play_arrow:", key="eval_start",
-                      on_click=start, args=(asked,), disabled=other is not None or not allowed.jobs(),
-                      help="It goes on when you leave this page. What was answered is not asked again.")  # fmt: skip
+                      on_click=start, args=(request,), disabled=other is not None or not allowed.jobs(),
+                      help="It goes on when you leave this page. What was answered is not computed again.")  # fmt: skip
         if other is not None:
             st.caption("Another evaluation is at work on this machine.")
             st.button("Stop the other", icon=":material/stop:", key="eval_stop_other", on_click=evaluations().stop,
                       args=(other,), disabled=not allowed.jobs())  # fmt: skip
-    if not asked.job.done and not allowed.jobs():
+    if not request.job.done and not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     if sentence := st.session_state.pop("_eval_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
     with st.expander("The same as a command", icon=":material/terminal:"):
-        st.code(asked.in_words(), language="bash", wrap_lines=True)
+        st.code(request.in_words(), language="bash", wrap_lines=True)
 
 
-def start(asked: Wanted) -> None:
+def start(request: Request) -> None:
     try:
-        evaluations().start(asked)
+        evaluations().start(request)
     except JobError as error:
         st.session_state["_eval_refused"] = str(error)
 
 
-def watch(asked: Wanted) -> None:
+def watch(request: Request) -> None:
     @st.fragment(run_every=LOOK_EVERY_S)
     def live() -> None:
-        state = evaluations().state(asked.job)
+        state = evaluations().state(request.job)
         if state not in ACTIVE:
             st.rerun()
-        share, words = progress(asked.job.status, state)
+        share, words = progress(request.job.status, state)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(share, words, width="stretch")
-            if evaluations().own(asked.job):
+            if evaluations().own(request.job):
                 st.button("Stop", icon=":material/stop:", key="eval_stop", on_click=evaluations().stop,
-                          args=(asked.job,), disabled=state == "stopping" or not allowed.jobs(),
+                          args=(request.job,), disabled=state == "stopping" or not allowed.jobs(),
                           help="After the present batch.")  # fmt: skip
 
     live()
@@ -182,35 +177,33 @@ def progress(status: dict, state: str) -> tuple[float, str]:
 
 
 # ---- what came of it -------------------------------------------------------------------------------------------------
-def show(asked: Wanted) -> None:
+def show(request: Request) -> None:
     try:
-        file = asked.job.path / "outcome.json"
-        outcome = outcome_in(str(asked.job.path), file.stat().st_mtime_ns)
+        file = request.job.path / "outcome.json"
+        outcome = outcome_in(str(request.job.path), file.stat().st_mtime_ns)
     except (OSError, ValueError, KeyError):
         st.warning("The result cannot be read any more; evaluate again.", icon=":material/error:")
         return
-    data_table.show(outcome, asked)
+    data_table.show(outcome, request)
     data_classes.show(outcome)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def outcome_in(folder: str, written_ns: int) -> "Outcome":
-    from vizkit.evaluation.outcome import read
-
+def outcome_in(folder: str, written_ns: int) -> Outcome:
     return read(Path(folder))
 
 
 def how() -> None:
     reading.how(
-        "Every model answers the same pictures, each prepared as that model wants it. Accuracy is the share of right "
-        "first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE is how "
-        "far a model's probabilities are from its accuracy, on average. A test of two models counts only pictures "
-        "that one has right and the other wrong. An interval and a test are different questions: at the border "
-        "they may disagree, and the sentence follows the test.",
+        "Every model answers the same pictures, each prepared as that model requires it. Accuracy is the share of "
+        "right first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE "
+        "is how far a model's probabilities are from its accuracy, on average. A test of two models counts only "
+        "pictures that one has right and the other wrong. An interval and a test are different questions: at the "
+        "border they may disagree, and the sentence follows the test.",
         r"\mathrm{ECE} = \sum_{b=1}^{15} \frac{n_b}{n}\,\bigl|\mathrm{acc}_b - \mathrm{conf}_b\bigr|, \qquad "
         r"p = P\bigl(|X - \tfrac{d}{2}| \ge |n_A - \tfrac{d}{2}|\bigr),\ X \sim \mathrm{Bin}(d, \tfrac12),\ "
         r"d = n_A + n_B",
         "how the models do on pictures of another kind, nor how much a model would differ if it were trained again "
-        "with another seed. Images a second is reading, preparing and asking together, on this machine.",
+        "with another seed. Images a second is reading, preparing and inference together, on this machine.",
         "Guo et al. 2017 (ECE); Efron & Tibshirani 1993 (bootstrap); McNemar 1947, exact; Holm 1979",
     )

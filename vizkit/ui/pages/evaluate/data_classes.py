@@ -1,28 +1,30 @@
 """Where a model errs: calibration of all models, then of one its confusions, its classes and its hardest pictures."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.evaluation.measures import BINS, confusion
+from vizkit.evaluation.measures import hardest as hardest_rows
+from vizkit.evaluation.outcome import Outcome
+from vizkit.evaluation.pictures import open_pictures
+from vizkit.figure.evaluation.confusion import confusion as drawn
+from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.chart import chart
 
-if TYPE_CHECKING:
-    from vizkit.datasets.image_set import ImageSet
-    from vizkit.evaluation.outcome import Outcome
-
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
 MOST_SHOWN = 12  # pictures of a cell
 ANY, OTHERS = "any", "another class"
 
 
-def show(outcome: "Outcome") -> None:
+def show(outcome: Outcome) -> None:
     calibration(outcome)
     names = [row.name for row in outcome.models]
     keep_valid("eval_model", names)
@@ -44,13 +46,10 @@ def show(outcome: "Outcome") -> None:
 
 
 # ---- calibration -----------------------------------------------------------------------------------------------------
-def calibration(outcome: "Outcome") -> None:
-    from vizkit.evaluation.measures import BINS
-    from vizkit.figure.evaluation.reliability import reliability
-
-    st.subheader("Is it as sure as it should be?", anchor=False)
-    st.caption("On the dashed line a model is right as often as it says. Bars below it: too sure of itself; above it: "
-               "not sure enough. Pale bars stand on few pictures.")  # fmt: skip
+def calibration(outcome: Outcome) -> None:
+    st.subheader("Calibration", anchor=False)
+    st.caption("On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident. "
+               "Pale bars have few pictures.")  # fmt: skip
     for column, row, colour in zip(st.columns(len(outcome.models)), outcome.models, CLASSES, strict=False):
         bins = row.measures.bins
         figure = reliability([b.low for b in bins], 1 / BINS, [b.confidence for b in bins], [b.accuracy for b in bins],
@@ -63,12 +62,9 @@ def calibration(outcome: "Outcome") -> None:
 
 
 # ---- confusion -------------------------------------------------------------------------------------------------------
-def matrix(outcome: "Outcome", model: int) -> None:
+def matrix(outcome: Outcome, model: int) -> None:
     """Its cells set the two pickers beside it."""
-    from vizkit.evaluation.measures import confusion
-    from vizkit.figure.evaluation.confusion import confusion as drawn
-
-    st.subheader("What is taken for what?", anchor=False)
+    st.subheader("Confusion matrix", anchor=False)
     counts = confusion(outcome.judged[model], len(outcome.labels))
     shown = np.arange(len(outcome.labels))
     wrong = counts.sum(1) - np.diagonal(counts) + (counts[:, :-1].sum(0) - np.diagonal(counts))
@@ -91,7 +87,7 @@ def matrix(outcome: "Outcome", model: int) -> None:
           f"Confusion matrix of {outcome.models[model].name}", on_select=picked, selection_mode="points")  # fmt: skip
 
 
-def cell(outcome: "Outcome", model: int) -> None:
+def cell(outcome: Outcome, model: int) -> None:
     """The pictures of one label and one answer, the surest first."""
     st.subheader("Pictures of a cell", anchor=False)
     judged, labels = outcome.judged[model], outcome.labels
@@ -105,20 +101,18 @@ def cell(outcome: "Outcome", model: int) -> None:
         label = st.selectbox("Label", options, key="eval_label", bind="query-params", width=220,
                              help="What the picture is.")  # fmt: skip
         answer = st.selectbox("Answer", answers, key="eval_answer", bind="query-params", width=220,
-                              help="What the model said.")  # fmt: skip
+                              help="What the model predicted.")  # fmt: skip
     of_label = judged.target == options.index(label)
     chosen = of_label if answer == ANY else of_label & (judged.label == answers.index(answer))
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(-judged.probability[rows], kind="stable")]
-    more = f", the surest {MOST_SHOWN} shown" if len(rows) > MOST_SHOWN else ""
+    more = f", the {MOST_SHOWN} most confident shown" if len(rows) > MOST_SHOWN else ""
     st.caption(f"{len(rows):,} of {int(of_label.sum()):,} pictures{more}")
     pictures(outcome, model, rows[:MOST_SHOWN].tolist())
 
 
-def likeliest_mistake(outcome: "Outcome", model: int) -> tuple[str, str]:
+def likeliest_mistake(outcome: Outcome, model: int) -> tuple[str, str]:
     """Label and answer of the most frequent mistake; the first label and itself where there is none."""
-    from vizkit.evaluation.measures import confusion
-
     counts = confusion(outcome.judged[model], len(outcome.labels))
     np.fill_diagonal(counts, 0)
     row, column = divmod(int(counts.argmax()), counts.shape[1])
@@ -128,7 +122,7 @@ def likeliest_mistake(outcome: "Outcome", model: int) -> tuple[str, str]:
 
 
 # ---- classes and pictures --------------------------------------------------------------------------------------------
-def by_class(outcome: "Outcome", model: int) -> None:
+def by_class(outcome: Outcome, model: int) -> None:
     import pandas as pd
 
     st.subheader("Class by class", anchor=False)
@@ -152,18 +146,16 @@ def by_class(outcome: "Outcome", model: int) -> None:
     )  # fmt: skip
 
 
-def hardest(outcome: "Outcome", model: int) -> None:
-    from vizkit.evaluation.measures import hardest as found
-
+def hardest(outcome: Outcome, model: int) -> None:
     st.subheader("Hardest pictures", anchor=False)
     judged = outcome.judged[model]
-    rows = [row for row in found(judged, MOST_SHOWN).tolist() if not judged.right[row] or judged.loss[row] > 0.1]
+    rows = [row for row in hardest_rows(judged, MOST_SHOWN).tolist() if not judged.right[row] or judged.loss[row] > 0.1]
     st.caption("Those with the highest loss: the right label got little of the probability." if rows else
                "None: every right label got nearly all of the probability.")  # fmt: skip
     pictures(outcome, model, rows, label=True)
 
 
-def pictures(outcome: "Outcome", model: int, rows: Sequence[int], *, label: bool = False) -> None:
+def pictures(outcome: Outcome, model: int, rows: Sequence[int], *, label: bool = False) -> None:
     """`label`: written too, where pictures of several labels stand together."""
     judged = outcome.judged[model]
     drawn, words = [], []
@@ -172,27 +164,25 @@ def pictures(outcome: "Outcome", model: int, rows: Sequence[int], *, label: bool
             rgb, _ = picture_set(outcome)[int(outcome.rows[row])]
         except (DatasetError, IndexError):
             continue
-        said = f"→ {outcome.answer_of(model, row)}, {judged.probability[row]:.0%}"
+        caption = f"→ {outcome.answer_of(model, row)}, {judged.probability[row]:.0%}"
         if label:
-            said = f"{outcome.labels[int(judged.target[row])]} {said}"
+            caption = f"{outcome.labels[int(judged.target[row])]} {caption}"
         drawn.append(data_choice.square(rgb))
-        words.append(f"{said} · {outcome.places[row]}"[:90])
+        words.append(f"{caption} · {outcome.places[row]}"[:90])
     if len(drawn) < len(rows):
         st.caption(f"{len(rows) - len(drawn)} of the pictures are no longer there.")
     if drawn:
         data_choice.row(drawn, words, data_choice.SIDE_PX)
 
 
-def picture_set(outcome: "Outcome") -> "ImageSet":
+def picture_set(outcome: Outcome) -> ImageSet:
     return reopened(outcome.digest, dict(outcome.opened))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def reopened(digest: str, _opened: dict[str, Any]) -> "ImageSet":
+def reopened(digest: str, _opened: dict[str, Any]) -> ImageSet:
     """The very pictures that were judged. DatasetError where they have changed since."""
-    from vizkit.evaluation.pictures import open_pictures
-
-    found = open_pictures(**_opened)
-    if found.digest != digest:
+    image_set = open_pictures(**_opened)
+    if image_set.digest != digest:
         raise DatasetError("The pictures have changed since they were judged; evaluate again to see them.")
-    return found
+    return image_set

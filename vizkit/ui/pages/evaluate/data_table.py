@@ -1,19 +1,18 @@
 """The table of an evaluation: models against measures, who is better than whom, and what others have published."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
+from vizkit.evaluation import report
+from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.ui import export
 from vizkit.ui.plain import plain
-from vizkit.ui.session.evaluations import Wanted
-
-if TYPE_CHECKING:
-    from vizkit.evaluation.outcome import Outcome, Row
+from vizkit.ui.session.evaluations import Request
 
 
-def show(outcome: "Outcome", asked: Wanted) -> None:
+def show(outcome: Outcome, request: Request) -> None:
     st.subheader(f"{len(outcome.rows):,} pictures of {plain(outcome.name)}", anchor=False)
     for note in outcome.notes:
         st.caption(f":material/info: {plain(note)}")
@@ -21,7 +20,7 @@ def show(outcome: "Outcome", asked: Wanted) -> None:
 
     percent = st.column_config.NumberColumn(format="percent", width="small")
     st.dataframe(
-        pd.DataFrame([row(each) for each in outcome.models]),
+        pd.DataFrame([row(model) for model in outcome.models]),
         hide_index=True,
         placeholder="–",
         key="eval_table",
@@ -35,45 +34,43 @@ def show(outcome: "Outcome", asked: Wanted) -> None:
             "Top-5": percent,
             "Loss": st.column_config.NumberColumn(format="%.3f", help="Mean cross-entropy, in nats. Less is better."),
             "ECE": st.column_config.NumberColumn(format="%.3f", help="Expected calibration error. Less is better."),
-            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Reading, preparing and asking together."),
+            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Reading, preparing and inference together."),
             "Parameters": st.column_config.NumberColumn(format="localized"),
         },
     )
     tests(outcome)
-    saving(outcome, asked)
+    saving(outcome, request)
     published()
 
 
-def row(each: "Row") -> dict[str, Any]:
-    m = each.measures
+def row(model: Row) -> dict[str, Any]:
+    m = model.measures
     return {
-        "Model": each.name,
+        "Model": model.name,
         "Accuracy": m.accuracy.value,
         "95 % interval": f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
         "Top-5": m.top5,
         "Loss": m.loss,
         "ECE": m.ece,
-        "Images/s": each.images_per_s,
-        "Parameters": each.parameters,
-        "Input": f"{each.size_hw[0]} × {each.size_hw[1]}",
-        "Device": each.device,
+        "Images/s": model.images_per_s,
+        "Parameters": model.parameters,
+        "Input": f"{model.size_hw[0]} × {model.size_hw[1]}",
+        "Device": model.device,
     }
 
 
-def tests(outcome: "Outcome") -> None:
+def tests(outcome: Outcome) -> None:
     for pair in outcome.pairs:
-        icon = ":material/trophy:" if pair.told_apart else ":material/balance:"
+        icon = ":material/trophy:" if pair.significant else ":material/balance:"
         st.markdown(f"{icon} {plain(pair.sentence)}")
 
 
-def saving(outcome: "Outcome", asked: Wanted) -> None:
-    """Made when they are asked for, but the report, which was written with the outcome."""
-    from vizkit.evaluation import report
-
+def saving(outcome: Outcome, request: Request) -> None:
+    """Made when they are downloaded, but the report, which was written with the outcome."""
     stem = export.name_of_file(f"{outcome.name}_{len(outcome.rows)}")
     with st.container(horizontal=True):
         for label, make, file, kind in (
-            ("Report (HTML)", (asked.job.path / "report.html").read_bytes, f"{stem}.html", "text/html"),
+            ("Report (HTML)", (request.job.path / "report.html").read_bytes, f"{stem}.html", "text/html"),
             ("Table (CSV)", lambda: report.models_csv(outcome), f"{stem}.csv", "text/csv"),
             ("Every answer (CSV)", lambda: report.pictures_csv(outcome), f"{stem}_pictures.csv", "text/csv"),
         ):
@@ -89,8 +86,8 @@ def published() -> None:
         number = st.column_config.NumberColumn(format="%.2f", width="small")
         st.dataframe(
             pd.DataFrame([
-                {"Model": each.name, "Setting": each.setting, "Best validation, %": each.validation,
-                 "Test, %": each.test} for each in STUDY
+                {"Model": model.name, "Setting": model.setting, "Best validation, %": model.validation,
+                 "Test, %": model.test} for model in STUDY
             ]),
             hide_index=True,
             column_config={"Best validation, %": number, "Test, %": number},

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.analysis.comparison.published import Row, families, matching
+from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
 from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import published_yours as yours
 from vizkit.ui.pages.evaluate.published_columns import TABLES, Column, Shown
@@ -30,8 +31,10 @@ def view(page: Page) -> None:
 def filtered(shown: Shown) -> list[Row]:
     """The rows that the words and families allow; a click on a header sorts them in the browser."""
     known = families(shown.rows)
-    if any(each not in known for each in st.session_state.get("published_family") or []):
-        st.session_state["published_family"] = [each for each in st.session_state["published_family"] if each in known]
+    if any(family not in known for family in st.session_state.get("published_family") or []):
+        st.session_state["published_family"] = [
+            family for family in st.session_state["published_family"] if family in known
+        ]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input("Filter", key="published_words", bind="query-params", width=240,
                               placeholder=f"{known[-1].lower()} …",
@@ -99,22 +102,18 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
 
 
 def plot(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None:
-    from vizkit.figure.evaluation.accuracy_cost import accuracy_cost
-
-    told = [row for row in rows if getattr(row, accuracy.field) is not None]
-    if not told:
+    drawn = [row for row in rows if getattr(row, accuracy.field) is not None]
+    if not drawn:
         st.caption("No row to draw.")
         return
-    points = [point(row, shown, cost, accuracy) for row in told]
-    numbers = ", ".join(f"{each.name} {each.accuracy:g}" for each in points)
+    points = [point(row, shown, cost, accuracy) for row in drawn]
+    numbers = ", ".join(f"{point.name} {point.accuracy:g}" for point in points)
     chart(accuracy_cost(points, cost.title, accuracy.title), "published_chart",
           f"{accuracy.title} against {cost.title}: {numbers}")  # fmt: skip
 
 
 def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:  # noqa: ANN401
-    """Rows of one name are told apart by their detail; those that differ in size alone are joined."""
-    from vizkit.figure.evaluation.accuracy_cost import Point
-
+    """Rows of one name differ by their detail; those that differ in size alone are joined."""
     detail = str(getattr(row, shown.detail)) if shown.detail else ""
     twin = sum(other.name == row.name for other in shown.rows) > 1
     name = f"{row.name} {detail}".removesuffix("px") if twin else row.name
@@ -125,7 +124,7 @@ def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:  # noq
 
 def how(shown: Shown) -> None:
     plot = (" In the plot up is better and left is cheaper (for images/s, right is): a model with another one above it "
-            "and to its cheaper side pays more for less.")  # fmt: skip
+            "and to its cheaper side costs more and achieves less.")  # fmt: skip
     if shown.detail == "side_px":
         plot += " Lines join the sizes of a family at one input."
     reading.how(

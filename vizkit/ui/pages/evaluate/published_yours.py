@@ -8,6 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 
+import vizkit
+from vizkit.analysis.distillation.agreement import standard_error
+from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.evaluate.published_columns import Column
@@ -66,8 +69,8 @@ class Chosen:
 def choose() -> Chosen | None:
     """One set of pictures by name, insects at first; None where no model here has a test result."""
     by_data: dict[str, list[Tested]] = {}
-    for one in tested():
-        by_data.setdefault(one.data, []).append(one)
+    for model in tested():
+        by_data.setdefault(model.data, []).append(model)
     if not by_data:
         return None
     keep_valid("published_yours", by_data)
@@ -90,45 +93,41 @@ def panel(chosen: Chosen | None, cost: Column) -> None:
 
 
 def plot(models: tuple[Tested, ...], cost: Column, data: str) -> None:
-    from vizkit.analysis.distillation.agreement import standard_error
-    from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
-
     points, refused = list[Point](), list[str]()
     with st.spinner("Counting what the models cost …"):
-        for one in models:
-            found = counted(one)
-            if found is None:
-                refused.append(title(one.source))
+        for model in models:
+            counts = counted(model)
+            if counts is None:
+                refused.append(title(model.source))
                 continue
-            height, width = found.size_hw
-            error = standard_error(one.accuracy, one.images)
-            source = "bundled" if one.source.startswith("bundled:") else "yours"
-            points.append(Point(title(one.source).removeprefix("run:"), found.family,
-                                getattr(found, cost.field) / cost.unit, 100 * one.accuracy, 100 * error, source,
-                                note=f"{height} × {width} px, {found.parameters:,} parameters, "
-                                f"{found.multiply_adds / 1e6:,.0f} M multiply–adds"))  # fmt: skip
+            height, width = counts.size_hw
+            error = standard_error(model.accuracy, model.images)
+            source = "bundled" if model.source.startswith("bundled:") else "yours"
+            points.append(Point(title(model.source).removeprefix("run:"), counts.family,
+                                getattr(counts, cost.field) / cost.unit, 100 * model.accuracy, 100 * error, source,
+                                note=f"{height} × {width} px, {counts.parameters:,} parameters, "
+                                f"{counts.multiply_adds / 1e6:,.0f} M multiply–adds"))  # fmt: skip
     y_title = "Test accuracy (%)"
-    numbers = ", ".join(f"{each.name} {each.accuracy:.1f}" for each in points)
+    numbers = ", ".join(f"{point.name} {point.accuracy:.1f}" for point in points)
     chart(accuracy_cost(points, cost.title, y_title), "published_yours_chart",
           f"{y_title} against {cost.title} on {data}: {numbers}")  # fmt: skip
     if refused:
         st.caption(f"Not drawn, because its weights cannot be opened: {plain(', '.join(refused))}.")
 
 
-def counted(one: Tested) -> Counted | None:
+def counted(model: Tested) -> Counted | None:
     """None where the model cannot be opened."""
-    weights = one.folder / "model.safetensors"
+    weights = model.folder / "model.safetensors"
     try:
         facts = weights.stat()
-        return _counted(str(one.folder), (facts.st_mtime_ns, facts.st_size))
+        return _counted(str(model.folder), (facts.st_mtime_ns, facts.st_size))
     except Exception:
-        logging.getLogger("vizkit").exception("%s could not be counted", one.source)
+        logging.getLogger("vizkit").exception("%s could not be counted", model.source)
         return None
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _counted(folder: str, weights: tuple[int, int]) -> Counted:
-    import vizkit
     from vizkit.models import family
     from vizkit.models.probes import multiply_adds
     from vizkit.models.probes.two_heads import has_two_tokens

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vizkit.training.experiments.data_size import MODELS, Outcome, Study, curves, lead, needed, studies
+from vizkit.figure.evaluation.data_size import Line, data_size
+from vizkit.training.experiments.data_size import MODELS, Lead, Outcome, Study, curves, lead, needed, studies
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import size_runs
@@ -36,12 +37,12 @@ def live() -> None:
     def drawn() -> None:
         if at_work != working():
             st.rerun()
-        one = chosen()
-        if one is None:
+        study = chosen()
+        if study is None:
             st.info("No run of this experiment has come to its end yet. Train them below.",
                     icon=":material/arrow_downward:")  # fmt: skip
         else:
-            results(one)
+            results(study)
         size_runs.experiment()
 
     drawn()
@@ -73,8 +74,8 @@ def offered() -> list[Group]:
     return groups
 
 
-def with_results(found: list[RunFolder]) -> list[Study]:
-    return [study for study in studies(found) if study.outcomes]
+def with_results(folders: list[RunFolder]) -> list[Study]:
+    return [study for study in studies(folders) if study.outcomes]
 
 
 def title(study: Study) -> str:
@@ -96,15 +97,13 @@ KNOWN, BY_HEART = 0.9, 0.2  # shares: of the training pictures right; how much f
 
 
 def plot(study: Study, chance: float | None) -> None:
-    from vizkit.figure.evaluation.data_size import Line, data_size
-
     lines = []
     for family in MODELS:
-        of = [each for each in study.outcomes if each.family == family]
+        of = [outcome for outcome in study.outcomes if outcome.family == family]
         if of:
-            seeds = [tuple(each.tests.values()) for each in of]
-            lines.append(Line(family, [each.images for each in of], [each.mean for each in of],
-                              [each.error for each in of], seeds))  # fmt: skip
+            seeds = [tuple(outcome.tests.values()) for outcome in of]
+            lines.append(Line(family, [outcome.images for outcome in of], [outcome.mean for outcome in of],
+                              [outcome.error for outcome in of], seeds))  # fmt: skip
     ends = ", ".join(f"{line.family} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
     chart(data_size(lines, chance, study.sizes), "size_chart", f"Test accuracy against training images: {ends}")
 
@@ -113,7 +112,7 @@ def table(study: Study) -> None:
     import pandas as pd
 
     rows = [{"Family": family, **{f"{images:,} images": cell(study.at(family, images)) for images in study.sizes}}
-            for family in MODELS if any(each.family == family for each in study.outcomes)]  # fmt: skip
+            for family in MODELS if any(outcome.family == family for outcome in study.outcomes)]  # fmt: skip
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
                  column_config={"Family": st.column_config.TextColumn(pinned=True)})  # fmt: skip
 
@@ -128,19 +127,25 @@ def cell(outcome: Outcome | None) -> str:
 
 def verdict(study: Study) -> list[str]:
     """What the numbers allow to say, and no more."""
-    leads = [found for images in (study.sizes[0], study.sizes[-1]) if (found := lead(study, images))]
-    said = [":material/flag: " + (
-        f"With **{one.images:,} images** the **{one.best.family}** leads: {one.best.mean:.1%} of the test pictures "
-        f"right, {100 * one.gain:.1f} points above the {one.second.family}, {one.gain / max(one.error, 1e-9):.1f} "
-        "standard errors."
-        if one.told_from_chance else
-        f"With **{one.images:,} images** the {one.best.family} ({one.best.mean:.1%}) and the {one.second.family} "
-        f"({one.second.mean:.1%}) cannot be told apart: two standard errors are {200 * one.error:.1f} points."
-    ) for one in leads]  # fmt: skip
+    leads = [first for images in (study.sizes[0], study.sizes[-1]) if (first := lead(study, images))]
     return [
-        *said,
-        *(f":material/compare_arrows: {each}" for each in (gaps(study), hunger(study), limits(study)) if each),
+        *(f":material/flag: {lead_in_words(first)}" for first in leads),
+        *(
+            f":material/compare_arrows: {sentence}"
+            for sentence in (gaps(study), hunger(study), limits(study))
+            if sentence
+        ),
     ]
+
+
+def lead_in_words(lead: Lead) -> str:
+    with_images, best, second = f"With **{lead.images:,} images** the", lead.best, lead.second
+    if lead.significant:
+        return (f"{with_images} **{best.family}** leads: {best.mean:.1%} of the test pictures right, "
+                f"{100 * lead.gain:.1f} points above the {second.family}, {lead.gain / max(lead.error, 1e-9):.1f} "
+                "standard errors.")  # fmt: skip
+    return (f"{with_images} {best.family} ({best.mean:.1%}) and the {second.family} ({second.mean:.1%}) do not differ "
+            f"significantly: two standard errors are {200 * lead.error:.1f} points.")  # fmt: skip
 
 
 def gaps(study: Study) -> str:
@@ -153,7 +158,7 @@ def gaps(study: Study) -> str:
 
 def hunger(study: Study) -> str:
     """From how many pictures the ViT reaches what the CNN reached from fewer."""
-    rows = [each for each in study.outcomes if each.family == "CNN" and each.images < study.sizes[-1]]
+    rows = [outcome for outcome in study.outcomes if outcome.family == "CNN" and outcome.images < study.sizes[-1]]
     if not rows or study.at("ViT", study.sizes[-1]) is None:
         return ""
     reference = rows[-1]
@@ -188,7 +193,7 @@ def conditions(study: Study, models: str) -> str:
     """What it was run on, as the recipes and results say it."""
     least, most = study.shown
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    tests = min(each.test_images for each in study.outcomes)
+    tests = min(outcome.test_images for outcome in study.outcomes)
     seeds = f"Seed{'s' if len(study.seeds) > 1 else ''} {', '.join(map(str, study.seeds))}"
     recipe = study.runs[0].recipe
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
@@ -200,10 +205,10 @@ def conditions(study: Study, models: str) -> str:
 
 def parameters(study: Study) -> str:
     """How large each family's model is."""
-    found = {family: parameters_of(run.recipe.to_json()) for run in study.runs
+    counts = {family: parameters_of(run.recipe.to_json()) for run in study.runs
              if (family := family_of(run))}  # fmt: skip
-    told = [f"{family} {count / 1e6:.1f} M" for family, count in found.items() if count]
-    return f"small models ({', '.join(told)} parameters); " if told else ""
+    words = [f"{family} {count / 1e6:.1f} M" for family, count in counts.items() if count]
+    return f"small models ({', '.join(words)} parameters); " if words else ""
 
 
 def by_epoch(study: Study) -> None:
@@ -230,8 +235,8 @@ def how() -> None:
     reading.how(
         "Each line is one architecture that learned from 1, 5, 20 and 100 % of the same pictures, and each point the "
         "share of unseen test pictures that it then named. A line that is low on the left and rises to the right needs "
-        "many pictures: a transformer is not told that neighbours belong together and that a thing stays the same when "
-        "it moves, as a convolution is, and has to learn it from them.",
+        "many pictures: a convolution has locality and translation equivariance built in, a transformer has to learn "
+        "them from the pictures.",
         r"\text{s.e.} = \sqrt{p(1-p)/N_\text{test}}",
         "what large models do on photographs, where the crossing lies at millions of pictures; what more epochs, "
         "another augmentation or published weights would change; and how much another seed would, where there is one.",

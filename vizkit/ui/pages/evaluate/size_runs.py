@@ -1,10 +1,12 @@
 """The runs of the view Data size: what they need to know of a set, and the box that trains those that are missing."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
+from vizkit.datasets.image_set import DatasetError
 from vizkit.training.experiments.data_size import FAMILY_OF, IMAGES, MODELS, another, folder_of, plan, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
@@ -15,7 +17,7 @@ from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.widgets import folders
 from vizkit.ui.widgets.data_choice import changed, preview
-from vizkit.ui.widgets.run_watch import WORDS, progress
+from vizkit.ui.widgets.run_watch import progress_line
 from vizkit.ui.widgets.time_estimate import in_words
 
 SHIPPED = BUNDLED / "experiments" / "data_size"
@@ -37,15 +39,13 @@ class Facts:
 
 def facts(data: str, data_seed: int = 0) -> Facts | None:
     """None where the set cannot be opened any more, or would have to be downloaded."""
-    from vizkit.datasets.image_set import DatasetError
-
     if data.startswith("torchvision:"):
         return None
     try:
-        found = preview(data, 0, data_seed, changed(data))
+        contents = preview(data, 0, data_seed, changed(data))
     except DatasetError:
         return None
-    return Facts(found.labels, IMAGES[-1] if data.split(":")[0] == "insects" else found.images["train"])
+    return Facts(contents.labels, IMAGES[-1] if data.split(":")[0] == "insects" else contents.images["train"])
 
 
 def family_of(run: RunFolder) -> str:
@@ -59,12 +59,12 @@ def parameters_of(recipe_json: str) -> int | None:
 
     recipe = Recipe.from_json(recipe_json)
     known = facts(recipe.data, recipe.data_seed)
-    return sum(each.numel() for each in build(recipe, known.labels).parameters()) if known else None
+    return sum(weights.numel() for weights in build(recipe, known.labels).parameters()) if known else None
 
 
 # ---- training them ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Wanted:
+class Planned:
     """One seed of the experiment on one set: where its runs lie, and their recipes by name."""
 
     folder: Path
@@ -75,8 +75,10 @@ class Wanted:
 
     def states(self) -> dict[str, str]:
         """What each run does; empty where it has not begun."""
-        found = {name: self.run(name) for name in self.recipes}
-        return {name: jobs().state(run) if (run.path / "recipe.json").is_file() else "" for name, run in found.items()}
+        by_name = {name: self.run(name) for name in self.recipes}
+        return {
+            name: jobs().state(run) if (run.path / "recipe.json").is_file() else "" for name, run in by_name.items()
+        }
 
 
 def experiment() -> None:
@@ -95,15 +97,15 @@ def experiment() -> None:
             st.caption(":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
                        "begin when it has ended.")  # fmt: skip
             return
-        wanted = asked(busy[0][1].data, busy[0][1].seed) if busy else asked(data, seed)
-        if wanted is None:
+        planned = planned_runs(busy[0][1].data, busy[0][1].seed) if busy else planned_runs(data, seed)
+        if planned is None:
             return
-        states = wanted.states()
-        buttons(wanted, states, bool(busy))
+        states = planned.states()
+        buttons(planned, states, bool(busy))
         if sentence := st.session_state.pop("_size_refused", None):
             st.warning(plain(sentence), icon=":material/front_hand:")
         if any(states.values()):
-            progress_of(wanted, states)
+            progress_of(planned, states)
 
 
 def ours(run: RunFolder) -> bool:
@@ -130,7 +132,7 @@ def data_picker(busy: bool) -> str:
     return folders.choose("size_folder", 240, disabled=busy)
 
 
-def asked(data: str, seed: int) -> Wanted | None:
+def planned_runs(data: str, seed: int) -> Planned | None:
     """What the pickers ask for; None with a sentence where that cannot be."""
     if not data:
         st.caption("Choose a folder with one folder of pictures for each class.")
@@ -143,13 +145,13 @@ def asked(data: str, seed: int) -> Wanted | None:
         return None
     folder = runs_root() / folder_of(data)
     try:
-        return Wanted(folder, plan(folder.as_posix(), seed, data, known.images))
+        return Planned(folder, plan(folder.as_posix(), seed, data, known.images))
     except RecipeError as error:
         st.error(plain(error), icon=":material/edit:")
         return None
 
 
-def buttons(wanted: Wanted, states: dict[str, str], busy: bool) -> None:
+def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
     missing = [name for name, state in states.items() if state != "done"]
     with st.container(horizontal=True, vertical_alignment="center"):
         if busy:
@@ -165,41 +167,40 @@ def buttons(wanted: Wanted, states: dict[str, str], busy: bool) -> None:
             here = "is stopping" if jobs().own(run) else "is in training by a command line; stop it there"
             st.caption(f":material/hourglass_top: {plain(run.name)} {here}.")
             return
-        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start, args=(wanted,),
-                  disabled=not allowed.jobs(), help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
-        st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(wanted, missing)}")
+        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start,
+                  args=(planned,), disabled=not allowed.jobs(),
+                  help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
+        st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(planned, missing)}")
     with st.expander("The same as a command", icon=":material/terminal:"):
-        st.code(command(wanted), language="bash", wrap_lines=True)
+        st.code(command(planned), language="bash", wrap_lines=True)
 
 
-def command(wanted: Wanted) -> str:
-    import shlex
-
-    recipe = next(iter(wanted.recipes.values()))
+def command(planned: Planned) -> str:
+    recipe = next(iter(planned.recipes.values()))
     options = [] if recipe.data == "insects" else ["--data", recipe.data]
     options += ["--seed", str(recipe.seed)] if recipe.seed else []
-    return shlex.join(["python", "-m", "vizkit", "data-size", *options, "-o", wanted.folder.as_posix()])
+    return shlex.join(["python", "-m", "vizkit", "data-size", *options, "-o", planned.folder.as_posix()])
 
 
-def start(wanted: Wanted) -> None:
+def start(planned: Planned) -> None:
     try:
-        todo = [(wanted.run(name), recipe) for name, recipe in wanted.recipes.items()]
+        todo = [(planned.run(name), recipe) for name, recipe in planned.recipes.items()]
         if taken := next((run.name for run, recipe in todo if another(run, recipe)), ""):
-            raise JobError(f"{wanted.folder / taken} holds another run; move it away first.")
+            raise JobError(f"{planned.folder / taken} holds another run; move it away first.")
         series().start(todo)
     except (JobError, RecipeError) as error:
         st.session_state["_size_refused"] = str(error)
 
 
 # ---- how long, how far -----------------------------------------------------------------------------------------------
-def time_of(wanted: Wanted, missing: list[str]) -> str:
+def time_of(planned: Planned, missing: list[str]) -> str:
     """From runs that this machine has finished, else from the shipped ones, which says so."""
-    own = seconds_left(wanted, missing, list(runs(wanted.folder)))
+    own = seconds_left(planned, missing, list(runs(planned.folder)))
     if own is not None:
         return f"About {in_words(own)}, as long as the others took."
     past = [RunFolder(file.parent) for file in SHIPPED.glob("*/recipe.json")]
-    like = next(iter(wanted.recipes.values())).data == "insects"
-    shipped = seconds_left(wanted, missing, past) if like else None
+    like = next(iter(planned.recipes.values())).data == "insects"
+    shipped = seconds_left(planned, missing, past) if like else None
     if shipped is None:
         return "How long is known when the first of each family is done."
     on = past[0].read("versions.json")
@@ -207,47 +208,34 @@ def time_of(wanted: Wanted, missing: list[str]) -> str:
     return f"The shipped ones took {in_words(shipped)} ({on.get('device', 'CPU')}{cores})."
 
 
-def seconds_left(wanted: Wanted, missing: list[str], past: list[RunFolder]) -> float | None:
-    each = {family: seconds_of(past, family) for family in MODELS}
-    needed = [each[FAMILY_OF[wanted.recipes[name].model]] for name in missing]
+def seconds_left(planned: Planned, missing: list[str], past: list[RunFolder]) -> float | None:
+    by_family = {family: seconds_of(past, family) for family in MODELS}
+    needed = [by_family[FAMILY_OF[planned.recipes[name].model]] for name in missing]
     known = [seconds for seconds in needed if seconds is not None]
     return sum(known) if len(known) == len(needed) else None
 
 
-def progress_of(wanted: Wanted, states: dict[str, str]) -> None:
+def progress_of(planned: Planned, states: dict[str, str]) -> None:
     done = sum(state == "done" for state in states.values())
     missing = [name for name, state in states.items() if state != "done"]
-    left = seconds_left(wanted, missing, list(runs(wanted.folder))) if missing else None
-    said = [f"**{done} of {len(states)} runs done**", f"about {in_words(left)} for the others" if left else ""]
-    st.progress(done / len(states), text=" · ".join(each for each in said if each))
+    left = seconds_left(planned, missing, list(runs(planned.folder))) if missing else None
+    words = [f"**{done} of {len(states)} runs done**", f"about {in_words(left)} for the others" if left else ""]
+    st.progress(done / len(states), text=" · ".join(part for part in words if part))
     begun = [name for name, state in states.items() if state not in ("", "done")]
     for name in begun:
-        line(wanted.run(name), states[name])
+        progress_line(planned.run(name), states[name])
     if done:
-        with st.expander(f"Finished runs, in {plain(wanted.folder.as_posix())}", icon=":material/checklist:"):
-            finished([wanted.run(name) for name, state in states.items() if state == "done"])
+        with st.expander(f"Finished runs, in {plain(planned.folder.as_posix())}", icon=":material/checklist:"):
+            finished([planned.run(name) for name, state in states.items() if state == "done"])
 
 
 def finished(done: list[RunFolder]) -> None:
     import pandas as pd
 
-    rows = [{"Run": run.name, "Best validation": max((each["val_accuracy"] for each in run.metrics()), default=None),
+    rows = [{"Run": run.name, "Best validation": max((epoch["val_accuracy"] for epoch in run.metrics()), default=None),
              "Test": run.read("result.json").get("test_accuracy"),
-             "Minutes": sum(each["seconds"] for each in run.metrics()) / 60} for run in done]  # fmt: skip
+             "Minutes": sum(epoch["seconds"] for epoch in run.metrics()) / 60} for run in done]  # fmt: skip
     percent = st.column_config.NumberColumn(format="percent")
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
                  column_config={"Best validation": percent, "Test": percent,
                                 "Minutes": st.column_config.NumberColumn(format="%.1f")})  # fmt: skip
-
-
-def line(run: RunFolder, state: str) -> None:
-    """One run that is not done: how far it is, and what it has reached."""
-    metrics = run.metrics()
-    share, words = progress(run.status, state, len(metrics))
-    left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
-    if metrics:
-        parts.append(f"validation {max(each['val_accuracy'] for each in metrics):.1%}")
-    if state in ("died", "failed"):
-        parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
-    st.progress(share, text=" · ".join(part for part in parts if part))

@@ -11,20 +11,20 @@ from vizkit.ui.widgets.attention_card import Choice, card, choices
 
 def view(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
-    found = page.columns()
-    if not found:
+    columns = page.columns()
+    if not columns:
         return
     with controls:
-        choice = choices([one for _, one in found])
-    for index, (column, one) in enumerate(found):
+        choice = choices([shown for _, shown in columns])
+    for index, (column, shown) in enumerate(columns):
         with column:
-            card(index, one, page.picture, choice)
-    mosaic([one for _, one in found], choice)
+            card(index, shown, page.picture, choice)
+    mosaic([shown for _, shown in columns], choice)
     reading.attention()
 
 
 def mosaic(shown: list[Shown], choice: Choice) -> None:
-    able = [one for one in shown if one.heads]
+    able = [model for model in shown if model.heads]
     if not able:
         return
     st.subheader("All layers and heads")

@@ -2,6 +2,10 @@
 
 import streamlit as st
 
+from vizkit.analysis.attention.patches import cost
+from vizkit.analysis.swin.cost_curves import cost_curves
+from vizkit.figure.charts import curves
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
@@ -11,27 +15,22 @@ DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 
 
 
 def view(page: Page) -> None:
-    from vizkit.analysis.attention.patches import cost
-    from vizkit.analysis.swin.cost_curves import cost_curves
-    from vizkit.figure.charts import curves
-    from vizkit.traces import NotApplicable
-
-    del page  # no model is asked
+    del page  # no model is run
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = int(st.number_input("Image size", 16, 2048, 224, 1, key="cost_size", bind="query-params", width=130))
         patch = int(st.number_input("Patch size", 1, 128, 16, 1, key="cost_patch", bind="query-params", width=130))
         name = st.selectbox("Width", list(DIMS), index=2, key="cost_width", bind="query-params", width=130)
     dim, heads = DIMS[name]
     try:
-        found = cost((size, size), patch, dim, heads)
+        counts = cost((size, size), patch, dim, heads)
     except NotApplicable as sentence:
         st.warning(plain(sentence), icon=":material/straighten:")
         return
     with st.container(horizontal=True):
-        st.metric("Patches", f"{found.tokens:,}", border=True)
-        st.metric("Numbers in a patch", f"{found.flattened:,}", border=True)
-        st.metric("Multiply–adds of one layer", f"{found.flops / 1e9:.2f} G", border=True)
-        st.metric("Weights of one layer", f"{found.weight_bytes / 2**20:,.1f} MiB", border=True)
+        st.metric("Patches", f"{counts.tokens:,}", border=True)
+        st.metric("Numbers in a patch", f"{counts.flattened:,}", border=True)
+        st.metric("Multiply–adds of one layer", f"{counts.flops / 1e9:.2f} G", border=True)
+        st.metric("Weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", border=True)
     lines = cost_curves(dim, heads)
     figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
     chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")

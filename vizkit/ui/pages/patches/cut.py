@@ -1,10 +1,16 @@
 """The view Cut: the model's own input pulled apart, and the numbers of the patch under the cursor."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
+import torch
+from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.patches import patchify
+from vizkit.figure.charts import heat_map
+from vizkit.figure.patches import pulled_apart, strip
+from vizkit.geometry import cell_of, id_at, name_of
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.traces import NotApplicable, Tokens
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
@@ -13,19 +19,14 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.traces import Tokens
-
 
 def view(page: Page) -> None:
     """The model's own input pulled apart, and everything about the patch under the cursor."""
-    for index, (column, one) in enumerate(page.columns()):
+    for index, (column, shown) in enumerate(page.columns()):
         with column:
-            reading.guarded(cut, index, one, page.picture)
+            reading.guarded(cut, index, shown, page.picture)
     reading.how(
-        "The picture is what this model really gets: resized, cropped, and cut into patches in reading order, numbered "
+        "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
         "from 1. Click a patch in the small picture: its pixels become one row of numbers, and a linear layer turns "
         "that row into the vector the transformer works with.",
         r"x_p \in \mathbb{R}^{N \times P^2 C}, \quad z_0 = [x_{\text{class}};\, x_p E] + E_{pos}, \quad N = HW / P^2",
@@ -34,15 +35,11 @@ def view(page: Page) -> None:
     )
 
 
-def cut(index: int, one: Shown, picture: Picture) -> None:
-    from vizkit.analysis.attention.patches import patchify
-    from vizkit.figure.patches import pulled_apart, strip
-    from vizkit.geometry import cell_of, id_at, name_of
-
-    tokens = first_tokens(one)
+def cut(index: int, shown: Shown, picture: Picture) -> None:
+    tokens = first_tokens(shown)
     assert tokens.grid is not None
-    pixels = prepare(picture.rgb, one.loaded.preprocessing)[0]
-    point = one.query if not isinstance(one.query, str) else (0.5, 0.5)
+    pixels = prepare(picture.rgb, shown.loaded.preprocessing)[0]
+    point = shown.query if not isinstance(shown.query, str) else (0.5, 0.5)
     chosen = id_at(tokens, point)
     assert chosen is not None
     cell = cell_of(tokens, chosen)
@@ -54,18 +51,17 @@ def cut(index: int, one: Shown, picture: Picture) -> None:
         f"{tokens.grid[0]} × {tokens.grid[1]} = {tokens.grid[0] * tokens.grid[1]} patches of {patch} × {patch} × "
         f"{len(pixels)} = {patch * patch * len(pixels)} numbers" + (f" · in front:{special}" if special else "")
     )
-    seen = unprepare(pixels, one.loaded.preprocessing)
+    seen = unprepare(pixels, shown.loaded.preprocessing)
     st.image(
-        pulled_apart(seen, tokens.grid, number), alt=f"The input of {one.source} cut into patches", width="stretch"
+        pulled_apart(seen, tokens.grid, number), alt=f"The input of {shown.source} cut into patches", width="stretch"
     )
-    pick(index, one, picture, tokens)
-    import torch
+    pick(index, shown, picture, tokens)
 
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
     st.markdown(f"**Patch {number + 1}** · {name_of(tokens, chosen)}")
     st.image(strip(flat), alt="The numbers of the patch, blue below zero, red above", width="stretch")
     st.caption(f"its {len(flat)} numbers, colour by colour, row by row: {reading.listed(flat)}")
-    embedded = cached.patch_embedding(one.source, picture, one.loaded)
+    embedded = cached.patch_embedding(shown.source, picture, shown.loaded)
     vector = embedded.vectors[cell].numpy()
     st.image(strip(vector), alt="The embedded patch, blue below zero, red above", width="stretch")
     st.caption(f"its embedding of {len(vector)} numbers, before positions are added: {reading.listed(vector)}")
@@ -73,10 +69,8 @@ def cut(index: int, one: Shown, picture: Picture) -> None:
         hybrid(index, embedded.feature_map)
 
 
-def hybrid(index: int, feature_map: "Tensor") -> None:
+def hybrid(index: int, feature_map: Tensor) -> None:
     """What a hybrid embeds instead of pixels."""
-    from vizkit.figure.charts import heat_map
-
     channels, rows, columns = feature_map.shape
     st.caption(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
     strength = feature_map.norm(dim=0).numpy()
@@ -84,11 +78,8 @@ def hybrid(index: int, feature_map: "Tensor") -> None:
     chart(figure, f"hybrid_{index}", "Length of the CNN's vector at every place")
 
 
-def first_tokens(one: Shown) -> "Tokens":
-    from vizkit.analysis.attention.attention_map import layers
-    from vizkit.traces import NotApplicable
-
-    tokens = next((layer.query for layer in layers(one.trace) if layer.query.grid), None)
+def first_tokens(shown: Shown) -> Tokens:
+    tokens = next((layer.query for layer in layers(shown.trace) if layer.query.grid), None)
     if tokens is None:
         raise NotApplicable(
             "A convolutional network slides over the image and cuts no patches; see its stages in Explore."
@@ -96,7 +87,7 @@ def first_tokens(one: Shown) -> "Tokens":
     return tokens
 
 
-def pick(index: int, one: Shown, picture: Picture, tokens: "Tokens") -> None:
+def pick(index: int, shown: Shown, picture: Picture, tokens: Tokens) -> None:
     """The small picture to click in."""
     content = canvases.grid_for_browser(tokens)
-    show_map(f"cut{index}_{one.source}", content, one, picture, "image only", "Click a patch to read its numbers.")
+    show_map(f"cut{index}_{shown.source}", content, shown, picture, "image only", "Click a patch to read its numbers.")

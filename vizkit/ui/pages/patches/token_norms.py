@@ -3,11 +3,12 @@
 Far longer patches than all others (Darcet et al. 2024) stand out as a line above the band, and on the image as spots.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attention.token_norms import Norms, token_norms
+from vizkit.figure.charts import curves
+from vizkit.geometry import id_at, name_of
 from vizkit.ui import reading
 from vizkit.ui.session.shown import CENTRE, keep_valid
 from vizkit.ui.views import Page
@@ -15,30 +16,24 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from vizkit.analysis.attention.token_norms import Norms
-
 
 def view(page: Page) -> None:
-    from vizkit.analysis.attention.token_norms import token_norms
-    from vizkit.geometry import id_at, name_of
-
-    one = page.one
-    norms = token_norms(one.trace)
+    shown = page.focus
+    norms = token_norms(shown.trace)
     keep_valid("block", range(1, len(norms) + 1))
     with st.container(width=320):
         block = int(st.slider("Layer", 1, max(2, len(norms)), key="block", bind="query-params"))
     index = min(block, len(norms)) - 1
-    layer, features = norms[index], one.trace.features[index]
-    point = CENTRE if isinstance(one.query, str) else one.query
-    places = [id_at(features.tokens, point) for features in one.trace.features]
+    layer, features = norms[index], shown.trace.features[index]
+    point = CENTRE if isinstance(shown.query, str) else shown.query
+    places = [id_at(features.tokens, point) for features in shown.trace.features]
     left, right = st.columns([3, 2])
     with left:
         by_layer(norms, index, places)
     with right:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
-            show_map("norms_map", canvases.stage_for_browser(features), one, page.picture, "over image", "Norms of")
+            show_map("norms_map", canvases.stage_for_browser(features), shown, page.picture, "over image", "Norms of")
         st.caption(
             f"patches: median {layer.median:.2f}, longest {float(layer.patches.max()):.2f} · outliers above "
             f"{layer.threshold:.2f}: {int(layer.outliers.sum())} of {len(layer.patches)}"
@@ -46,18 +41,16 @@ def view(page: Page) -> None:
         if (place := places[index]) is not None:
             st.caption(f"under the cursor: {name_of(features.tokens, place)}, {float(layer.norms[place]):.2f}")
     reading.how(
-        "The band holds the middle half of the patches. A line far above it is a few patches that became far longer "
-        "than all others, mostly on plain background: the model stores something global there. Registers give it "
-        "another place; in their models the registers are long and the patches are not.",
+        "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
+        "than all others, mostly on plain background: the model stores global information there. In models with "
+        "registers the registers have large norms and the patches do not.",
         r"\lVert x_{l,i} \rVert_2, \quad \text{outlier: above median} + 5\,\text{MAD}",
         "what is stored.",
         "Darcet et al. 2024, fig. 3 and 7",
     )
 
 
-def by_layer(norms: "tuple[Norms, ...]", chosen: int, places: list[int | None]) -> None:
-    from vizkit.figure.charts import curves
-
+def by_layer(norms: tuple[Norms, ...], chosen: int, places: list[int | None]) -> None:
     depth = np.arange(1, len(norms) + 1)
     lines = {
         "lower quartile": np.array([layer.lower for layer in norms]),

@@ -4,7 +4,7 @@ from vizkit.ui.views import View
 
 VIEWS = (
     View("Sinusoids", "A fixed pattern of slow and fast waves for every position.", "sinusoids", ""),
-    View("Learned", "How alike the learned positions of two patches are.", "learned", "learned positions"),
+    View("Learned", "Cosine similarity of the learned positions of two patches.", "learned", "learned positions"),
     View("Relative", "What a score gains or loses by the offset of two patches.", "relative", "relative positions"),
     View("Shuffle", "The same patches in another order, with and without positions.", "shuffle", "transformer"),
 )

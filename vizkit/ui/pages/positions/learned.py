@@ -1,9 +1,14 @@
-"""The view Learned: how alike the learned position of a patch is to all others, and the table as colours."""
+"""The view Learned: similarity of a patch's learned position to all others, and the table as colours."""
 
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb
+from vizkit.figure.charts import curves
+from vizkit.figure.tiles import tiles
 from vizkit.image import Picture
+from vizkit.models.probes.positions import learned_table, resampled
+from vizkit.traces import Tokens
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
@@ -13,36 +18,30 @@ from vizkit.ui.widgets.query_map import show_map
 
 
 def view(page: Page) -> None:
-    for index, (column, one) in enumerate(page.columns()):
+    for index, (column, shown) in enumerate(page.columns()):
         with column:
-            reading.guarded(learned, index, one, page.picture)
+            reading.guarded(learned, index, shown, page.picture)
     reading.how(
-        "Each tile belongs to one patch and shows how alike its learned position is to all others. A trained model has "
-        "found rows and columns by itself: a bright cross and a bright spot in every tile. Click a patch to enlarge "
-        "its tile.",
+        "Each tile belongs to one patch and shows the similarity of its learned position to all others. A trained "
+        "model has learned rows and columns by itself: a bright cross and a bright spot in every tile. Click a patch "
+        "to enlarge its tile.",
         r"S_{ij} = \cos(e_i, e_j)",
-        "what attention does with it; equal vectors only say that two places cannot be told apart by position.",
+        "what attention does with it; equal vectors only mean that position does not distinguish two places.",
         "Dosovitskiy et al. 2020, fig. 7 centre",
     )
 
 
-def learned(index: int, one: Shown, picture: Picture) -> None:
-    from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb
-    from vizkit.figure.charts import curves
-    from vizkit.figure.tiles import tiles
-    from vizkit.models.probes.positions import learned_table, resampled
-    from vizkit.traces import Tokens
-
-    table = learned_table(one.loaded)
+def learned(index: int, shown: Shown, picture: Picture) -> None:
+    table = learned_table(shown.loaded)
     assert table is not None  # the view needs one
     rows, columns, channels = table.shape
     st.caption(f"{rows} × {columns} positions of {channels} channels")
-    st.image(tiles(cosine_grid(table).numpy()), alt="Likeness of every position with every other", width="stretch")
+    st.image(tiles(cosine_grid(table).numpy()), alt="Similarity of every position to every other", width="stretch")
     tokens = Tokens("positions", (), (rows, columns), stride=1.0)
-    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, in_grid(one.query))
-    show_map(f"position{index}_{one.source}", content, one, picture, "map only", "Likeness of positions in")
+    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, in_grid(shown.query))
+    show_map(f"position{index}_{shown.source}", content, shown, picture, "map only", "Similarity of positions in")
     colours = pca_rgb(table)
-    doubled = pca_rgb(resampled(one.loaded, (2 * rows, 2 * columns)))
+    doubled = pca_rgb(resampled(shown.loaded, (2 * rows, 2 * columns)))
     left, right = st.columns(2)
     words = f"three main components ({float(colours.explained.sum()):.0%} of the variance)"
     left.image(enlarged(colours.rgb.numpy()), caption=words, alt=words, width="stretch")
@@ -50,7 +49,7 @@ def learned(index: int, one: Shown, picture: Picture) -> None:
     right.image(enlarged(doubled.rgb.numpy()), caption=words, alt=words, width="stretch")
     near = by_distance(table)
     lines = {"mean": (near.distance.numpy(), near.mean.numpy()), "highest": (near.distance.numpy(), near.high.numpy())}
-    figure = curves(lines, "distance in patches", "cosine", "Likeness by distance")
+    figure = curves(lines, "distance in patches", "cosine", "Similarity by distance")
     chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
 
 

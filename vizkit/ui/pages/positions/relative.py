@@ -1,7 +1,8 @@
-"""The view Relative: the bias that a layer adds by the offset of two patches, or the likeness of their rotations."""
+"""The view Relative: the bias that a layer adds by the offset of two patches, or the similarity of their rotations."""
 
 import streamlit as st
 
+from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
@@ -9,37 +10,36 @@ from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
-    relative(page.one)
+    relative(page.focus)
     reading.how(
         "The middle is the query; a cell says how much a key at that offset gains or loses before softmax (relative "
         "bias), or how much of a product of equal vectors is left after rotation (RoPE). The index table says which "
         "entry a pair of patches picks: pairs of one offset share one number.",
         r"\mathrm{softmax}\!\left(QK^\top/\sqrt{d} + B\right), \quad B_{ij} = \hat B[\,p_i - p_j\,]",
-        "where a head really looks: content is added to it.",
+        "where a head attends: the product of query and key is added to it.",
         "Liu et al. 2021, eq. 4; Su et al. 2021",
     )
 
 
-def relative(one: Shown) -> None:
-    from vizkit.figure.charts import heat_map
+def relative(shown: Shown) -> None:
     from vizkit.models.probes.positions import biased_layers, kind, relative_bias, rope_similarity
 
-    if "rotary" in kind(one.loaded):
-        heads = rope_similarity(one.loaded)
+    if "rotary" in kind(shown.loaded):
+        heads = rope_similarity(shown.loaded)
         down, right = heads.shape[1] // 2, heads.shape[2] // 2
         head = int(st.number_input("Head", 1, len(heads), 1, key="rope_head", width=120)) if len(heads) > 1 else 1
         figure = heat_map(
-            heads[head - 1].numpy(), "columns right", "rows down", "Likeness of rotations by offset", signed=True,
+            heads[head - 1].numpy(), "columns right", "rows down", "Similarity of rotations by offset", signed=True,
             x_names=names_of_offsets(right), y_names=names_of_offsets(down), limit=1.0, height=460,
         )  # fmt: skip
-        chart(figure, "rope", "Likeness of rotations by offset")
-    layers = biased_layers(one.loaded.model)
+        chart(figure, "rope", "Similarity of rotations by offset")
+    layers = biased_layers(shown.loaded.model)
     if layers:
         keep_valid("bias_layer", range(1, len(layers) + 1))
         layer = int(
             st.slider("Layer", 1, max(2, len(layers)), 1, key="bias_layer", disabled=len(layers) < 2, width=320)
         )
-        bias = relative_bias(one.loaded, min(layer, len(layers)) - 1)
+        bias = relative_bias(shown.loaded, min(layer, len(layers)) - 1)
         st.caption(f"`{bias.name}` · window {bias.window[0]} × {bias.window[1]} · {len(bias.by_offset)} heads")
         limit = float(bias.by_offset.abs().max()) or 1.0
         for start in range(0, len(bias.by_offset), 4):

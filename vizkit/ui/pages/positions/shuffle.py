@@ -2,8 +2,11 @@
 
 import numpy as np
 import streamlit as st
+import torch
 
+from vizkit.analysis.attention.patches import grid_of, permutation, shuffle
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models.probes.positions import first_grid
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
@@ -14,25 +17,20 @@ from vizkit.ui.views import Page
 def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", width=140))
-    for column, one in page.columns():
+    for column, shown in page.columns():
         with column:
-            reading.guarded(both_orders, one, page.picture, seed)
+            reading.guarded(both_orders, shown, page.picture, seed)
     reading.how(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
-        "cannot tell the two apart: its predictions stay exactly the same, right or wrong.",
+        "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
         r"\mathrm{Attention}(\Pi X) = \Pi\,\mathrm{Attention}(X)",
         "how well a model trained without positions would do: this one was trained with them.",
         "Dosovitskiy et al. 2020, appendix D.4",
     )
 
 
-def both_orders(one: Shown, picture: Picture, seed: int) -> None:
-    import torch
-
-    from vizkit.analysis.attention.patches import grid_of, permutation, shuffle
-    from vizkit.models.probes.positions import first_grid
-
-    loaded, preprocessing = one.loaded, one.loaded.preprocessing
+def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
+    loaded, preprocessing = shown.loaded, shown.loaded.preprocessing
     rows, columns = first_grid(loaded, preprocessing.size_hw)
     pixels = prepare(picture.rgb, preprocessing)[0]
     patch = preprocessing.size_hw[0] // rows
@@ -44,7 +42,7 @@ def both_orders(one: Shown, picture: Picture, seed: int) -> None:
     for with_positions in (True, False):
         st.markdown("**with positions**" if with_positions else "**positions removed**")
         answers = [
-            cached.shuffled_logits(one.source, picture.digest, preprocessing, s, with_positions, loaded, picture.rgb)
+            cached.shuffled_logits(shown.source, picture.digest, preprocessing, s, with_positions, loaded, picture.rgb)
             for s in (None, seed)
         ]
         for where, logits in zip(st.columns(2), answers, strict=True):
@@ -53,7 +51,5 @@ def both_orders(one: Shown, picture: Picture, seed: int) -> None:
 
 
 def best(logits: np.ndarray, count: int = 3) -> list[tuple[int, float]]:
-    import torch
-
     values, indices = torch.softmax(torch.from_numpy(logits), 0).topk(min(count, len(logits)))
     return list(zip(indices.tolist(), values.tolist(), strict=True))

@@ -1,17 +1,17 @@
-"""The view Sinusoids: the fixed table of waves, its rows and columns, and how alike two positions are."""
+"""The view Sinusoids: the fixed table of waves, its rows and columns, and how similar two positions are."""
 
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d
+from vizkit.figure.charts import curves, heat_map
 from vizkit.ui import reading
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
-    del page  # no model is asked
-    from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d
-    from vizkit.figure.charts import curves, heat_map
+    del page  # no model is run
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dim = st.select_slider(
@@ -44,25 +44,25 @@ def view(page: Page) -> None:
             for kind, scale in (("cosine", 1.0), ("dot product ÷ (channels ÷ 2)", int(dim) / 2))
         }
         chart(
-            curves(lines, "position", "likeness", f"Like position {position}"),
+            curves(lines, "position", "similarity", f"Similarity to position {position}"),
             "sin_like",
-            f"Likeness to position {position}",
+            f"Similarity to position {position}",
         )
     side = max(2, round(int(count) ** 0.5))
-    one, two = (
+    flat, separate = (
         by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),
         by_distance(sinusoidal_2d((side, side), int(dim))),
     )
     lines = {
-        "1-D, patches in a row": (one.distance.numpy(), one.mean.numpy()),
-        "2-D, half row, half column": (two.distance.numpy(), two.mean.numpy()),
+        "1-D, patches in a row": (flat.distance.numpy(), flat.mean.numpy()),
+        "2-D, half row, half column": (separate.distance.numpy(), separate.mean.numpy()),
     }
-    name = f"Likeness by distance on a {side} × {side} grid"
+    name = f"Similarity by distance on a {side} × {side} grid"
     chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)
     reading.how(
-        "Every position gets its own pattern of slow and fast waves; near positions are alike, far ones are not. With "
-        "one index for all patches the end of a row is near the start of the next; two halves for row and column know "
-        "the plane.",
+        "Every position gets its own pattern of slow and fast waves; near positions are similar, distant ones are "
+        "not. With one index for all patches the end of a row is near the start of the next; separate halves for row "
+        "and column keep both dimensions.",
         r"PE_{(p,2i)} = \sin(p / 10000^{2i/d}), \quad PE_{(p,2i+1)} = \cos(p / 10000^{2i/d})",
         "what a model makes of it: learned, 1-D and 2-D tables do about equally well in ViT, none is clearly worse.",
         "Vaswani et al. 2017, § 3.5; Dosovitskiy et al. 2020, appendix D.4",

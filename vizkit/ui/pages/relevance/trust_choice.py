@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB, Picture
 from vizkit.ui.session.shown import keep_valid
@@ -42,29 +43,27 @@ class Choice:
 
 def choices(top: "DeltaGenerator") -> Choice:
     """`top`: the row for what stands beside each other."""
-    from vizkit.analysis.attribution.methods import METHODS
-
     uploads, _ = inputs.read_uploads()
     options = [THIS, "insects", "digits", *([f"your {len(uploads)} images"] if len(uploads) > 1 else [])]
     keep_valid("trust_over", options)
     with top:
         over = st.segmented_control(
             "Over", options, default=THIS, required=True, key="trust_over", bind="query-params",
-            help="Insects are drawn fresh: no bundled model has seen them, and where they are is known to the pixel.",
+            help="Insects are newly drawn: no bundled model has seen them, and where they are is known to the pixel.",
         )  # fmt: skip
         images = 0
         if over in ("insects", "digits"):
             images = int(st.select_slider("Images", COUNTS, 24, key="trust_images", bind="query-params", width=220))
     slow = st.pills(
         "More maps, which run the model again, some dozen times each",
-        [name for name, one in METHODS.items() if one.slow],
+        [name for name, method in METHODS.items() if method.slow],
         selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
     )  # fmt: skip
     measures = st.pills(
         "Scores", list(MEASURES), default=list(USUAL), selection_mode="multi", key="trust_scores",
         bind="query-params", format_func=lambda name: MEASURES[name],
         help="Where the insect and its deciding parts are known, pointing and mass are always measured. Infidelity "
-        "and sensitivity ask the model hundreds of times more.",
+        "and sensitivity run the model hundreds of times more.",
     )  # fmt: skip
     return Choice(over or THIS, images, tuple(name for name in METHODS if name in slow),
                   ("truth", *(name for name in MEASURES if name in measures)))  # fmt: skip

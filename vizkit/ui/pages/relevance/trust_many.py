@@ -1,49 +1,46 @@
 """Methods compared over many images: mean and spread of every score, each for its predicted class."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
+from vizkit.analysis.attribution.explaining import METHODS, why_not
+from vizkit.analysis.trust.scores import Score, score_many
+from vizkit.datasets.image_set import ImageSet
+from vizkit.scoring import cases, pictures
 from vizkit.ui import export
 from vizkit.ui.pages.relevance import trust_table
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
+from vizkit.ui.session.explained import Request, key_of, target_trace
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
-
-if TYPE_CHECKING:
-    from vizkit.analysis.trust.scores import Score
-    from vizkit.datasets.image_set import ImageSet
 
 TASK = "trust many"
 UPDATES = 12  # the page is drawn again so many times on the way
 
 
-def show(one: Shown, choice: Choice) -> None:
-    from vizkit.scoring import pictures
-
-    images = pictures(one.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
-    methods = methods_of(one, choice)
+def show(shown: Shown, choice: Choice) -> None:
+    images = pictures(shown.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
+    methods = methods_of(shown, choice)
     measures = tuple(m for m in choice.measures if m != "truth" or choice.over == "insects")
     key = (
         "many",
-        one.source,
-        cached.weights_of(one.source),
-        one.loaded.preprocessing,
+        shown.source,
+        cached.weights_of(shown.source),
+        shown.loaded.preprocessing,
         images.digest,
         methods,
         measures,
     )
     done: tuple[list[Score], ...] = shelf().find(key) or ()
     st.caption(
-        f"{plain(title(one.source))} · {len(images)} images, each for the class that the model gives it · "
-        + ("drawn fresh, seen by no bundled model" if choice.over == "insects" else images.name)
+        f"{plain(title(shown.source))} · {len(images)} images, each for its predicted class · "
+        + ("newly drawn, seen by no bundled model" if choice.over == "insects" else images.name)
     )
 
     def work(task: background.Task) -> None:
-        score_all(one, images, methods, measures, key, task)
+        score_all(shown, images, methods, measures, key, task)
 
     if len(done) < len(images) and not background.at_work(TASK):
         words = f"Score {len(images)} images" if not done else "Score again"
@@ -52,43 +49,37 @@ def show(one: Shown, choice: Choice) -> None:
     if done:
         rows = trust_table.show(done, "trust_many")
         st.caption(f"mean ± standard deviation over {len(done)} of {len(images)} images")
-        stem = export.name_of_file(f"{one.trace.model}_{images.name}_{len(done)}_trust")
+        stem = export.name_of_file(f"{shown.trace.model}_{images.name}_{len(done)}_trust")
         st.download_button("Save (CSV)", trust_table.as_csv(rows), f"{stem}.csv", "text/csv", key="trust_many_csv",
                            icon=":material/download:", on_click="ignore")  # fmt: skip
         trust_table.caveats(rows)
 
 
-def methods_of(one: Shown, choice: Choice) -> tuple[str, ...]:
-    from vizkit.analysis.attribution.explaining import METHODS, why_not
-    from vizkit.ui.session.explained import Asked, key_of, target_trace
-
+def methods_of(shown: Shown, choice: Choice) -> tuple[str, ...]:
     picture = chosen.picture()
-    asked = Asked(one, picture, key_of(one, picture), int(one.trace.logits.argmax()))
-    without = why_not(target_trace(asked, asked.target))
+    request = Request(shown, picture, key_of(shown, picture), int(shown.trace.logits.argmax()))
+    without = why_not(target_trace(request, request.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))
 
 
 def score_all(
-    one: Shown,
-    images: "ImageSet",
+    shown: Shown,
+    images: ImageSet,
     methods: tuple[str, ...],
     measures: tuple[str, ...],
     key: tuple,
     task: background.Task,
 ) -> None:
     """In a thread. What was scored is kept when the work is stopped."""
-    from vizkit.analysis.trust.scores import score_many
-    from vizkit.scoring import cases
-
-    found: list[list[Score]] = []
+    scored: list[list[Score]] = []
 
     def progress(done: int, total: int) -> None:
-        task.report(f"image {len(found) + 1} of {len(images)}", len(found) * total + done, len(images) * total)
+        task.report(f"image {len(scored) + 1} of {len(images)}", len(scored) * total + done, len(images) * total)
 
     progress(0, 1)
-    every = cases(one.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
+    every = cases(shown.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
     for scores in score_many(every, methods, measures=measures, progress=progress):  # pyright: ignore[reportArgumentType]
-        found.append(scores)
-        shelf().put(key, tuple(found))
-        if len(found) % max(1, len(images) // UPDATES) == 0:
+        scored.append(scores)
+        shelf().put(key, tuple(scored))
+        if len(scored) % max(1, len(images) // UPDATES) == 0:
             task.results += 1

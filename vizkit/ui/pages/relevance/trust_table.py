@@ -3,15 +3,12 @@
 import csv
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.analysis.trust.scores import Score
+from vizkit.analysis.trust.table import FIGURES, Row, Summary, Tally, signed
 from vizkit.ui.plain import plain
-
-if TYPE_CHECKING:
-    from vizkit.analysis.trust.scores import Score
-    from vizkit.analysis.trust.table import Row, Summary
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
 SHORT = {  # what fits above a column; the whole title is in its help
@@ -23,14 +20,12 @@ SHORT = {  # what fits above a column; the whole title is in its help
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
-def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
+def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
     """One list of scores for each image. The rows, best first; as the methods come where nothing can be ranked."""
-    from vizkit.analysis.trust.table import FIGURES, Tally
-
     tally = Tally()
     for several in scores:
         tally.add(several)
-    rows, said = tally.rows(), tally.said()
+    rows, sentence = tally.rows(), tally.said()
     there = [name for name in FIGURES if any(name in row.figures for row in rows)]
     ranked = any(row.rank is not None for row in rows)
     lines = [
@@ -42,53 +37,47 @@ def show(scores: "Sequence[Sequence[Score]]", key: str) -> "list[Row]":
     ]
     config = {
         "rank": st.column_config.TextColumn("rank", width=60, help="Mean place over the columns that "
-                                              "have a better side; all of them weigh alike, which is a choice."),
+                                              "have a better side; all have equal weight, which is a choice."),
         "method": st.column_config.TextColumn("method", pinned=True),
-        "nothing": st.column_config.NumberColumn("no map", help="Images on which the method found nothing."),
+        "nothing": st.column_config.NumberColumn("no map", help="Images on which the method gives no map."),
     }  # fmt: skip
     for name in there:
         figure = FIGURES[name]
         label = SHORT.get(name, figure.title) + ARROWS[figure.larger_is_better]
         config[name] = st.column_config.TextColumn(label, help=f"{figure.title.capitalize()}. {figure.caveat}")
-    if said:
-        st.warning(plain(said), icon=":material/balance:")
+    if sentence:
+        st.warning(plain(sentence), icon=":material/balance:")
     st.dataframe(lines, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
-    st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · point "
-               "at a column's name for what it cannot tell")  # fmt: skip
+    st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · hover "
+               "over a column's name for what it cannot tell")  # fmt: skip
     return rows
 
 
-def in_words(found: "Summary | None", name: str) -> str:
+def in_words(summary: Summary | None, name: str) -> str:
     """The figure, and in brackets its difference to chance; of one image whether it points right."""
-    from vizkit.analysis.trust.table import signed
-
-    if found is None:
+    if summary is None:
         return ""
-    gain = "" if found.above_chance is None else f" ({signed(found.above_chance)})"
-    if found.images > 1:
-        return f"{found.mean:.2f} ± {found.spread:.2f}{gain}"
-    if name in POINTING and found.chance is not None:
-        return "hit" if found.mean else "miss"
-    return f"{found.mean:.2f}{gain}".replace("-0.00", "0.00")
+    gain = "" if summary.above_chance is None else f" ({signed(summary.above_chance)})"
+    if summary.images > 1:
+        return f"{summary.mean:.2f} ± {summary.spread:.2f}{gain}"
+    if name in POINTING and summary.chance is not None:
+        return "hit" if summary.mean else "miss"
+    return f"{summary.mean:.2f}{gain}".replace("-0.00", "0.00")
 
 
-def as_csv(rows: "list[Row]") -> str:
-    from vizkit.analysis.trust.table import FIGURES
-
+def as_csv(rows: list[Row]) -> str:
     parts = ("mean", "spread", "images", "chance", "above_chance")
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["method", "rank", *(f"{name} {part}" for name in FIGURES for part in parts)])
     for row in rows:
         summaries = [row.figures.get(name) for name in FIGURES]
-        numbers = [None if one is None else getattr(one, part) for one in summaries for part in parts]
+        numbers = [None if summary is None else getattr(summary, part) for summary in summaries for part in parts]
         writer.writerow([row.method, row.rank, *numbers])  # None is an empty cell
     return out.getvalue()
 
 
-def caveats(shown: "list[Row]") -> None:
-    from vizkit.analysis.trust.table import FIGURES
-
+def caveats(shown: list[Row]) -> None:
     with st.expander("What each score tells, and what it does not", icon=":material/quiz:"):
         for name, figure in FIGURES.items():
             if any(name in row.figures for row in shown):

@@ -1,5 +1,7 @@
-"""All layers multiplied: where the mass of one token's row comes from, model beside model."""
+"""All layers multiplied: which patches contribute to one token, all models side by side."""
 
 from vizkit.ui.views import View
 
-VIEWS = (View("Rollout", "Which patches reach one token when all layers are multiplied.", "maps", "transformer"),)
+VIEWS = (
+    View("Rollout", "Which patches contribute to one token when all layers are multiplied.", "maps", "transformer"),
+)

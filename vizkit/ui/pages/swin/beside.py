@@ -1,11 +1,16 @@
-"""The same image in a Swin and a ViT: where the answer comes from, and how far each layer looks."""
-
-from typing import TYPE_CHECKING
+"""The same image in a Swin and a ViT: where the prediction comes from, and how far each layer attends."""
 
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import attention_map, layers, top_classes
+from vizkit.analysis.attention.statistics import farthest_px
+from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
+from vizkit.models import ModelError, family_of
+from vizkit.models.probes.swin_stages import hierarchy, is_swin
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, chosen, model_names
@@ -14,16 +19,12 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
+    shown, picture = page.focus, page.picture
     candidates = vits()
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -33,7 +34,7 @@ def view(page: Page) -> None:
         )  # fmt: skip
         way = st.segmented_control(
             "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way",
-            help="Through all layers, or what it pays in the last one (mean of heads). Swin has no class token.",
+            help="Through all layers, or its attention in the last one (mean of heads). Swin has no class token.",
         )  # fmt: skip
     with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", cursor())
@@ -42,31 +43,32 @@ def view(page: Page) -> None:
         return
     left, right = st.columns(2)
     with left:
-        heading(one, "where the pooled output comes from")
-        reading.guarded(pooled, one, picture, "swin", "rollout")
+        heading(shown, "where the pooled output comes from")
+        reading.guarded(pooled, shown, picture, "swin", "rollout")
     with right:
-        heading(other, "where the class token looks")
+        heading(other, "where the class token attends")
         reading.guarded(pooled, other, picture, "vit", way)
     left, right = st.columns(2)
-    top = max(farthest(one), farthest(other))
+    top = max(farthest(shown), farthest(other))
     with left:
-        reading.guarded(how_far, one, picture, "swin", top, "the window's diagonal")
+        reading.guarded(how_far, shown, picture, "swin", top, "the window's diagonal")
     with right:
         reading.guarded(how_far, other, picture, "vit", top, "the image's diagonal")
     reading.how(
         "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
         "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
-        "layer allows: Swin sees further only by merging, a ViT may look across the whole image from its first layer.",
+        "layer allows: Swin sees further only by merging, a ViT may attend across the whole image from its first "
+        "layer.",
         r"\begin{gathered} \bar d_h = \tfrac1N \textstyle\sum_{ij} w_{ij}\lVert p_i - p_j\rVert_2 \\ "
         r"\le\; \text{stride} \cdot \sqrt{(M_1-1)^2 + (M_2-1)^2} \end{gathered}",
-        "which of the two is right, or why they answer as they do: rollout knows no class. The two models may see the "
-        "image in different sizes; distances are in pixels of each one's own input.",
+        "which of the two is right, or why they predict it: rollout does not depend on a class. The two models may "
+        "see the image in different sizes; distances are in pixels of each one's own input.",
         "Liu et al. 2021; Dosovitskiy et al. 2020, fig. 7 right; Abnar & Zuidema 2020, eq. 1",
     )
 
 
-def heading(one: Shown, words: str) -> None:
-    st.markdown(f"**{plain(title(one.source))}**")
+def heading(shown: Shown, words: str) -> None:
+    st.markdown(f"**{plain(title(shown.source))}**")
     st.caption(words)
 
 
@@ -78,66 +80,56 @@ def vits() -> list[str]:
 
 
 def is_vit(source: str) -> bool:
-    from vizkit.models import ModelError, family_of
-
     try:
         return family_of(cached.model(source).model) == "vit"
     except ModelError:
         return False
 
 
-def pooled(one: Shown, picture: Picture, kind: str, way: str) -> None:
-    """The map of what the model's head reads, places only, sum 1; what is left out is told."""
-    from vizkit.analysis.attention.attention_map import attention_map, layers, top_classes
-    from vizkit.traces import NotApplicable
-
+def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
+    """The map of what the model's head reads, places only, sum 1; what is left out is written below."""
     if way == "rollout":
         from vizkit.analysis.attribution.rollout import rollout_masses
 
-        found = cached.made(one.source, picture, one.loaded, ("pooled rollout",), lambda: rollout_masses(one.trace))
-        places, special, lost, query = found.grid, found.special, found.padding, found.query
+        trace = shown.trace
+        rolled = cached.made(shown.source, picture, shown.loaded, ("pooled rollout",), lambda: rollout_masses(trace))
+        places, special, lost, query = rolled.grid, rolled.special, rolled.padding, rolled.query
     else:
-        seen = attention_map(layers(one.trace)[-1], "cls")
+        seen = attention_map(layers(shown.trace)[-1], "cls")
         if seen.fallback:
-            raise NotApplicable(f"{title(one.source)} has no class token in its last layer; choose rollout.")
+            raise NotApplicable(f"{title(shown.source)} has no class token in its last layer; choose rollout.")
         places, special, lost, query = seen.places, seen.special, seen.padding, "cls"
     named = "mean of the last tokens" if query == "mean" else query
-    show_map(f"beside_map_{kind}", for_browser(places, named), one, picture, "over image", f"{way} of")
+    show_map(f"beside_map_{kind}", for_browser(places, named), shown, picture, "over image", f"{way} of")
     apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
-    classes = top_classes(one.trace, 1) if one.loaded.classifies and one.loaded.trained else []
-    answer = [f"answers {plain(one.loaded.label(index))} ({share:.0%})" for index, share in classes]
+    classes = top_classes(shown.trace, 1) if shown.loaded.classifies and shown.loaded.trained else []
+    answer = [f"answers {plain(shown.loaded.label(index))} ({share:.0%})" for index, share in classes]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 
 
-def for_browser(places: "Tensor", query: str) -> Rows:
+def for_browser(places: Tensor, query: str) -> Rows:
     """One map as a card reads it: the only row there is."""
     row = (places / places.sum()).reshape(1, -1).numpy()
     return Rows(row, (places.shape[0], places.shape[1]), query_special=(query,))
 
 
-def caps(one: Shown) -> list[float]:
+def caps(shown: Shown) -> list[float]:
     """The largest distance that every attention layer allows, in pixels."""
-    from vizkit.analysis.attention.attention_map import layers
-    from vizkit.analysis.attention.statistics import farthest_px
-    from vizkit.models.probes.swin_stages import hierarchy, is_swin
-
-    if is_swin(one.loaded):
-        stages = hierarchy(one.loaded, one.trace.image_size)
+    if is_swin(shown.loaded):
+        stages = hierarchy(shown.loaded, shown.trace.image_size)
         return [farthest_px(block.window, stage.tokens.stride) for stage in stages for block in stage.blocks]
-    return [farthest_px(layer.key.grid or (1, 1), layer.key.stride) for layer in layers(one.trace)]
+    return [farthest_px(layer.key.grid or (1, 1), layer.key.stride) for layer in layers(shown.trace)]
 
 
-def farthest(one: Shown) -> float:
-    return max(caps(one), default=0.0)
+def farthest(shown: Shown) -> float:
+    return max(caps(shown), default=0.0)
 
 
-def how_far(one: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
-    from vizkit.figure.attention.distances import distances
-
-    height, width = one.trace.image_size
-    counted = cached.statistics(one.source, picture, one.loaded)
-    figure = distances([layer.distance_px.numpy() for layer in counted], caps(one), top_px, cap)
+def how_far(shown: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
+    height, width = shown.trace.image_size
+    counted = cached.statistics(shown.source, picture, shown.loaded)
+    figure = distances([layer.distance_px.numpy() for layer in counted], caps(shown), top_px, cap)
     st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
     chart(figure, f"beside_distance_{kind}", "Mean attention distance of every head by layer")

@@ -1,21 +1,19 @@
-"""The canvas that plays one block of a Swin: what it is told, and what it tells."""
+"""The canvas that plays one block of a Swin: what it receives, and what it reports."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
+from torch import Tensor
 
+from vizkit.analysis.swin.shifted_windows import Layout, allowed, window_of
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
+from vizkit.figure.palette import REGIONS, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.swin.shifted_windows import Layout
 
 HERE = Path(__file__).parent
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
@@ -29,29 +27,26 @@ WINDOWS = component(
 )
 
 
-def block_for_browser(found: "Layout", token_id: int, weights: "Tensor", *, countable: bool = False) -> dict[str, Any]:
+def block_for_browser(layout: Layout, token_id: int, weights: Tensor, *, countable: bool = False) -> dict[str, Any]:
     """The rolled grid, and the mask and 16-bit weights (query, key) of the window that holds the token.
 
     `countable`: numbers are written on everything.
     """
-    from vizkit.analysis.swin.shifted_windows import allowed, window_of
-    from vizkit.figure.palette import REGIONS
-
-    window, _ = window_of(found, token_id)
+    window, _ = window_of(layout, token_id)
     values = weights.numpy()
     largest = float(values.max())
     return {
-        "grid": found.grid,
-        "size": tuple(found.ids.shape),
-        "window": found.window,
-        "shift": found.shift,
-        "pad_first": found.pad_first,
-        "ids": text64(found.ids.numpy().astype("<i4")),
-        "regions": text64(found.regions.numpy().astype(np.uint8)),
+        "grid": layout.grid,
+        "size": tuple(layout.ids.shape),
+        "window": layout.window,
+        "shift": layout.shift,
+        "pad_first": layout.pad_first,
+        "ids": text64(layout.ids.numpy().astype("<i4")),
+        "regions": text64(layout.regions.numpy().astype(np.uint8)),
         "region_colours": REGIONS,
         "chosen": window,
         "token": token_id,
-        "allowed": text64(allowed(found, window).numpy().astype(np.uint8)),
+        "allowed": text64(allowed(layout, window).numpy().astype(np.uint8)),
         "weights": text64(sixteen_bits(values, 0.0, largest)),
         "unit": step_of(0.0, largest),
         "numbers": countable,
@@ -78,7 +73,6 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
 
     The step is kept in the session and in the address.
     """
-    from vizkit.figure.palette import colours
 
     def moved() -> None:
         step = st.session_state[key].step
@@ -107,8 +101,8 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
 
 def step_now() -> int:
     """The step that was shown last, else that of the link, from 0."""
-    asked = st.query_params.get("shift_step", "")
-    step = st.session_state.get("_shift_step", int(asked) - 1 if asked.isdecimal() else 0)
+    number = st.query_params.get("shift_step", "")
+    step = st.session_state.get("_shift_step", int(number) - 1 if number.isdecimal() else 0)
     step = min(max(step, 0), len(STEPS) - 1)
     if "_shift_step" in st.session_state:
         st.query_params["shift_step"] = str(step + 1)

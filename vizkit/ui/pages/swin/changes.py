@@ -1,13 +1,20 @@
 """What the shift and the relative positions are good for: the same model and image without them, side by side."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import layers, top_classes
+from vizkit.analysis.attribution.rollout import rollout
+from vizkit.analysis.swin.shifted_windows import cut, layout
+from vizkit.analysis.swin.total_variation import total_variation
+from vizkit.figure.charts import paired_bars
+from vizkit.figure.overlay import overlay
 from vizkit.image import Picture
+from vizkit.models.probes.swin_changes import changed
+from vizkit.traces import Trace
 from vizkit.ui import reading
-from vizkit.ui.pages.swin.place import choose_place
+from vizkit.ui.pages.swin.place import Place, choose_place
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
@@ -15,39 +22,35 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from vizkit.traces import Trace
-    from vizkit.ui.pages.swin.place import Place
-
 OFF = ("shift", "relative bias")
 SHOWN_CLASSES = 3
 
 
 def view(page: Page) -> None:
-    one, picture = page.one, page.picture
-    place = choose_place(one, "block")
+    shown, picture = page.focus, page.picture
+    place = choose_place(shown, "block")
     off = st.pills(
         "Switched off", OFF, default=OFF[:1], selection_mode="multi", key="swin_off", bind="query-params",
         help="Shift: every block keeps its windows where the first has them, and nothing is masked. Relative bias: "
-        "where a key lies in the window says nothing any more. All weights stay as they were trained.",
+        "the place of a key in the window has no influence. All weights stay as they were trained.",
     )  # fmt: skip
     with st.spinner("Running the changed model …"):
-        after = changed_trace(one, picture, shift=OFF[0] not in off, bias=OFF[1] not in off)
+        after = changed_trace(shown, picture, shift=OFF[0] not in off, bias=OFF[1] not in off)
     what = " and ".join(off)
     names = ("as it is", f"without {what}" if what else "nothing switched off")
-    if one.loaded.classifies:
-        predictions(one, after, names)
+    if shown.loaded.classifies:
+        predictions(shown, after, names)
     st.markdown("**Attention of the marked token in this block**")
     shifts = (place.shift, (0, 0) if OFF[0] in off else place.shift)
-    for index, (column, name, trace) in enumerate(zip(st.columns(2), names, (one.trace, after), strict=True)):
+    for index, (column, name, trace) in enumerate(zip(st.columns(2), names, (shown.trace, after), strict=True)):
         with column:
             st.caption(name)
-            attention(index, one, picture, place, trace, shifts[index])
+            attention(index, shown, picture, place, trace, shifts[index])
     st.caption("The blue outline is the token's window, hatched: what is masked for it.")
-    rollouts(one, picture, after, names)
+    rollouts(shown, picture, after, names)
     reading.how(
         "Left the model as it is, right the same weights with something taken out. Without the shift a token learns of "
-        "other windows only through merging; without the bias it cannot tell near from far within its own.",
+        "other windows only through merging; without the bias it cannot distinguish near from far within its own.",
         r"\text{no shift: } s = 0 \text{ everywhere}; \qquad \text{no bias: } \mathrm{softmax}(QK^\top/\sqrt d + M)",
         "how well a model does that was trained without them; this one never learned to. Trained so from the start, "
         "Swin-T had 80.2 % (no shift) and 80.1 % (no positions) on ImageNet instead of 81.3 %.",
@@ -55,59 +58,49 @@ def view(page: Page) -> None:
     )
 
 
-def changed_trace(one: Shown, picture: Picture, *, shift: bool, bias: bool) -> "Trace":
+def changed_trace(shown: Shown, picture: Picture, *, shift: bool, bias: bool) -> Trace:
     """The trace of the changed model; the model itself is not touched, so other sessions see nothing of it."""
     if shift and bias:
-        return one.trace
+        return shown.trace
 
-    def make() -> "Trace":
+    def make() -> Trace:
         from vizkit.models import trace
-        from vizkit.models.probes.swin_changes import changed
 
         with cached.device_lock():
-            return trace(changed(one.loaded, shift=shift, bias=bias), picture.rgb)
+            return trace(changed(shown.loaded, shift=shift, bias=bias), picture.rgb)
 
-    return cached.made(one.source, picture, one.loaded, ("switched off", shift, bias), make)
+    return cached.made(shown.source, picture, shown.loaded, ("switched off", shift, bias), make)
 
 
-def predictions(one: Shown, after: "Trace", names: tuple[str, str]) -> None:
-    from vizkit.analysis.attention.attention_map import top_classes
-    from vizkit.figure.charts import paired_bars
-
-    if not one.loaded.trained:
+def predictions(shown: Shown, after: Trace, names: tuple[str, str]) -> None:
+    if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing, before or after.")
-    found = [dict(top_classes(trace, len(trace.logits))) for trace in (one.trace, after)]
-    classes = list(dict.fromkeys(i for trace in (one.trace, after) for i, _ in top_classes(trace, SHOWN_CLASSES)))
-    bars = {name: [share[i] for i in classes] for name, share in zip(names, found, strict=True)}
-    figure = paired_bars([one.loaded.label(i) for i in classes], bars, "probability", "Prediction")
+    probabilities = [dict(top_classes(trace, len(trace.logits))) for trace in (shown.trace, after)]
+    classes = list(dict.fromkeys(i for trace in (shown.trace, after) for i, _ in top_classes(trace, SHOWN_CLASSES)))
+    bars = {name: [share[i] for i in classes] for name, share in zip(names, probabilities, strict=True)}
+    figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     chart(figure, "off_predictions", "Probability of the likeliest classes with and without the change")
 
 
-def attention(index: int, one: Shown, picture: Picture, place: "Place", trace: "Trace", shift: tuple[int, int]) -> None:
-    from vizkit.analysis.attention.attention_map import layers
-    from vizkit.analysis.swin.shifted_windows import cut, layout
-
-    content = canvases.layer_for_browser(layers(trace)[place.layer], None, one.query, False)
-    found = layout(place.grid, place.window, shift, pad_first=place.pad_first)
+def attention(index: int, shown: Shown, picture: Picture, place: Place, trace: Trace, shift: tuple[int, int]) -> None:
+    content = canvases.layer_for_browser(layers(trace)[place.layer], None, shown.query, False)
+    windows = layout(place.grid, place.window, shift, pad_first=place.pad_first)
     if content.values.shape[-2] == content.values.shape[-1]:  # of a very large layer only one row is sent
-        regions = cut(found.regions, found.window).numpy()
+        regions = cut(windows.regions, windows.window).numpy()
         content = replace(content, query_regions=regions, key_regions=regions)
-    show_map(f"off_{index}", content, one, picture, "over image", "Attention of")
+    show_map(f"off_{index}", content, shown, picture, "over image", "Attention of")
 
 
-def rollouts(one: Shown, picture: Picture, after: "Trace", names: tuple[str, str]) -> None:
-    from vizkit.analysis.attribution.rollout import rollout
-    from vizkit.analysis.swin.total_variation import total_variation
-    from vizkit.figure.overlay import overlay
-
+def rollouts(shown: Shown, picture: Picture, after: Trace, names: tuple[str, str]) -> None:
+    source, loaded = shown.source, shown.loaded
     maps = [
-        cached.made(one.source, picture, one.loaded, ("swin rollout", name), lambda trace=trace: rollout(trace, "mean"))
-        for name, trace in zip(names, (one.trace, after), strict=True)
+        cached.made(source, picture, loaded, ("swin rollout", name), lambda trace=trace: rollout(trace, "mean"))
+        for name, trace in zip(names, (shown.trace, after), strict=True)
     ]
     top = float(max(map_.max() for map_ in maps))
     st.markdown("**Rollout: where the pooled output comes from**")
     for column, name, map_ in zip(st.columns(2), names, maps, strict=True):
-        drawn = overlay(picture.rgb, map_.numpy(), one.box_xyxy, top=top)
+        drawn = overlay(picture.rgb, map_.numpy(), shown.box_xyxy, top=top)
         column.image(drawn, alt=f"Rollout, {name}", width="stretch")
         column.caption(name)
     st.caption(f"One scale for both · {total_variation(*maps):.1%} of the rollout lies elsewhere than before")

@@ -2,12 +2,17 @@
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+import torch
 
+from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
+from vizkit.figure.swin.power_laws import power_laws
 from vizkit.image import Picture
+from vizkit.models.probes.attention_timing import Layer, Timed, time_layer
+from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
+from vizkit.models.probes.swin_stages import Stage, hierarchy
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, model_names
@@ -15,10 +20,6 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
-
-if TYPE_CHECKING:
-    from vizkit.models.probes.attention_timing import Layer, Timed
-    from vizkit.models.probes.swin_stages import Stage
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)
@@ -28,10 +29,8 @@ TASK = "attention_times"
 
 
 def view(page: Page) -> None:
-    from vizkit.models.probes.swin_stages import hierarchy
-
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     numbers = [str(n + 1) for n in range(len(stages))]
     keep_valid("cost_stage", numbers)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -46,9 +45,9 @@ def view(page: Page) -> None:
         )
     formula(stage, window)
     measured(stage, window)
-    whole_model(one, picture, stages)
+    whole_model(shown, picture, stages)
     reading.how(
-        "Both ways pay the same for their projections (first term). Global attention compares every token with every "
+        "The projections cost the same in both (first term). Global attention compares every token with every "
         "other, so twice the side of the image is sixteen times the work; with windows it is four times. The exponents "
         "are the slopes of the lines: 1 is linear in the number of tokens, 2 is quadratic.",
         r"\begin{aligned} \Omega(\mathrm{MSA}) &= 4hwC^2 + 2(hw)^2C \\ "
@@ -60,10 +59,7 @@ def view(page: Page) -> None:
 
 
 # ---- by formula ------------------------------------------------------------------------------------------------------
-def formula(stage: "Stage", window: int) -> None:
-    from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
-    from vizkit.figure.swin.power_laws import power_laws
-
+def formula(stage: Stage, window: int) -> None:
     stride = round(stage.tokens.stride)
     sizes = sizes_px(stride)
     size = int(st.select_slider("Image side in pixels", sizes, sizes[0], key=f"cost_side_{stride}", width=320))
@@ -82,8 +78,8 @@ def formula(stage: "Stage", window: int) -> None:
     ):
         values = [[float(getattr(pairs[side][way], kind)) for side in sizes] for way in (0, 1)]
         lines = {
-            name: (np.array(sizes), np.array(each), exponent(tokens, each))
-            for name, each in zip(("global", f"windows of {window}"), values, strict=True)
+            name: (np.array(sizes), np.array(costs), exponent(tokens, costs))
+            for name, costs in zip(("global", f"windows of {window}"), values, strict=True)
         }
         figure = power_laws(lines, "image side (px)", words, f"One layer by formula: {words}")
         with column:
@@ -103,10 +99,8 @@ def mebi(count: int) -> str:
 
 
 # ---- measured --------------------------------------------------------------------------------------------------------
-def measured(stage: "Stage", window: int) -> None:
+def measured(stage: Stage, window: int) -> None:
     """Times of this machine when somebody has measured, else those that come with vizkit."""
-    from vizkit.models.probes.attention_timing import Layer
-
     layer = Layer(round(stage.tokens.stride), stage.channels, stage.heads)
     st.markdown("**Measured: one layer, projections and attention, one image**")
     if not background.at_work(TASK):
@@ -116,7 +110,7 @@ def measured(stage: "Stage", window: int) -> None:
             help=f"Up to {MEASURED_PX[-1]:,} pixels, as far as a pass takes less than {PATIENCE_S:.0f} seconds.",
         )  # fmt: skip
     background.show(TASK)
-    here = [found for each in keys(layer, window) if (found := shelf().find(each)) is not None]
+    here = [time for key in keys(layer, window) if (time := shelf().find(key)) is not None]
     if here:
         from vizkit.models.probes.attention_timing import machine
 
@@ -125,74 +119,67 @@ def measured(stage: "Stage", window: int) -> None:
         draw(*shipped())
 
 
-def begin(layer: "Layer", window: int) -> None:
+def begin(layer: Layer, window: int) -> None:
     background.start(TASK, partial(measure, layer, window))
 
 
-def keys(layer: "Layer", window: int) -> list[tuple]:
+def keys(layer: Layer, window: int) -> list[tuple]:
     return [("attention time", layer, size, side) for size in MEASURED_PX for side in (window, None)]
 
 
-def measure(layer: "Layer", window: int, task: background.Task) -> None:
+def measure(layer: Layer, window: int, task: background.Task) -> None:
     """Small images first; global attention stops where the next size would take too long."""
-    import torch
-
-    from vizkit.models.probes.attention_timing import time_layer
-
     device = "cuda" if torch.cuda.is_available() else "cpu"
     last: Timed | None = None
-    wanted = keys(layer, window)
-    for done, key in enumerate(wanted):
+    todo = keys(layer, window)
+    for done, key in enumerate(todo):
         _, _, size, side = key
-        task.report(f"{'Global attention' if side is None else 'Windows'} at {size} × {size} …", done, len(wanted))
+        task.report(f"{'Global attention' if side is None else 'Windows'} at {size} × {size} …", done, len(todo))
         if side is None and last is not None and last.seconds * (size / last.size_px) ** 4 > PATIENCE_S:
             continue
-        found = time_layer(layer, size, side, device)
-        last = found if side is None else last
-        shelf().put(key, found)
+        time = time_layer(layer, size, side, device)
+        last = time if side is None else last
+        shelf().put(key, time)
         task.results += 1
 
 
-def shipped() -> "tuple[list[Timed], str]":
+def shipped() -> tuple[list[Timed], str]:
     """What `python -m benchmarks windows` measured, and where."""
-    from vizkit.models.probes.attention_timing import Timed
-
-    found = json.loads((model_names.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
-    layer = found["layer"]
+    record = json.loads((model_names.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
+    layer = record["layer"]
     words = (
         f"{layer['channels']} channels, {layer['heads']} heads, tokens of {layer['stride_px']} pixels (the first stage "
-        f"of Swin-T); {found['machine']}. Comes with vizkit, measured by `python -m benchmarks windows`"
+        f"of Swin-T); {record['machine']}. Comes with vizkit, measured by `python -m benchmarks windows`"
     )
-    return [Timed(**each) for each in found["times"]], words
+    return [Timed(**time) for time in record["times"]], words
 
 
-def draw(found: "list[Timed]", words: str) -> None:
-    from vizkit.analysis.swin.cost_curves import exponent
-    from vizkit.figure.swin.power_laws import power_laws
-
+def draw(times: list[Timed], words: str) -> None:
     lines = {}
-    for side in sorted({each.window for each in found}, key=lambda side: side is not None):
-        each = sorted((one for one in found if one.window == side), key=lambda one: one.tokens)
-        large = [one for one in each if one.tokens >= LEAST_TOKENS] or each
+    for side in sorted({time.window for time in times}, key=lambda side: side is not None):
+        points = sorted((time for time in times if time.window == side), key=lambda time: time.tokens)
+        large = [time for time in points if time.tokens >= LEAST_TOKENS] or points
         name = "global" if side is None else f"windows of {side}"
-        fit = exponent([one.tokens for one in large], [one.seconds for one in large]) if len(large) > 1 else None
-        lines[name] = (np.array([one.size_px for one in each]), np.array([1e3 * one.seconds for one in each]), fit)
+        fit = exponent([time.tokens for time in large], [time.seconds for time in large]) if len(large) > 1 else None
+        lines[name] = (
+            np.array([time.size_px for time in points]),
+            np.array([1e3 * time.seconds for time in points]),
+            fit,
+        )
     figure = power_laws(lines, "image side (px)", "milliseconds", "Time, measured", dots=True)
     chart(figure, "cost_measured", "Measured time of one layer against the side of the image")
     st.caption(f"{words}. The exponent is fitted to images of {LEAST_TOKENS:,} tokens and more where there are any.")
 
 
 # ---- the whole model -------------------------------------------------------------------------------------------------
-def whole_model(one: Shown, picture: Picture, stages: "tuple[Stage, ...]") -> None:
-    from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
-
-    found = cached.made(one.source, picture, one.loaded, ("multiply-adds",), lambda: multiply_adds(one.loaded))
-    height, width = one.loaded.preprocessing.size_hw
-    st.markdown(f"**The whole model: {plain(title(one.source))} at {width} × {height} pixels, counted**")
-    published = PUBLISHED_G.get(one.loaded.name)
+def whole_model(shown: Shown, picture: Picture, stages: tuple[Stage, ...]) -> None:
+    counted = cached.made(shown.source, picture, shown.loaded, ("multiply-adds",), lambda: multiply_adds(shown.loaded))
+    height, width = shown.loaded.preprocessing.size_hw
+    st.markdown(f"**The whole model: {plain(title(shown.source))} at {width} × {height} pixels, counted**")
+    published = PUBLISHED_G.get(shown.loaded.name)
     with st.container(horizontal=True):
-        metric("Multiply–adds of one image", short(found.total), f"published: {published} G" if published else "")
-        metric("in attention layers", f"{sum(found.attention) / found.total:.0%}", "")
-        metric("in QKᵀ and AV", f"{found.products / found.total:.1%}", "")
-    shares = " · ".join(f"stage {n + 1}: {short(count)}" for n, count in enumerate(found.attention))
+        metric("Multiply–adds of one image", short(counted.total), f"published: {published} G" if published else "")
+        metric("in attention layers", f"{sum(counted.attention) / counted.total:.0%}", "")
+        metric("in QKᵀ and AV", f"{counted.products / counted.total:.1%}", "")
+    shares = " · ".join(f"stage {n + 1}: {short(count)}" for n, count in enumerate(counted.attention))
     st.caption(f"Attention layers by stage: {shares}. The rest are MLPs, mergings, patches and head.")

@@ -1,15 +1,12 @@
 """One stage and block of a Swin, as the address says it: what the views of the Swin page are about."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.models.probes.swin_stages import Stage, hierarchy
+from vizkit.traces import Tokens
 from vizkit.ui.session.shown import Shown, keep_valid
-
-if TYPE_CHECKING:
-    from vizkit.models.probes.swin_stages import Stage
-    from vizkit.traces import Tokens
 
 
 @dataclass(frozen=True)
@@ -24,18 +21,16 @@ class Place:
     block: int
     layer: int
     path: str
-    tokens: "Tokens"
+    tokens: Tokens
     grid: tuple[int, int]
     window: tuple[int, int]
     shift: tuple[int, int]
     pad_first: bool
 
 
-def choose_place(one: Shown, chosen: str) -> Place:
+def choose_place(shown: Shown, chosen: str) -> Place:
     """The stage and the block of the address; `chosen`: "block", "stage" or "" says which controls are drawn."""
-    from vizkit.models.probes.swin_stages import hierarchy
-
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     names = [str(s + 1) for s in range(len(stages))]
     keep_valid("swin_stage", names)
     if not chosen:
@@ -58,7 +53,7 @@ def choose_place(one: Shown, chosen: str) -> Place:
     return place
 
 
-def words(stage: "Stage", place: Place, chosen: str) -> str:
+def words(stage: Stage, place: Place, chosen: str) -> str:
     rows, columns = place.grid
     parts = [f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels", f"{stage.channels} channels"]
     if chosen == "block":
@@ -70,7 +65,7 @@ def words(stage: "Stage", place: Place, chosen: str) -> str:
     return " · ".join(parts)
 
 
-def place_of(stages: "tuple[Stage, ...]", stage: int, block: int) -> Place:
+def place_of(stages: tuple[Stage, ...], stage: int, block: int) -> Place:
     chosen = stages[stage]
     cut = chosen.blocks[block]
     return Place(

@@ -1,12 +1,17 @@
 """Which pixels can reach a token of the last stage, block by block, and how strongly."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer, rollout_matrix
+from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
+from vizkit.analysis.swin.shifted_windows import cut, layout, strangers
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.swin.reach import growth, reach
+from vizkit.geometry import id_at
 from vizkit.image import Picture
+from vizkit.models.probes.swin_stages import Stage, hierarchy
 from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
@@ -15,37 +20,26 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.attribution.rollout import Rollout
-    from vizkit.analysis.swin.receptive_field import Field
-    from vizkit.models.probes.swin_stages import Stage
-
 HELD = 0.9
 
 
 def view(page: Page) -> None:
-    from vizkit.analysis.attribution.rollout import rollout_by_layer
-    from vizkit.analysis.swin.receptive_field import holding, reached_after
-    from vizkit.figure.swin.reach import growth, reach
-    from vizkit.models.probes.swin_stages import hierarchy
-
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
-    fields = fields_of(one, stages)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
+    fields = fields_of(shown, stages)
     last = fields[-1]
-    names = [f"{stage + 1}.{block + 1}" for stage, one in enumerate(stages) for block in range(len(one.blocks))]
+    names = [f"{stage + 1}.{block + 1}" for stage in range(len(stages)) for block in range(len(stages[stage].blocks))]
     grown: list[Rollout] = cached.made(
-        one.source, picture, one.loaded, ("rollout by layer", last.cell), lambda: rollout_by_layer(one.trace, last.cell)
-    )
+        shown.source, picture, shown.loaded, ("rollout by layer", last.cell),
+        lambda: rollout_by_layer(shown.trace, last.cell),
+    )  # fmt: skip
     left, right = st.columns(2)
     with left:
         st.markdown("**How strongly: rollout**")
-        show_map("reach_map", for_browser(one, picture, grown[-1]), one, picture, "over image", "Rollout of")
+        show_map("reach_map", for_browser(shown, picture, grown[-1]), shown, picture, "over image", "Rollout of")
     with right:
         st.markdown("**Which pixels at all: after which block they first reach it**")
-        box = one.box_xyxy
+        box = shown.box_xyxy
         shaded = reach(picture.rgb, reached_after(fields).numpy(), box, token_box(last, box), len(fields))
         st.image(shaded, alt="The image shaded by the block after which a place reaches the token", width="stretch")
         full = next((name for name, field in zip(names, fields, strict=True) if field.share == 1), None)
@@ -63,10 +57,10 @@ def view(page: Page) -> None:
     )
     chart(figure, "reach_growth", "Share of the image that can reach the token, block by block")
     reading.how(
-        "Click a place to ask the token of the last stage that lies there: the shades, early blocks dark and late ones "
-        "bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the token, "
-        "whatever the weights are. The bars give the field of the token at this place after every block, the dots how "
-        "much of the image holds nine tenths of what rollout traces back.",
+        "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
+        "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
+        "token, whatever the weights are. The bars give the field of the token at this place after every block, the "
+        "dots how much of the image holds nine tenths of what rollout traces back.",
         r"\begin{gathered} S_{l-1} = S_l \cup \{\, j : \exists\, i \in S_l \text{ that may see } j \,\} \\ "
         r"R = \hat A_L \cdots \hat A_1 \end{gathered}",
         "what the token does with what reaches it. Rollout ignores values, MLPs and normalisation.",
@@ -74,29 +68,24 @@ def view(page: Page) -> None:
     )
 
 
-def fields_of(one: Shown, stages: "tuple[Stage, ...]") -> "list[Field]":
+def fields_of(shown: Shown, stages: tuple[Stage, ...]) -> list[Field]:
     """The field of the token under the cursor after every block."""
-    from vizkit.analysis.swin.receptive_field import receptive_fields
-    from vizkit.analysis.swin.shifted_windows import cut, layout
-
     regions = [
         cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
         for stage in stages
         for block in stage.blocks
     ]
-    return receptive_fields(one.trace, regions, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    return receptive_fields(shown.trace, regions, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
 
 
-def round_the_edge(stages: "tuple[Stage, ...]") -> None:
+def round_the_edge(stages: tuple[Stage, ...]) -> None:
     """Say so where a mask lets opposite edges of the image meet: the field then goes on at the other side."""
-    from vizkit.analysis.swin.shifted_windows import layout, strangers
-
     met = 0
     for stage in stages:
         for block in stage.blocks:
-            found = layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first)
-            padded = found.ids.numel() > len(stage.tokens)
-            met += sum(strangers(found, window) for window in range(found.count)) if padded else 0
+            windows = layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first)
+            padded = windows.ids.numel() > len(stage.tokens)
+            met += sum(strangers(windows, window) for window in range(windows.count)) if padded else 0
     if met:
         st.caption(
             ":material/info: The windows do not divide this grid, and the mask of the shifted blocks counts the "
@@ -105,7 +94,7 @@ def round_the_edge(stages: "tuple[Stage, ...]") -> None:
         )
 
 
-def token_box(field: "Field", box_xyxy: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+def token_box(field: Field, box_xyxy: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
     """A token's share of the model's input, in pixels of the picture."""
     x0, y0, x1, y1 = box_xyxy
     (row, column), (rows, columns) = field.cell, field.grid
@@ -113,19 +102,15 @@ def token_box(field: "Field", box_xyxy: tuple[float, float, float, float]) -> tu
     return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
 
 
-def for_browser(one: Shown, picture: Picture, rolled: "Rollout") -> Rows:
+def for_browser(shown: Shown, picture: Picture, rolled: Rollout) -> Rows:
     """The rollout of every token of the last stage, as a card reads it; only the chosen one where they are too many."""
-    from vizkit.analysis.attribution.rollout import rollout_matrix
-
-    last = next(layer.query for layer in reversed(one.trace.attention) if layer.query.grid)
+    last = next(layer.query for layer in reversed(shown.trace.attention) if layer.query.grid)
     if len(last) * len(rolled.tokens) <= canvases.MAX_MATRIX:
         rows: Tensor = cached.made(
-            one.source, picture, one.loaded, ("rollout matrix",), lambda: rollout_matrix(one.trace)
+            shown.source, picture, shown.loaded, ("rollout matrix",), lambda: rollout_matrix(shown.trace)
         )
         values, query_ids = rows.numpy(), None
     else:
-        from vizkit.geometry import id_at
-
-        asked = id_at(last, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
-        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([asked])
+        token = id_at(last, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
+        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([token])
     return Rows(values, rolled.tokens.grid, last.grid, query_ids)

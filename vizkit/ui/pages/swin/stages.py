@@ -1,32 +1,30 @@
 """The hierarchy of a Swin on the image: what a token and a window cover in every stage."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import find_query, layers
+from vizkit.analysis.swin.shifted_windows import layout, pieces
+from vizkit.figure.swin.windows import windows
+from vizkit.geometry import cell_of
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.models.probes.swin_stages import Stage, hierarchy
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
-
-if TYPE_CHECKING:
-    from vizkit.models.probes.swin_stages import Stage
 
 LIE = ("regular", "shifted")
 
 
 def view(page: Page) -> None:
-    from vizkit.models.probes.swin_stages import hierarchy
-
-    one, picture = page.one, page.picture
-    stages = hierarchy(one.loaded, one.trace.image_size)
+    shown, picture = page.focus, page.picture
+    stages = hierarchy(shown.loaded, shown.trace.image_size)
     lie = st.segmented_control(
         "Windows", LIE, default=LIE[0], required=True, key="swin_lie", bind="query-params",
         help="Blocks take turns: the first has regular windows, the second shifted ones, and so on.",
     )  # fmt: skip
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         with column:
-            over_image(stage, one, picture, lie == "shifted")
+            over_image(stage, shown, picture, lie == "shifted")
     st.table([row_of(index, stage) for index, stage in enumerate(stages)])
     reading.how(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
@@ -39,29 +37,24 @@ def view(page: Page) -> None:
     )
 
 
-def over_image(stage: "Stage", one: Shown, picture: Picture, shifted: bool) -> None:
-    from vizkit.analysis.attention.attention_map import find_query, layers
-    from vizkit.analysis.swin.shifted_windows import layout, pieces
-    from vizkit.figure.swin.windows import windows
-    from vizkit.geometry import cell_of
-
+def over_image(stage: Stage, shown: Shown, picture: Picture, shifted: bool) -> None:
     block = next((block for block in stage.blocks if any(block.shift)), None) if shifted else stage.blocks[0]
-    found = layout(stage.grid, stage.blocks[0].window, block.shift if block else (0, 0), pad_first=stage.pad_first)
-    token, _ = find_query(layers(one.trace)[stage.first_layer], one.query)
-    seen = unprepare(prepare(picture.rgb, one.loaded.preprocessing)[0], one.loaded.preprocessing)
-    drawn = windows(seen, pieces(found).numpy(), cell_of(stage.tokens, token))
+    placed = layout(stage.grid, stage.blocks[0].window, block.shift if block else (0, 0), pad_first=stage.pad_first)
+    token, _ = find_query(layers(shown.trace)[stage.first_layer], shown.query)
+    seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
+    drawn = windows(seen, pieces(placed).numpy(), cell_of(stage.tokens, token))
     rows, columns = stage.grid
     alt = f"{rows} × {columns} tokens in {'shifted' if shifted else 'regular'} windows"
     st.image(drawn, alt=alt, width="stretch")
     st.caption(f"{rows} × {columns} tokens" + ("" if block else " · one window, no shift"))
 
 
-def row_of(index: int, stage: "Stage") -> dict[str, str]:
-    from vizkit.analysis.swin.shifted_windows import layout
-
+def row_of(index: int, stage: Stage) -> dict[str, str]:
     (rows, columns), (tall, wide), side = stage.grid, stage.blocks[0].window, stage.tokens.stride
-    found = layout(stage.grid, (tall, wide))
-    padded = f" (padded to {found.ids.shape[0]} × {found.ids.shape[1]})" if found.ids.numel() > rows * columns else ""
+    placed = layout(stage.grid, (tall, wide))
+    padded = (
+        f" (padded to {placed.ids.shape[0]} × {placed.ids.shape[1]})" if placed.ids.numel() > rows * columns else ""
+    )
     shifts = {block.shift for block in stage.blocks if any(block.shift)}
     return {
         "stage": str(index + 1),
@@ -72,6 +65,6 @@ def row_of(index: int, stage: "Stage") -> dict[str, str]:
         "token, px": f"{side:.0f} × {side:.0f}",
         "window, tokens": f"{tall} × {wide}",
         "window, px": f"{tall * side:.0f} × {wide * side:.0f}",
-        "windows": str(found.count),
+        "windows": str(placed.count),
         "shift": " and ".join(f"{down}, {right}" for down, right in sorted(shifts)) or "none",
     }

@@ -1,49 +1,44 @@
-"""What a token sees inside its window: by head, with and without the relative position bias, masked, padded."""
-
-from typing import TYPE_CHECKING
+"""What a token attends to inside its window: by head, with and without the relative position bias, masked, padded."""
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
+from vizkit.analysis.swin.shifted_windows import whole
+from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
+from vizkit.figure.attention.mosaic import mosaic
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.swin.window_map import window_map
+from vizkit.geometry import id_at, name_of
 from vizkit.image import Picture
+from vizkit.models import pixels_of
+from vizkit.models.probes.window_parts import WindowParts
 from vizkit.ui import reading
 from vizkit.ui.pages.swin.place import choose_place
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.swin.window_attention import Sides
-    from vizkit.models.probes.window_parts import WindowParts
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
 
 
 def view(page: Page) -> None:
-    from vizkit.analysis.swin.window_attention import moved
-    from vizkit.geometry import name_of
-
-    one, picture = page.one, page.picture
-    place = choose_place(one, "block")
-    parts, sides = computed(one, picture, place.layer)
-    heads = [str(n + 1) for n in range(len(parts.relative))]
-    keep_valid("window_head", ["mean", *heads])
-    head = st.selectbox("Head", ["mean", *heads], key="window_head", bind="query-params", width=110)
-    chosen = None if head == "mean" else int(head) - 1
-    query_id, window, position = asked(one, parts)
+    shown, picture = page.focus, page.picture
+    place = choose_place(shown, "block")
+    parts, sides = computed(shown, picture, place.layer)
+    chosen = choose_head("window_head", len(parts.relative))
+    query_id, window, position = place_of_query(shown, parts)
     for column, (name, words) in zip(st.columns(3), NAMES.items(), strict=True):
         with column:
             st.markdown(f"**{words}**")
             weights = fused(getattr(sides, name), chosen)
             content = for_browser(weights, parts, sides, window, position)
-            show_map(f"window_{name}", content, one, picture, "over image", f"Weights of {words}, of")
+            show_map(f"window_{name}", content, shown, picture, "over image", f"Weights of {words}, of")
             by_head(getattr(sides, name)[window, :, position].unflatten(1, parts.window).numpy(), words)
     masked = int(parts.masked[window, position].sum())
     differs = moved(sides.both, sides.content, parts.ids).tolist()
@@ -58,8 +53,8 @@ def view(page: Page) -> None:
     reading.guarded(padding, parts, query_id)
     reading.how(
         "The blue outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
-        "in it only because the grid was rolled round its edge, and the mask takes them out. Content is what queries "
-        "and keys say, the bias knows only how far up, down, left or right a key lies; the pictures show both "
+        "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
+        "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
         "together and each alone.",
         r"\begin{gathered} \mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d}} + B + M\right), \; "
         r"M_{ij} \in \{0, -100\} \\ \text{v2: } \cos(q_i, k_j)\,/\,\tau + B_{ij} + M_{ij} \end{gathered}",
@@ -73,38 +68,32 @@ def spanned(shares: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def computed(one: Shown, picture: Picture, layer: int) -> "tuple[WindowParts, Sides]":
+def computed(shown: Shown, picture: Picture, layer: int) -> tuple[WindowParts, Sides]:
     """The layer taken apart in all its windows; the model runs once for each layer and image."""
-    from vizkit.analysis.swin.window_attention import sides
-    from vizkit.models import pixels_of
     from vizkit.models.probes.window_parts import window_parts
 
-    def make() -> "tuple[WindowParts, Sides]":
+    def make() -> tuple[WindowParts, Sides]:
         with cached.device_lock():
-            parts = window_parts(one.loaded, pixels_of(one.loaded, picture.rgb), layer)
+            parts = window_parts(shown.loaded, pixels_of(shown.loaded, picture.rgb), layer)
         return parts, sides(parts.content, parts.relative, parts.masked)
 
-    return cached.made(one.source, picture, one.loaded, ("windows", layer), make)
+    return cached.made(shown.source, picture, shown.loaded, ("windows", layer), make)
 
 
-def asked(one: Shown, parts: "WindowParts") -> tuple[int, int, int]:
+def place_of_query(shown: Shown, parts: WindowParts) -> tuple[int, int, int]:
     """(id of the token under the cursor, its window, its position in it)."""
-    from vizkit.geometry import id_at
-
-    query_id = id_at(parts.tokens, one.query if isinstance(one.query, tuple) else (0.5, 0.5))
+    query_id = id_at(parts.tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     window, position = (parts.ids == query_id).nonzero()[0].tolist()
     assert query_id is not None
     return query_id, window, position
 
 
-def fused(weights: "Tensor", head: int | None) -> "Tensor":
+def fused(weights: Tensor, head: int | None) -> Tensor:
     return weights.mean(1) if head is None else weights[:, head]
 
 
-def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window: int, position: int) -> Rows:
+def for_browser(weights: Tensor, parts: WindowParts, sides: Sides, window: int, position: int) -> Rows:
     """All windows as a card reads them; above `canvases.MAX_MATRIX` weights only the chosen row."""
-    from vizkit.analysis.swin.window_attention import regions
-
     values, ids, query_ids, region = weights.numpy(), parts.ids.numpy(), parts.ids.numpy(), regions(parts.masked)
     key_regions = query_regions = region.numpy()
     if values.size > canvases.MAX_MATRIX:
@@ -114,7 +103,7 @@ def for_browser(weights: "Tensor", parts: "WindowParts", sides: "Sides", window:
     return Rows(values, grid, grid, query_ids, ids, query_regions=query_regions, key_regions=key_regions)
 
 
-def proof(parts: "WindowParts") -> None:
+def proof(parts: WindowParts) -> None:
     ok = parts.score_error <= 1e-5 and parts.branch_error <= 1e-4
     text = (
         f"content + bias + mask = scores, {reading.within('', parts.score_error).strip()} · "
@@ -123,11 +112,11 @@ def proof(parts: "WindowParts") -> None:
     st.caption(
         f":green[:material/verified: {text}]" if ok else f":red[:material/error: {text}]",
         help="What is added up here is what the layer gave to its softmax, and its weights times its values, "
-        "projected, are what the layer hands on (relative difference).",
+        "projected, are the layer's output (relative difference).",
     )
 
 
-def names_in(parts: "WindowParts", window: int) -> tuple[list[str], list[str]]:
+def names_in(parts: WindowParts, window: int) -> tuple[list[str], list[str]]:
     """Rows and columns of the grid, counted from 1, along the window; a dash where there is only padding."""
     assert parts.tokens.grid is not None
     ids = parts.ids[window].view(parts.window).numpy()
@@ -136,11 +125,10 @@ def names_in(parts: "WindowParts", window: int) -> tuple[list[str], list[str]]:
     return rows, columns
 
 
-def row_by_row(parts: "WindowParts", sides: "Sides", head: int | None, window: int, position: int) -> None:
+def row_by_row(parts: WindowParts, sides: Sides, head: int | None, window: int, position: int) -> None:
     """Content, bias, their sum, weights: one row each, laid out as the window. The mean of heads adds up as well."""
-    from vizkit.figure.swin.window_map import window_map
 
-    def mean(values: "Tensor") -> np.ndarray:  # head key
+    def mean(values: Tensor) -> np.ndarray:  # head key
         return (values.mean(0) if head is None else values[head]).view(parts.window).numpy()
 
     content, bias = mean(parts.content[window, :, position]), mean(parts.relative[:, position])
@@ -176,20 +164,14 @@ def row_by_row(parts: "WindowParts", sides: "Sides", head: int | None, window: i
 
 def by_head(maps: np.ndarray, words: str) -> None:
     """(head, row, column): every head's weights of the chosen token, as its window lies on the rolled grid."""
-    from vizkit.figure.attention.mosaic import mosaic
-
     across = max(n for n in range(1, 9) if len(maps) % n == 0 and (n <= 4 or len(maps) > 8))
     rows = [maps[start : start + across] for start in range(0, len(maps), across)]
     st.image(mosaic(rows, tile=288 // across), alt=f"Every head's weights in the window, {words}", width="content")
     st.caption(f"heads 1 to {len(maps)} in the window, each to its maximum")
 
 
-def padding(parts: "WindowParts", query_id: int) -> None:
-    """Where the grid is padded, and what every token pays to it."""
-    from vizkit.analysis.swin.shifted_windows import whole
-    from vizkit.analysis.swin.window_attention import lost_to_padding
-    from vizkit.figure.swin.window_map import window_map
-
+def padding(parts: WindowParts, query_id: int) -> None:
+    """Where the grid is padded, and how much every token attends to it."""
     if not bool((parts.ids < 0).any()):
         return
     assert parts.tokens.grid is not None
@@ -201,7 +183,7 @@ def padding(parts: "WindowParts", query_id: int) -> None:
     st.caption(
         f"Windows of {window[0]} × {window[1]} do not divide {grid[0]} × {grid[1]} tokens, so {size[0] - grid[0]} rows "
         f"and {size[1] - grid[1]} columns of zeros are added. No mask is made for them; that of a shift covers some by "
-        f"chance. The chosen token pays "
+        f"chance. The chosen token gives "
         f"{float(lost[parts.ids == query_id]):.1%} of its attention to them, all tokens together "
         f"{float(lost.nanmean()):.1%}."
     )

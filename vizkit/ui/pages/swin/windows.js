@@ -1,5 +1,5 @@
 // One block of a Swin in six steps: grid, roll, windows, mask, attention, roll back. All steps are here, so stepping and
-// playing need no round trip; Python is told the step and the chosen token, and sends the chosen window's numbers.
+// playing need no round trip; Python gets the step and the chosen token, and sends the chosen window's numbers.
 
 const STORE = new WeakMap()
 const LAST = 5, STEP_MS = 220, PLAY_MS = 900, HOLD_MS = 2200
@@ -106,12 +106,12 @@ export default function ({ data, parentElement, setStateValue }) {
     if (t === 1 && alpha === 1) chosen(pen, made, where)
   }
   const label = (pen, made, w, x, y) => {             // the number of every region, in the middle of its part of the window
-    const { cw, ch, ratio } = made, found = new Map()
+    const { cw, ch, ratio } = made, extents = new Map()
     members(w).forEach((place, k) => {
-      const box = found.get(regions[place]) || [99, 99, -1, -1], r = Math.floor(k / wc), c = k % wc
-      found.set(regions[place], [Math.min(box[0], r), Math.min(box[1], c), Math.max(box[2], r), Math.max(box[3], c)])
+      const box = extents.get(regions[place]) || [99, 99, -1, -1], r = Math.floor(k / wc), c = k % wc
+      extents.set(regions[place], [Math.min(box[0], r), Math.min(box[1], c), Math.max(box[2], r), Math.max(box[3], c)])
     })
-    for (const [region, [r0, c0, r1, c1]] of found) {
+    for (const [region, [r0, c0, r1, c1]] of extents) {
       const size = Math.min((r1 - r0 + 1) * ch, (c1 - c0 + 1) * cw, 30 * ratio)
       if (size < 11 * ratio) continue
       const middle = [x + (c0 + c1 + 1) / 2 * cw, y + (r0 + r1 + 1) / 2 * ch], alpha = pen.globalAlpha

@@ -71,22 +71,22 @@ def row(run: RunFolder, mine: bool) -> dict[str, Any]:
     metrics, result = run.metrics(), run.read("result.json")
     try:
         recipe = run.recipe
-        told = {"Data": recipe.data, "Model": recipe.model, "Epochs": f"{len(metrics)} of {recipe.epochs}",
+        facts = {"Data": recipe.data, "Model": recipe.model, "Epochs": f"{len(metrics)} of {recipe.epochs}",
                 "Changed": ", ".join(f"{name} {value}" for name, value in changes(recipe)
                                      if name not in ("data", "model", "epochs"))}  # fmt: skip
     except RecipeError:
-        told = {"Data": "", "Model": "", "Epochs": str(len(metrics)), "Changed": "its recipe cannot be read"}
+        facts = {"Data": "", "Model": "", "Epochs": str(len(metrics)), "Changed": "its recipe cannot be read"}
     state = jobs().state(run) if mine else "bundled"
     speeds = sorted(line["images_per_s"] for line in metrics)
     return {
         "Run": run.name,
         "State": STATES.get(state, state),
-        **{name: told[name] for name in ("Data", "Model", "Epochs")},
+        **{name: facts[name] for name in ("Data", "Model", "Epochs")},
         "Best val": max((line["val_accuracy"] for line in metrics), default=None),
         "Test": result.get("test_accuracy"),
         "Images/s": speeds[len(speeds) // 2] if speeds else None,
         "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
-        "Changed": told["Changed"],
+        "Changed": facts["Changed"],
     }
 
 

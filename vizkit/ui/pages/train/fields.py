@@ -37,7 +37,7 @@ TITLES = {
     "image_size": "Image size",
     "data_seed": "Data seed",
 }
-BY_NAME = {each.name: each for each in fields(Recipe)}
+BY_NAME = {entry.name: entry for entry in fields(Recipe)}
 
 
 def begin() -> None:
@@ -61,11 +61,11 @@ def fill(recipe: Recipe) -> None:
 
 def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     """The widget of a field, by the kind of its value."""
-    each = BY_NAME[name]
-    given = {"key": f"{KEY}{name}", "help": said(each), "persist_state": "session", "width": width}
+    entry = BY_NAME[name]
+    given = {"key": f"{KEY}{name}", "help": help_of(entry), "persist_state": "session", "width": width}
     usual, label = getattr(Recipe(), name), TITLES.get(name, name.replace("_", " ").capitalize())
-    if each.metadata["choices"]:
-        return st.selectbox(label, each.metadata["choices"], **given)
+    if entry.metadata["choices"]:
+        return st.selectbox(label, entry.metadata["choices"], **given)
     if isinstance(usual, bool):
         return st.toggle(label, **given)
     if isinstance(usual, int):
@@ -75,9 +75,9 @@ def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     return st.text_input(label, **given)
 
 
-def said(each: "Field[Any]") -> str:
-    words = str(each.metadata["help"])
-    return f"{words[:1].upper()}{words[1:]}. On the command line: --{each.name.replace('_', '-')}"
+def help_of(entry: "Field[Any]") -> str:
+    words = str(entry.metadata["help"])
+    return f"{words[:1].upper()}{words[1:]}. On the command line: --{entry.name.replace('_', '-')}"
 
 
 def refuse_paths(given: Any) -> None:  # noqa: ANN401

@@ -39,7 +39,7 @@ def view(page: Page) -> None:
     left, middle, right = st.columns(3, border=True)
     with left:
         data = data_choice.choose()
-        found = data_choice.show(data, number("images"), number("data_seed"))
+        contents = data_choice.show(data, number("images"), number("data_seed"))
     with middle:
         model.choose()
     with right:
@@ -47,12 +47,12 @@ def view(page: Page) -> None:
             for name in MAIN:
                 fields.widget(name, 130)
         digits_hint(data)
-    if found is not None:
-        data_choice.row(found.pictures, [name[:24] for name in found.names], data_choice.SIDE_PX)
+    if contents is not None:
+        data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
     with st.expander("Learn from a teacher (distillation)", icon=":material/school:"):
         model.teacher()
     others()
-    start_row(data, found)
+    start_row(data, contents)
     how()
 
 
@@ -105,7 +105,7 @@ def drafted(data: str) -> Recipe:
 
 
 # ---- before the start ------------------------------------------------------------------------------------------------
-def start_row(data: str, found: data_choice.Preview | None) -> None:
+def start_row(data: str, contents: data_choice.Preview | None) -> None:
     try:
         recipe, problem = drafted(data), ""
     except RecipeError as error:
@@ -113,7 +113,7 @@ def start_row(data: str, found: data_choice.Preview | None) -> None:
     if problem:
         st.error(problem, icon=":material/edit:")
     elif data:
-        st.caption(":material/schedule: " + time_of(recipe, found))
+        st.caption(":material/schedule: " + time_of(recipe, contents))
     suggestion = suggested(recipe)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = st.text_input(
@@ -133,7 +133,7 @@ def start_row(data: str, found: data_choice.Preview | None) -> None:
             disabled=not allowed.jobs()
             or bool(problem)
             or not data
-            or (found is None and not data.startswith("torchvision:")),
+            or (contents is None and not data.startswith("torchvision:")),
             on_click=start,
             args=(name, recipe),
             help="It goes on when you leave this page, until it is done, you stop it, or the app ends.",
@@ -145,9 +145,9 @@ def start_row(data: str, found: data_choice.Preview | None) -> None:
             st.code(command(recipe, (runs_root() / name).as_posix()), language="bash", wrap_lines=True)
 
 
-def time_of(recipe: Recipe, found: data_choice.Preview | None) -> str:
-    images = found.images["train"] if found else recipe.images or INSECTS["train"]
-    if found is None and not recipe.images:
+def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
+    images = contents.images["train"] if contents else recipe.images or INSECTS["train"]
+    if contents is None and not recipe.images:
         return time_estimate.sentence(None)
     return time_estimate.sentence(time_estimate.estimate(recipe, images, time_estimate.device(), runs()))
 

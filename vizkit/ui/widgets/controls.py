@@ -1,0 +1,22 @@
+"""Controls that several pages have: a head of a layer, and how a map is drawn."""
+
+import streamlit as st
+
+from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.widgets.canvases import OPACITIES
+
+
+def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:
+    """A head from 0, None for the mean of all."""
+    options = ["mean", *(str(n + 1) for n in range(heads))]
+    keep_valid(key, options)
+    head = st.selectbox(label, options, key=key, bind="query-params", width=width)
+    return None if head == "mean" else int(head) - 1
+
+
+def choose_drawing() -> str:
+    """A key of OPACITIES, the same on all pages."""
+    options = list(OPACITIES)
+    return st.segmented_control(
+        "Draw", options, default=options[0], required=True, key="draw", persist_state="session"
+    ) or options[0]  # fmt: skip
