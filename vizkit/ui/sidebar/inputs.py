@@ -1,5 +1,6 @@
 """The sidebar, the same on every page: which image, which models, on which device."""
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
