@@ -19,6 +19,16 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Which tests stay with one worker, for the sake of what they share: those of a file, all journeys (one server and
+    one browser), and where a file says so itself (one model of every family)."""
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("browser" if file.startswith("tests/browser/") else file))
+
+
 def pytest_unconfigure():
     shutil.rmtree(_CACHES, ignore_errors=True)
 
