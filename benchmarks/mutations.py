@@ -1,7 +1,7 @@
 """Single small changes to a module's source, as code that can be put into the functions of a running process.
 
 Comparisons, arithmetic, `and` and `or`, negations, conditions, constants, arguments left out, ends of slices left out,
-min for max and the like, statements left out. Annotations, docstrings, f-strings and what errors say stay.
+min for max and the like, statements left out. Annotations, docstrings, f-strings, `__all__` and what errors say stay.
 """
 
 import ast
@@ -68,7 +68,8 @@ def inside(code: CodeType) -> Iterator[CodeType]:
 def mutants(source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     for part in tree.body:
-        if isinstance(part, ast.Assign) and not isinstance(part.value, ast.Subscript):  # no name of a type
+        constant = isinstance(part, ast.Assign) and not isinstance(part.value, ast.Subscript)  # no name of a type
+        if constant and ast.unparse(part.targets[0]) != "__all__":
             for line, statement in changed(part, part):
                 yield Mutant("", line, statement, compile(ast.Module([part], []), "mutant", "exec"))
         for function in part.body if isinstance(part, ast.ClassDef) else [part]:

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -147,6 +148,19 @@ def circle(root):
     return []
 
 
+def drawing(root):
+    """The rooms and what they import, as Mermaid; an import that follows from two others is left out."""
+    graph = networkx.DiGraph()
+    for module, path in files(root).items():
+        for imported in imports(module, path):
+            home, target = room(module), room(imported)
+            if home and target and home != target:
+                graph.add_edge(home, target)
+    arrows = sorted(networkx.transitive_reduction(graph).edges, key=lambda arrow: (-RANKS[arrow[0]], *arrow))
+    short = {name: name.removeprefix("vizkit.") for name in RANKS}
+    return "\n".join(["flowchart TD", *(f"    {short[home]} --> {short[target]}" for home, target in arrows)])
+
+
 def crowded(root):
     """Folders with more files than one sees at a glance."""
     counts = Counter(path.parent for top in ("vizkit", "tests") for path in root.glob(f"{top}/**/*.py"))
@@ -159,6 +173,18 @@ def test_imports_point_down():
 
 def test_imports_go_in_no_circle():
     assert circle(ROOT) == []
+
+
+def test_the_drawing_of_the_imports_is_todays():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert drawing(ROOT) == text.partition("```mermaid\n")[2].partition("\n```")[0]
+
+
+def test_the_drawing_changes_with_an_import(tmp_path):
+    (tmp_path / "vizkit").mkdir()
+    (tmp_path / "vizkit/saving.py").write_text("from vizkit.models import load\nfrom vizkit.traces import Trace\n")
+    (tmp_path / "vizkit/models.py").write_text("from vizkit.traces import Trace\n")
+    assert drawing(tmp_path) == "flowchart TD\n    saving --> models\n    models --> traces"
 
 
 def test_folders_are_not_crowded():

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vizkit.image import open_image
     from vizkit.models import load, trace, wrap
 
+__version__ = "0.1.0"
+
 __all__ = ["load", "open_image", "trace", "wrap"]
 
 _HOME = {"load": "vizkit.models", "trace": "vizkit.models", "wrap": "vizkit.models", "open_image": "vizkit.image"}

@@ -1,8 +1,8 @@
-"""The command line: what the app does, without a browser.
+"""The command line: what the app does, without a browser. In a checkout `python -m vizkit` is the same.
 
-    python -m vizkit models "vit_tiny*"
-    python -m vizkit trace photo.jpg --model bundled:digits_vit -o photo.npz
-    python -m vizkit explain photo.jpg --model bundled:insects_vit --method all -o maps.png
+    vizkit models "vit_tiny*"
+    vizkit trace photo.jpg --model bundled:digits_vit -o photo.npz
+    vizkit explain photo.jpg --model bundled:insects_vit --method all -o maps.png
 
 A command is a function that takes the parsed arguments and a line in `parser`. What goes wrong is one sentence on
 stderr and exit code 2. Torch and timm are imported inside the commands: `--help` answers at once.
@@ -17,13 +17,20 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vizkit.commands import agreement, data_size, datasets, evaluate, explain, score, train
+from vizkit import __version__
+from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, score, train
 from vizkit.commands.model_options import add_model_options, load
 
 if TYPE_CHECKING:
     from vizkit.image import Box
     from vizkit.models import Loaded
     from vizkit.traces import Check, Trace
+
+
+EXTRAS = {"streamlit": "app", "plotly": "app", "transformers": "transformers"} | dict.fromkeys(
+    ("sklearn", "torchmetrics", "accelerate", "jinja2"), "train"
+)
+"""Packages that not every user needs, and which of the extras brings them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,7 +41,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> Parser:
-    top = Parser(prog="python -m vizkit", description="See inside vision transformers, without a browser.")
+    top = Parser(prog="vizkit", description="See inside vision transformers, without a browser.")
+    top.add_argument("--version", action="version", version=f"vizkit {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     listing = commands.add_parser("models", help="the models that ship with vizkit, and timm's by a pattern")
@@ -58,6 +66,7 @@ def parser() -> Parser:
     explain.add(commands)
     score.add(commands)
     evaluate.add(commands)
+    app.add(commands)
     return top
 
 
@@ -179,6 +188,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        extra = EXTRAS[error.name]
+        print(f"vizkit: {error.name} is not installed; pip install 'vizkit[{extra}]' brings it.", file=sys.stderr)
+        return 2
     except (ValueError, OSError, MemoryError) as error:  # our own errors are ValueErrors, each one sentence
         print(f"vizkit: {' '.join(str(error).split()) or 'the memory does not suffice.'}", file=sys.stderr)
         return 2

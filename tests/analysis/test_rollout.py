@@ -346,6 +346,16 @@ def test_discard_never_takes_the_weight_of_a_token_to_itself():
     assert found.special["cls"] == pytest.approx(0.25)
 
 
+def test_discard_counts_no_weight_of_padding():
+    tokens, ids = Tokens("patches", (), (1, 3)), torch.tensor([[0, 1, 2, PADDING]])
+    rows = [[0.5, 0.2, 0.2, 0.1], [0.2, 0.5, 0.2, 0.1], [0.05, 0.35, 0.5, 0.1], [0.01, 0.01, 0.01, 0.97]]
+    layer = Attention("padded", torch.tensor(rows)[None, None], tokens, tokens, ids, ids)
+    # Of the nine weights between tokens the smallest is .05; a ninth of all sixteen would end at the .01 of padding.
+    found = rollout_masses(toy(layer), (0, 2), discard=1 / 9 + 0.01)
+    close(found.grid, torch.tensor([[0, 0.175, 0.75]]) / 0.975)
+    assert found.padding == pytest.approx(0.05 / 0.975)
+
+
 def test_discard_keeps_even_attention():
     layer = layer_of(*[[0.25] * 4] * 4)
     close(rollout(toy(layer), discard=0.5), torch.full((1, 3), 1 / 3))
@@ -354,6 +364,7 @@ def test_discard_keeps_even_attention():
 def test_what_only_the_mean_of_heads_can_do():
     mean = traced("vit", Keep(heads="mean"))
     close(rollout(mean), rollout(traced("vit")))
+    close(rollout(mean, discard=0.3), rollout(traced("vit"), discard=0.3))
     with pytest.raises(NotApplicable, match="mean over heads"):
         rollout(mean, fusion="max")
 
@@ -389,11 +400,25 @@ def test_what_cannot_be_shown_is_said(make, words):
 
 @pytest.mark.parametrize(
     "options",
-    [{"discard": 1.0}, {"discard": -0.1}, {"residual": 2.0}, {"start_layer": 3}, {"query": (9, 0)}, {"query": 99}],
+    [
+        {"discard": 1.0},
+        {"discard": -0.1},
+        {"residual": 1.01},
+        {"residual": -0.01},
+        {"start_layer": 3},
+        {"query": (9, 0)},
+        {"query": 99},
+    ],
 )
 def test_numbers_out_of_range(options):
     with pytest.raises(ValueError, match=r"not|no layer|exist"):
         rollout(traced("vit"), **options)
+
+
+@pytest.mark.parametrize("residual", [-0.01, 1.01])
+def test_the_weight_of_the_identity_is_a_share(residual):
+    with pytest.raises(ValueError, match="The weight of the identity is 0 to 1"):
+        rollout(traced("vit"), residual=residual)
 
 
 def test_the_name_of_a_model_does_not_matter():

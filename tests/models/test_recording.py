@@ -54,6 +54,7 @@ def masks(lead: tuple[int, ...]) -> dict[str, dict]:
         "boolean": {"attn_mask": keep},
         "boolean over heads": {"attn_mask": keep[:, :1]},
         "boolean 2-D": {"attn_mask": keep[0, 0]},
+        "boolean of heads, for all images": {"attn_mask": keep[0]},
         "one row for all": {"attn_mask": keep[:, :, :1]},
         "additive": {"attn_mask": torch.randn(*lead, QUERIES, KEYS)},
         "causal": {"is_causal": True},
@@ -467,6 +468,24 @@ def test_gradients_of_multi_head_attention():
         torch.testing.assert_close(call.weights, expected.weights)
         torch.testing.assert_close(call.gradient, expected.gradient)
         assert call.gradient.abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_multi_head_attention_with_a_gradient_goes_on_as_without(bias):
+    """The output is made anew from the weights, with every bias the layer has; torch begins with biases of zero."""
+    layer = nn.MultiheadAttention(12, HEADS, bias=bias, batch_first=True)
+    for parameter in layer.parameters():
+        nn.init.normal_(parameter)
+    x = torch.randn(1, QUERIES, 12)
+    with torch.enable_grad(), Recorder(layer, gradient=True) as recorder:
+        out, _ = layer(x, x, x)
+    assert len(recorder.calls) == 1
+    torch.testing.assert_close(out.detach(), plain_output(layer, x))
+
+
+def plain_output(layer: nn.MultiheadAttention, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return layer(x, x, x, need_weights=False)[0]
 
 
 def test_gradients_of_linear_attention_do_not_vanish():

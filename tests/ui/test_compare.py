@@ -10,7 +10,7 @@ from PIL import Image
 
 import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
-from tests.ui.test_relevance_page import until_done
+from tests.ui.test_relevance_page import forget_results, until_done
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.comparison.disagreement import overlaps
 from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
@@ -18,7 +18,8 @@ from vizkit.figure.evaluation.strength_curves import legend, strength_curves
 from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes, cost, images, predictions, robustness
 from vizkit.ui.session import cached
-from vizkit.ui.session.background import Task, kept
+from vizkit.ui.session.background import Task
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.sidebar import inputs
 
 INSECTS_VIT, INSECTS_CNN = "bundled:insects_vit", "bundled:insects_cnn"
@@ -27,8 +28,8 @@ FEATURES = "random:vit_small_patch16_dinov3_qkvb"
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept():
-    kept.clear()
+def no_results():
+    forget_results()
 
 
 def rows_of(test):
@@ -300,14 +301,14 @@ def test_stop_keeps_what_is_there_and_going_on_does_the_rest(monkeypatch: pytest
     asked = changes.Asked({VIT: cached.model(VIT)}, {VIT: None}, inputs.sample("digit 3"), 0)
     task = Task(cached.device_lock())
 
-    put = kept().put
+    put = shelf().put
 
     def put_and_stop(key: tuple, value: object) -> None:
         put(key, value)
         if key[:1] == ("changed",) and key[2] == list(PERTURBATIONS)[1]:
             task.stopping.set()
 
-    monkeypatch.setattr(kept(), "put", put_and_stop)
+    monkeypatch.setattr(shelf(), "put", put_and_stop)
     with task.lock, pytest.raises(Stopped):
         changes.compute(asked, asked.todo(), task)
     left = asked.todo()

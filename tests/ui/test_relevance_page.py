@@ -19,7 +19,8 @@ from vizkit.traces import NotApplicable
 from vizkit.ui.pages.relevance import trust_many, trust_table
 from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 from vizkit.ui.session import background
-from vizkit.ui.session.background import Kept, Task, kept
+from vizkit.ui.session.background import Task
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.tiles import tile as tile_of
@@ -28,9 +29,13 @@ INSECTS_VIT = "bundled:insects_vit"
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
 
 
+def forget_results():
+    shelf().forget(lambda key: not str(key[0]).startswith("vizkit."))  # what functions made stays
+
+
 @pytest.fixture(autouse=True)
-def nothing_kept():
-    kept.clear()
+def no_results():
+    forget_results()
 
 
 def until_done(test: AppTest, name: str) -> AppTest:
@@ -226,7 +231,7 @@ def test_many_images_keep_what_was_scored():
     task = Task(threading.RLock())
     with task.lock:
         trust_many.score_all(found, images, ("rollout", "grad_cam"), ("road",), ("test",), task)
-    scores = kept().get(("test",))
+    scores = shelf().find(("test",))
     assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
     assert task.results == 2
     assert [bool(each[0].undecided) for each in scores] == [True, False]  # to it a blurred 3 is a 3 still
@@ -296,12 +301,3 @@ def test_stopping_is_an_exception_that_the_library_lets_through():
     task.stopping.set()
     with pytest.raises(Stopped):
         task.report("x", 0, 1)
-
-
-def test_the_oldest_results_make_room():
-    store = Kept(most=2)
-    for name in ("a", "b"):
-        store.put((name,), name)
-    assert store.get(("a",)) == "a"
-    store.put(("c",), "c")
-    assert [store.get((name,)) for name in ("a", "b", "c")] == ["a", None, "c"]

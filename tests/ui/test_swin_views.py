@@ -364,13 +364,13 @@ def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.Monk
     layer, task = Layer(32, 8, 1), Task(threading.RLock(), stop_after=2)
     with pytest.raises(Stopped):
         cost.measure(layer, 4, task)
-    kept = [cost.kept().get(key) for key in cost.keys(layer, 4)]
+    kept = [cost.shelf().find(key) for key in cost.keys(layer, 4)]
     assert [one and (one.size_px, one.window) for one in kept] == [(224, 4), (224, None), None, None]
     assert task.said[0] == ("Windows at 224 × 224 …", 0, 4)
     monkeypatch.setattr(cost, "PATIENCE_S", 0.0)
     other = Layer(32, 16, 1)
     cost.measure(other, 4, Task(threading.RLock()))
-    there = [cost.kept().get(key) is not None for key in cost.keys(other, 4)]
+    there = [cost.shelf().find(key) is not None for key in cost.keys(other, 4)]
     assert there == [True, True, True, False]  # global attention at 320 would take too long
 
 
@@ -522,7 +522,7 @@ def test_cost_measured_here_takes_the_place_of_what_was_shipped():
     for size, window, seconds in ((640, 7, 0.1), (768, 7, 0.2)):
         from vizkit.models.probes.attention_timing import Timed
 
-        cost.kept().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
+        cost.shelf().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
     test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Cost")
     assert not test.exception
     assert f"64 channels, 2 heads, tokens of 8 pixels; {machine()}" in texts(test)

@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.explain import add_methods, chosen
+from vizkit.commands.explain import add_methods
+from vizkit.commands.maps import chosen
 from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes, unwritable
 
 if TYPE_CHECKING:

@@ -51,6 +51,15 @@ def test_what_is_larger_than_the_budget_is_given_but_not_kept(shelf):
     assert "small" in shelf
 
 
+def test_a_result_that_is_put_counts_and_is_found_until_it_makes_room(shelf):
+    for name in "ab":
+        shelf.put(name, array(4))
+    assert shelf.find("a").nbytes == 4 * MIB
+    assert shelf.find("c") is None
+    shelf.put("c", array(4))
+    assert [shelf.find(name) is None for name in "abc"] == [False, True, False]
+
+
 def test_many_small_things_have_no_number_at_which_they_go(shelf):
     for i in range(2000):
         shelf.get(i, lambda i=i: i)

@@ -7,10 +7,8 @@ for one batch at most. Nobody's work runs on for nobody: when no page has looked
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import streamlit as st
 
@@ -19,7 +17,6 @@ from vizkit.ui.session import cached
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
-MOST_KEPT = 600  # results; a map has some hundred numbers, or as many as the model's input has pixels
 
 
 @dataclass
@@ -124,27 +121,3 @@ def stop(name: str) -> None:
 def at_work(name: str) -> bool:
     task: Task | None = st.session_state.get(f"_task_{name}")
     return task is not None and task.running
-
-
-class Kept:
-    """Results by their key, for all sessions and threads; the oldest make room."""
-
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self.most, self.lock, self.found = most, threading.Lock(), OrderedDict[tuple, Any]()
-
-    def get(self, key: tuple) -> Any:  # noqa: ANN401
-        with self.lock:
-            if key in self.found:
-                self.found.move_to_end(key)
-            return self.found.get(key)
-
-    def put(self, key: tuple, value: Any) -> None:  # noqa: ANN401
-        with self.lock:
-            self.found[key] = value
-            while len(self.found) > self.most:
-                self.found.popitem(last=False)
-
-
-@st.cache_resource(show_spinner=False)
-def kept() -> Kept:
-    return Kept()

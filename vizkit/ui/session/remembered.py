@@ -1,4 +1,4 @@
-"""What all sessions of a server share, as much as its memory may hold: models, traces, and what is made of them.
+"""What all sessions of a server share, as much as its memory may hold: models, traces, and results made of them.
 
 Streamlit's own caches count entries, and a trace takes a megabyte or a gigabyte. Here one budget of bytes holds for
 everything together, and what was not asked for the longest goes first.
@@ -51,10 +51,18 @@ class Shelf:
                 if key in self._kept:
                     return self._kept[key][0]
             value = make()
-            self._keep(key, value)
+            self.put(key, value)
             return value
 
-    def _keep(self, key: Hashable, value: object) -> None:
+    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+        """The value of `key`; None where none is kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key, (None, 0))[0]
+
+    def put(self, key: Hashable, value: object) -> None:
+        """Keep what was made elsewhere; what has not been read for the longest makes room."""
         size = bytes_of(value)
         with self._lock:
             self._drop(key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vizkit.image import Picture
 from vizkit.ui.pages.compare.answers import safe
 from vizkit.ui.session import background
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Asked:
         return self.seed if PERTURBATIONS[kind].chance else 0
 
     def logits(self, source: str, kind: str) -> "Tensor | None":
-        return kept().get(self.logits_key(source, kind))
+        return shelf().find(self.logits_key(source, kind))
 
     def todo(self) -> list[str]:
         """Kinds that some model has not answered, or of which there are no pictures."""
@@ -52,7 +52,7 @@ class Asked:
         return [
             kind
             for kind in PERTURBATIONS
-            if kept().get(self.picture_key(kind)) is None
+            if shelf().find(self.picture_key(kind)) is None
             or any(self.logits(source, kind) is None for source in self.opened)
         ]
 
@@ -82,9 +82,9 @@ def compute(asked: Asked, todo: list[str], task: background.Task) -> None:
                     part = [prepare(rgb, loaded.preprocessing)[0] for rgb in changed[start : start + most]]
                     with torch.no_grad():
                         found.append(logits_of_batch(loaded)(torch.from_numpy(np.stack(part))).cpu())
-                kept().put(asked.logits_key(source, name), torch.cat(found))
+                shelf().put(asked.logits_key(source, name), torch.cat(found))
             done += 1
-        kept().put(asked.picture_key(name), [shown(rgb) for rgb in changed])
+        shelf().put(asked.picture_key(name), [shown(rgb) for rgb in changed])
         task.results += 1
 
 

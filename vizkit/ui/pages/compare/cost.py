@@ -14,7 +14,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 
@@ -76,7 +76,7 @@ def cost_of(source: str, loaded: "Loaded", batch: int) -> Cost | None:
         logging.getLogger("vizkit").exception("counting %s", source)
         st.warning(f"{plain(title(source))} could not be counted ({type(error).__name__}).", icon=":material/warning:")
         return None
-    return Cost(source, loaded, counted, tokens, published(loaded), kept().get(key_of(source, loaded, batch)))
+    return Cost(source, loaded, counted, tokens, published(loaded), shelf().find(key_of(source, loaded, batch)))
 
 
 @st.cache_resource(max_entries=64, show_spinner="Counting …")
@@ -116,7 +116,7 @@ def measure_all(wanted: "list[tuple[str, Loaded, tuple]]", picture: Picture, bat
         def tell(words: str, done: int = done, name: str = name) -> None:
             task.report(f"{name}: {words}", done, len(wanted))
 
-        kept().put(key, measure(loaded, pixels_of(loaded, picture.rgb), batch, tell))
+        shelf().put(key, measure(loaded, pixels_of(loaded, picture.rgb), batch, tell))
         task.results += 1
 
 

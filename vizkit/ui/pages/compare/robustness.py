@@ -13,7 +13,7 @@ from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.changes import SHOWN_PX, Asked, as_csv, compute, followed
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -99,7 +99,7 @@ def panel(asked: Asked, kind: "Perturbation", level: int) -> None:
 
     words = kind.in_words(level)
     st.markdown(f"**{kind.title}** · {words}", help=f"{kind.about[0].upper()}{kind.about[1:]}.")
-    changed = kept().get(asked.picture_key(kind.name))
+    changed = shelf().find(asked.picture_key(kind.name))
     if changed is None:
         st.caption("Not computed yet.")
         return

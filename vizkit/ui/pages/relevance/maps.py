@@ -11,8 +11,8 @@ from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Asked, quantile_of
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases, class_choice
@@ -96,7 +96,7 @@ def run_slow(each: list[Maps], choice: Choice) -> None:
     from vizkit.analysis.attribution.methods import METHODS
 
     todo = [(maps.asked, name) for maps in each for name in choice.slow if maps.found.get(name) is None]
-    store = kept()
+    store = shelf()
 
     def work(task: background.Task) -> None:
         for index, (asked, name) in enumerate(todo):
@@ -129,7 +129,7 @@ def collect(one: Shown, picture: Picture, choice: Choice, into: list[Maps]) -> N
     for name, method in METHODS.items():
         if name in without:
             continue
-        computed = kept().get((*asked.key, name)) if method.slow else fast[name]
+        computed = shelf().find((*asked.key, name)) if method.slow else fast[name]
         if computed is not None or name in choice.slow:
             found[name] = computed
     into.append(Maps(asked, found, without))

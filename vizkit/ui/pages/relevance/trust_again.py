@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Asked
+from vizkit.ui.session.remembered import shelf
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,9 +64,9 @@ class Again:
         from vizkit.analysis.trust.deletion import random_curves
 
         key = ("chance", *self.asked.key)
-        if kept().get(key) is None:
-            kept().put(key, random_curves(self.subject, explanation.cells, progress=progress))
-        return kept().get(key)
+        if shelf().find(key) is None:
+            shelf().put(key, random_curves(self.subject, explanation.cells, progress=progress))
+        return shelf().find(key)
 
     @cached_property
     def shuffled(self) -> "tuple[Subject, list[Trace]]":

@@ -9,7 +9,7 @@ from vizkit.ui.pages.relevance import trust_table
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, chosen
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
 
@@ -36,7 +36,7 @@ def show(one: Shown, choice: Choice) -> None:
         methods,
         measures,
     )
-    done: tuple[list[Score], ...] = kept().get(key) or ()
+    done: tuple[list[Score], ...] = shelf().find(key) or ()
     st.caption(
         f"{plain(title(one.source))} · {len(images)} images, each for the class that the model gives it · "
         + ("drawn fresh, seen by no bundled model" if choice.over == "insects" else images.name)
@@ -89,6 +89,6 @@ def score_all(
     every = cases(one.loaded, images, randomised="randomisation" in measures, again="sensitivity" in measures)
     for scores in score_many(every, methods, measures=measures, progress=progress):  # pyright: ignore[reportArgumentType]
         found.append(scores)
-        kept().put(key, tuple(found))
+        shelf().put(key, tuple(found))
         if len(found) % max(1, len(images) // UPDATES) == 0:
             task.results += 1

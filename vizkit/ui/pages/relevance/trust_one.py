@@ -14,8 +14,8 @@ from vizkit.ui.pages.relevance.trust_again import Again
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained
-from vizkit.ui.session.background import kept
 from vizkit.ui.session.explained import Asked, quantile_of
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import class_choice
@@ -47,7 +47,7 @@ class Work:
     def todo(self) -> list[tuple[str, str]]:
         """(method, measure) without a result."""
         pairs = [(name, measure) for name in self.maps for measure in self.measures]
-        return [pair for pair in pairs if kept().get(self.key(*pair)) is None]
+        return [pair for pair in pairs if shelf().find(self.key(*pair)) is None]
 
     def key(self, method: str, measure: str) -> tuple:
         return "score", *self.asked.key, method, measure
@@ -106,7 +106,7 @@ def gathered(asked: Asked, choice: Choice) -> tuple[Work, list[str]]:
     for name, method in METHODS.items():
         if name in without or (method.slow and name not in choice.slow):
             continue
-        found = kept().get((*asked.key, name)) if method.slow else fast[name]
+        found = shelf().find((*asked.key, name)) if method.slow else fast[name]
         if isinstance(found, str):
             nothing.append(found)
         else:
@@ -120,7 +120,7 @@ def gathered(asked: Asked, choice: Choice) -> tuple[Work, list[str]]:
 def score_all(work: Work, todo: list[tuple[str, str]], task: background.Task) -> None:
     from vizkit.analysis.attribution.methods import METHODS
 
-    asked, store = work.asked, kept()
+    asked, store = work.asked, shelf()
     again = Again(asked, work.traces[0])
     for index, (name, measure) in enumerate(todo):
 
@@ -128,7 +128,7 @@ def score_all(work: Work, todo: list[tuple[str, str]], task: background.Task) ->
             task.report(f"{METHODS[name].title}: {index + 1} of {len(todo)}", index * total + done, len(todo) * total)
 
         progress(0, 1)
-        explanation = work.maps[name] or store.get((*asked.key, name))
+        explanation = work.maps[name] or store.find((*asked.key, name))
         if explanation is None:
             explanation = explained.slow_map(asked, name, progress)
             store.put((*asked.key, name), explanation)
@@ -143,7 +143,7 @@ def merged(method: str, work: Work) -> "Score":
     """All measures of one map that are there, as one score."""
     from vizkit.analysis.trust.scores import Score
 
-    parts = [part for measure in work.measures if (part := kept().get(work.key(method, measure))) is not None]
+    parts = [part for measure in work.measures if (part := shelf().find(work.key(method, measure))) is not None]
     found: dict[str, Any] = {}
     for field in fields(Score):
         values = [getattr(part, field.name) for part in parts if getattr(part, field.name) is not None]

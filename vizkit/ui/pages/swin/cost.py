@@ -11,7 +11,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, model_names
-from vizkit.ui.session.background import kept
+from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -116,7 +116,7 @@ def measured(stage: "Stage", window: int) -> None:
             help=f"Up to {MEASURED_PX[-1]:,} pixels, as far as a pass takes less than {PATIENCE_S:.0f} seconds.",
         )  # fmt: skip
     background.show(TASK)
-    here = [found for each in keys(layer, window) if (found := kept().get(each)) is not None]
+    here = [found for each in keys(layer, window) if (found := shelf().find(each)) is not None]
     if here:
         from vizkit.models.probes.attention_timing import machine
 
@@ -149,7 +149,7 @@ def measure(layer: "Layer", window: int, task: background.Task) -> None:
             continue
         found = time_layer(layer, size, side, device)
         last = found if side is None else last
-        kept().put(key, found)
+        shelf().put(key, found)
         task.results += 1
 
 

@@ -1,0 +1,116 @@
+"""What the command `explain` makes of one picture: its maps, as a picture and as numbers.
+
+In the .npz every map has its own name; `meta` is JSON.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vizkit.analysis.attribution.methods import METHODS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.image import RGB, Box
+    from vizkit.models import Loaded
+    from vizkit.scoring import Question
+
+__all__ = ["chosen", "explained", "said", "write_numbers", "write_picture"]
+
+LEAST_PX = 224  # of a drawn map; smaller pictures are enlarged, pixel by pixel
+
+
+def chosen(names: Iterable[str]) -> list[str]:
+    """Names of methods, "fast" and "all" spelled out, in the order of METHODS."""
+    names = set(names)
+    return [
+        name
+        for name, method in METHODS.items()
+        if name in names or "all" in names or ("fast" in names and not method.slow)
+    ]
+
+
+def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
+    """The classes in question and what the model gives them."""
+    shares, subject = question.trace.logits.softmax(0), question.subject
+    for label in (subject.target, subject.against):
+        if label is not None:
+            value = f"{shares[label]:8.1%}" if loaded.classifies else f"{question.trace.logits[label]:8.3f}"
+            yield f"{value}  {'against ' if label == subject.against else ''}{loaded.label(label)}"
+
+
+def explained(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
+    """(maps, method → why there is none), with a bar for those that run the model again."""
+    from tqdm import tqdm
+
+    from vizkit.traces import NotApplicable
+
+    explanations, reasons = [], {}
+    for name in methods:
+        with tqdm(desc=METHODS[name].title, unit="pass", leave=False, disable=None, dynamic_ncols=True) as bar:
+
+            def tell(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401
+                bar.total = total
+                bar.update(max(0, done - bar.n))
+
+            try:
+                explanations.append(question.explain(name, tell))
+            except NotApplicable as reason:
+                reasons[name] = str(reason)
+    return explanations, reasons
+
+
+def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB", box: "Box") -> None:
+    from PIL import Image
+
+    from vizkit.figure.sheet import enlarged, sheet
+
+    large = enlarged(image, LEAST_PX)
+    times = len(large) // len(image)
+    scaled = (box[0] * times, box[1] * times, box[2] * times, box[3] * times)
+    pictures = [_drawn(explanation, large, scaled) for explanation in explanations]
+    titles = [METHODS[explanation.method].title for explanation in explanations]
+    Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save(output)
+
+
+def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
+    """On its own scale, from its lowest to its highest value; signed maps around zero, from blue to red."""
+    from vizkit.figure.overlay import overlay
+    from vizkit.figure.palette import SIGNED
+
+    places: np.ndarray = one.heat.numpy()
+    if one.signed:
+        return overlay(image, places, box, top=float(abs(places).max()), scale=SIGNED)
+    return overlay(image, places - places.min(), box)
+
+
+def write_numbers(
+    output: Path,
+    explanations: "list[Explanation]",
+    loaded: "Loaded",
+    image: "RGB",
+    box: "Box",
+    rows: list[dict[str, Any]] | None = None,
+) -> None:
+    """`rows`: lines of a table that belong to the picture, kept beside its maps."""
+    import numpy as np
+
+    meta = {
+        "model": loaded.name,
+        "source": loaded.source,
+        "picture_hw": image.shape[:2],
+        "seen_box_xyxy": box,  # the part of the picture that every map covers
+        "labels": {one: loaded.label(one) for e in explanations for one in (e.target, e.against) if one is not None},
+        "maps": [
+            {"method": e.method, "signed": e.signed, "target": e.target, "against": e.against, "notes": e.notes}
+            for e in explanations
+        ],
+    }
+    if rows is not None:
+        meta["rows"] = rows
+    with output.open("wb") as file:
+        heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
+        np.savez(file, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)
