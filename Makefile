@@ -7,7 +7,7 @@ run: .venv/run          ## install what is needed and open the app on the bundle
 	$(BIN)/streamlit run app.py
 
 test: .venv/dev         ## all tests; the browser ones need Chromium
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/dev        ## style and types
 	$(BIN)/ruff check .

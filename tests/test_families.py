@@ -24,8 +24,6 @@ from vizkit.models.recording.kinds import kind
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import PADDING, Attention, Tokens, Trace, dense, row_sum_error
 
-pytestmark = pytest.mark.xdist_group("families")  # loaded and traced once for all of them
-
 OBLONG = {"img_size": (64, 96), "depth": 2}
 SMALL = {"embed_dim": 96, "num_heads": 3}
 WIDE = {"img_size": (128, 192)}

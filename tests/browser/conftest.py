@@ -1,4 +1,4 @@
-"""One real server on a free port and one real Chromium for all journeys, which one worker goes through (Makefile).
+"""One real server on a free port and one real Chromium for all journeys, which go to one worker (tests/conftest.py).
 
 `VIZKIT_REQUIRE_BROWSER=1` makes a missing browser a failure.
 """

@@ -12,8 +12,6 @@ from vizkit.models.probes.budget import keep_within, weights_bytes
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.models.sources.loaded import Loaded, described
 
-pytestmark = pytest.mark.xdist_group("families")  # loaded and traced once for all of them
-
 
 def sized(loaded: Loaded, size_hw: tuple[int, int]) -> Loaded:
     needs = Preprocessing(size_hw=size_hw, mean=(0.5,) * 3, std=(0.5,) * 3)

@@ -16,8 +16,6 @@ from vizkit.models.recording.counting import Counting
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import TraceError
 
-pytestmark = pytest.mark.xdist_group("families")  # loaded and traced once for all of them
-
 # Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
 
 

@@ -13,8 +13,6 @@ from vizkit.models.families import PARTS, first_grid, whole
 from vizkit.models.probes.shape import step_px
 from vizkit.traces import NotApplicable
 
-pytestmark = pytest.mark.xdist_group("families")  # loaded and traced once for all of them
-
 SHARED = {"__init__", "measured", "outlook", "places", "translate"}
 
 
