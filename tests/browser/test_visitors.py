@@ -1,31 +1,30 @@
 """Nothing on any page makes the browser of a visitor call another host, whatever the names in a run are."""
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from tests import hostile
+from tests.browser.conftest import serving
 
 LONG_MS = 300_000
 PLACES = ("", "train?train_view=Watch", "compare?compare_view=Predictions", "relevance", "architecture",
           "evaluate?eval_data=digits", "distillation")  # fmt: skip
 
 
-@pytest.fixture
-def strange_run(home: Path) -> Iterator[None]:
-    """A run with hostile names in every file."""
-    before = set((home / "runs").iterdir())
-    hostile.run(home / "runs", "vit", "digits_vit", 10)
-    yield
-    for folder in set((home / "runs").iterdir()) - before:
-        shutil.rmtree(folder)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server whose runs carry hostile names in every file."""
+    root = tmp_path_factory.mktemp("runs")
+    hostile.run(root, "vit", "digits_vit", 10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_RUNS", str(root))
+        with serving(tmp_path_factory.mktemp("server")) as address:
+            yield address
 
 
-def test_no_request_leaves_for_another_host(chromium, server, strange_run):
+def test_no_request_leaves_for_another_host(chromium, server):
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
     page = context.new_page()
     page.set_default_timeout(LONG_MS)
@@ -33,6 +32,7 @@ def test_no_request_leaves_for_another_host(chromium, server, strange_run):
     page.on("request", lambda request: request.url.startswith((server, "data:", "blob:"))
             or elsewhere.append(request.url))  # fmt: skip
     page.on("dialog", lambda dialog: elsewhere.append(dialog.message))
+    page.on("pageerror", lambda error: elsewhere.append(str(error)))
     page.goto(server)
     expect(page.locator("[data-testid='stSidebarNav']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
