@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.canvas import click_at
 from tests.browser.steps import MAIN, choose, fits, ready
-from tests.browser.test_anatomy import click
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
@@ -13,7 +13,7 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
     page.goto(f"{server}/rollout?{MODELS}")
     ready(page)
     expect(page.get_by_text("layers 1 to 6 of 6 · row of the class token")).to_be_visible()
-    click(page, 0.9, 0.1)
+    click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.9, 0.1)
     expect(page.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 draws")
     page.locator(f"{MAIN} figure canvas").nth(1).click()
