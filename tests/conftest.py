@@ -18,6 +18,36 @@ import shutil  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+# Files that share what takes long to make, and so go to one worker: one server and one browser; one model of every
+# family, with its trace.
+TOGETHER = (
+    ("tests/browser/",),
+    (
+        "tests/test_families.py",
+        "tests/models/test_family_parts.py",
+        "tests/models/test_budget.py",
+        "tests/models/test_counting.py",
+    ),
+)
+
+
+def together(nodeid):
+    """The first of the files that go where a test goes, or its own file."""
+    file = nodeid.partition("::")[0]
+    return next((files[0] for files in TOGETHER if file.startswith(files)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """`--dist loadfile`, but for the files that stay together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return together(nodeid)
+
+    return Together(config, log) if config.getvalue("dist") == "loadfile" else None
+
 
 def pytest_unconfigure():
     shutil.rmtree(_CACHES, ignore_errors=True)

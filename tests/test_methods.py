@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.analysis.test_relevance import image, made, traced
+from tests.analysis.conftest import image, made, traced
 from tests.toys import linear, picture
 from vizkit.analysis.attribution import explaining, methods
 from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.analysis.test_relevance import SWIN, TARGET, image, made, traced
+from tests.analysis.conftest import SWIN, TARGET, image, made, traced
 from vizkit.analysis.attribution import input_attribution
 from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
@@ -21,27 +21,12 @@ RIVAL = 1
 WIDE = (96, 160)
 
 
-@pytest.fixture(scope="module")
-def vit():
-    return made("test_vit", depth=3)
-
-
-@pytest.fixture(scope="module")
-def resnet():
-    return made("test_resnet")
-
-
-@pytest.fixture(scope="module")
-def swin():
-    return made("swin_tiny_patch4_window7_224", **SWIN)
-
-
 def subject(loaded, pixels, against=None):
     return Subject(logits_of_batch(loaded), pixels, TARGET, against)
 
 
-def test_maps_from_a_trace_are_the_analyses(vit):
-    trace = traced(vit, image(1))
+def test_maps_from_a_trace_are_the_analyses(small_vit):
+    trace = traced(small_vit, image(1))
     row = trace.attention[-1].weights[0, :, 0, 1:].mean(0).view(3, 5)
     for name, expected in {
         "attention": row,
@@ -59,10 +44,10 @@ def test_maps_from_a_trace_are_the_analyses(vit):
         assert (found.cells, found.image_size) == ((3, 5), (48, 80))
 
 
-def test_maps_from_the_model_are_the_analyses(resnet, monkeypatch):
+def test_maps_from_the_model_are_the_analyses(small_resnet, monkeypatch):
     monkeypatch.setattr(input_attribution, "MOST_STEPS", 64)
     pixels = image(1, WIDE)
-    asked, trace = subject(resnet, pixels), traced(resnet, pixels, None)
+    asked, trace = subject(small_resnet, pixels), traced(small_resnet, pixels, None)
     cells = cells_of(trace)
     for name, expected in {
         "smooth_grad": input_attribution.smooth_grad(asked),
@@ -86,8 +71,8 @@ def test_the_head_of_deit_reads_two_tokens():
     assert not torch.allclose(rollout(trace, "dist"), rollout(trace, "cls+dist"))
 
 
-def test_attention_of_a_place(vit):
-    trace = traced(vit, image(1))
+def test_attention_of_a_place(small_vit):
+    trace = traced(small_vit, image(1))
     row = trace.attention[-1].weights[0, :, 1 + 7, 1:].mean(0).view(3, 5)
     torch.testing.assert_close(explain("attention", trace, query=(1, 2)).heat, row)
     torch.testing.assert_close(explain("attention", trace, query=8).heat, row)
@@ -130,8 +115,8 @@ def two_traces(loaded, pixels):
 
 
 @pytest.mark.parametrize("name", ["gradient_rollout", "generic_relevance", "legrad"])
-def test_difference_of_two_maps(vit, name):
-    one, two = two_traces(vit, image(1))
+def test_difference_of_two_maps(small_vit, name):
+    one, two = two_traces(small_vit, image(1))
     found = explain(name, one, against=two)
     torch.testing.assert_close(found.heat, explain(name, one).heat - explain(name, two).heat)
     assert (found.signed, found.target, found.against) == (True, TARGET, RIVAL)
@@ -139,8 +124,8 @@ def test_difference_of_two_maps(vit, name):
 
 
 @pytest.mark.parametrize("name", ["grad_cam", "hires_cam"])
-def test_class_activation_of_a_difference_is_that_of_the_gradient(vit, resnet, name):
-    for loaded, pixels in ((vit, image(1)), (resnet, image(1, WIDE))):
+def test_class_activation_of_a_difference_is_that_of_the_gradient(small_vit, small_resnet, name):
+    for loaded, pixels in ((small_vit, image(1)), (small_resnet, image(1, WIDE))):
         one, two = two_traces(loaded, pixels)
         late, other = cam_layer(one), cam_layer(two)
         first = len(late.tokens.special)
@@ -151,11 +136,11 @@ def test_class_activation_of_a_difference_is_that_of_the_gradient(vit, resnet, n
         assert found.signed
 
 
-def test_class_activation_under_a_mean_adds_up_to_the_difference_of_logits(resnet):
+def test_class_activation_under_a_mean_adds_up_to_the_difference_of_logits(small_resnet):
     """Zhou et al. 2016: the map's sum is the logit less the bias."""
     pixels = image(1, WIDE)
-    one, two = two_traces(resnet, pixels)
-    bias = resnet.model.fc.bias
+    one, two = two_traces(small_resnet, pixels)
+    bias = small_resnet.model.fc.bias
     expected = one.logits[TARGET] - one.logits[RIVAL] - (bias[TARGET] - bias[RIVAL])
     torch.testing.assert_close(explain("grad_cam", one, against=two).heat.sum(), expected, rtol=1e-4, atol=1e-4)
 
@@ -164,26 +149,26 @@ DIRECTLY = ["input_times_gradient", "integrated_gradients", "gradient_shap", "oc
 
 
 @pytest.mark.parametrize("name", DIRECTLY)
-def test_input_methods_explain_the_difference_itself(swin, name):
+def test_input_methods_explain_the_difference_itself(small_swin, name):
     pixels = image(1, SWIN["img_size"])
-    trace = traced(swin, pixels)
-    logits = logits_of_batch(swin)
+    trace = traced(small_swin, pixels)
+    logits = logits_of_batch(small_swin)
     one, two = (explain(name, trace, subject=Subject(logits, pixels, target)).heat for target in (TARGET, RIVAL))
     found = explain(name, trace, subject=Subject(logits, pixels, TARGET, RIVAL))
     torch.testing.assert_close(found.heat, one - two, rtol=0, atol=2e-2 * float((one - two).abs().max()))
     assert (found.signed, found.against) == (True, RIVAL)
 
 
-def test_a_difference_that_has_no_meaning(vit):
-    one, two = two_traces(vit, image(1))
+def test_a_difference_that_has_no_meaning(small_vit):
+    one, two = two_traces(small_vit, image(1))
     for name in ("attention", "rollout"):
         with pytest.raises(NotApplicable, match="knows no class"):
             explain(name, one, against=two)
     with pytest.raises(NotApplicable, match="its own gradient"):
-        explain("legrad", one, against=traced(vit, image(1), None))
+        explain("legrad", one, against=traced(small_vit, image(1), None))
     with pytest.raises(NotApplicable, match="same value at every place"):
         explain("legrad", one, against=one)
-    smooth = explain("smooth_grad", one, subject=subject(vit, image(1), RIVAL))
+    smooth = explain("smooth_grad", one, subject=subject(small_vit, image(1), RIVAL))
     assert (smooth.signed, float(smooth.heat.min()) >= 0) == (False, True)
 
 
@@ -192,21 +177,21 @@ def test_a_difference_that_has_no_meaning(vit):
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs == "model"])
 @pytest.mark.parametrize(("factor", "words"), [(0.0, "same value at every place"), (float("nan"), "not numbers")])
-def test_a_model_that_does_not_look_has_no_map(vit, name, factor, words):
+def test_a_model_that_does_not_look_has_no_map(small_vit, name, factor, words):
     blind = Subject(lambda pixels: (pixels * factor).mean((2, 3)), image(1), 0)
     with pytest.raises(NotApplicable, match=words):
-        explain(name, traced(vit, image(1)), subject=blind)
+        explain(name, traced(small_vit, image(1)), subject=blind)
 
 
-def test_without_the_model_some_have_no_map(vit):
+def test_without_the_model_some_have_no_map(small_vit):
     with pytest.raises(NotApplicable, match="runs the model again"):
-        explain("occlusion", traced(vit, image(1)))
+        explain("occlusion", traced(small_vit, image(1)))
     with pytest.raises(KeyError):
-        explain("crystal_ball", traced(vit, image(1)))
+        explain("crystal_ball", traced(small_vit, image(1)))
 
 
-def test_progress_is_told_and_can_stop(vit):
-    trace, asked, seen = traced(vit, image(1)), subject(vit, image(1)), []
+def test_progress_is_told_and_can_stop(small_vit):
+    trace, asked, seen = traced(small_vit, image(1)), subject(small_vit, image(1)), []
     explain("patch_ablation", trace, subject=asked, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (16, 16)
 
@@ -220,8 +205,8 @@ def test_progress_is_told_and_can_stop(vit):
 # The model as a function ----------------------------------------------------------------------------------------------
 
 
-def test_logits_of_a_batch(vit, resnet):
-    for loaded, size in ((vit, (48, 80)), (resnet, WIDE)):
+def test_logits_of_a_batch(small_vit, small_resnet):
+    for loaded, size in ((small_vit, (48, 80)), (small_resnet, WIDE)):
         pixels = torch.cat([image(1, size), image(2, size)]).requires_grad_()
         logits = logits_of_batch(loaded)(pixels)
         assert logits.shape == (2, 5)
@@ -229,12 +214,12 @@ def test_logits_of_a_batch(vit, resnet):
         (gradient,) = torch.autograd.grad(logits[0].sum(), pixels)
         assert float(gradient[0].abs().max()) > 0
         assert not gradient[1].any()
-    assert 1 <= batch_within(vit) <= 32
+    assert 1 <= batch_within(small_vit) <= 32
 
 
-def test_cells_are_the_models_patches(vit, swin, resnet):
-    assert cells_of(traced(vit, image(1))) == (3, 5)
-    assert cells_of(traced(swin, image(1, SWIN["img_size"]))) == (10, 14)
-    assert cells_of(traced(resnet, image(1, WIDE))) == (12, 20)
-    bare = replace(traced(resnet, image(1, WIDE)), features=())
+def test_cells_are_the_models_patches(small_vit, small_swin, small_resnet):
+    assert cells_of(traced(small_vit, image(1))) == (3, 5)
+    assert cells_of(traced(small_swin, image(1, SWIN["img_size"]))) == (10, 14)
+    assert cells_of(traced(small_resnet, image(1, WIDE))) == (12, 20)
+    bare = replace(traced(small_resnet, image(1, WIDE)), features=())
     assert cells_of(bare) == (16, 26)  # squares of 6 pixels

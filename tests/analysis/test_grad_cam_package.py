@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.analysis.test_relevance import GRID, SWIN, TARGET, image, made, traced
+from tests.analysis.conftest import GRID, SWIN, TARGET, image, made, traced
 from vizkit.analysis.attribution.grad_cam import grad_cam, hires_cam
 
 package = pytest.importorskip("pytorch_grad_cam")

@@ -3,63 +3,19 @@
 from dataclasses import replace
 
 import pytest
-import timm
 import torch
 
+from tests.analysis.conftest import GRID, SIZE, SWIN, TARGET, image, made, traced
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
 from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
 from vizkit.geometry import all_ids, merging
-from vizkit.models import FAMILIES, family_of
 from vizkit.models.recording.recorder import Recorder
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
 
 METHODS = [gradient_rollout, generic_relevance, legrad, grad_cam, hires_cam]
-SIZE = (48, 80)
-GRID = (3, 5)
-TARGET = 3
-SWIN = {"depths": (2, 2), "num_heads": (1, 2), "embed_dim": 24, "window_size": 4, "img_size": (40, 56)}
-
-
-def made(name: str, **options):
-    """A small model with random weights large enough that its attention and its gradients are not even."""
-    options |= {} if name == "test_resnet" or "img_size" in options else {"img_size": SIZE}
-    with torch.random.fork_rng():
-        torch.manual_seed(2)
-        model = timm.create_model(name, pretrained=False, num_classes=5, **options).eval().requires_grad_(False)
-        for path, weight in model.named_parameters():
-            if path.endswith("qkv.weight"):
-                weight.mul_(6)
-            elif "norm" in path or path.endswith("bias"):
-                weight.add_(torch.randn_like(weight) / 5)
-            elif path.endswith((".gamma", "head.weight", "fc.weight")):
-                weight.normal_()
-    return described(name, model, options.get("img_size", SIZE), source="test")
-
-
-def image(seed: int, size_hw=SIZE) -> torch.Tensor:
-    return torch.randn(1, 3, *size_hw, generator=torch.Generator().manual_seed(seed))
-
-
-def traced(loaded, pixels, target=TARGET) -> Trace:
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
-
-
-@pytest.fixture(scope="module")
-def vit():
-    return made("test_vit", depth=3)
-
-
-@pytest.fixture(scope="module")
-def resnet():
-    return made("test_resnet")
-
-
-@pytest.fixture(scope="module")
-def swin():
-    return made("swin_tiny_patch4_window7_224", **SWIN)
 
 
 def watched(model, pixels, *modules, target=TARGET):
@@ -203,9 +159,9 @@ def test_the_gradient_is_after_the_softmax_and_of_the_same_layer():
 # Against autograd ----------------------------------------------------------------------------------------------------
 
 
-def test_attention_methods_are_autograd_by_hand(vit):
+def test_attention_methods_are_autograd_by_hand(small_vit):
     pixels = image(1)
-    logit, weights, _ = weights_and_logit(vit.model, pixels)
+    logit, weights, _ = weights_and_logit(small_vit.model, pixels)
     gradients = torch.autograd.grad(logit, weights)
     relevance = rolled = torch.eye(16, dtype=torch.float64)
     for a, g in zip(weights, gradients, strict=True):
@@ -213,7 +169,7 @@ def test_attention_methods_are_autograd_by_hand(vit):
         relevance = relevance + mixing @ relevance
         step = mixing / 2 + torch.eye(16) / 2
         rolled = step / step.sum(-1, keepdim=True) @ rolled
-    trace = traced(vit, pixels)
+    trace = traced(small_vit, pixels)
     close(generic_relevance(trace), relevance[0, 1:].view(GRID))
     close(gradient_rollout(trace), (rolled[0, 1:] / rolled[0, 1:].sum()).view(GRID))
     close(generic_relevance(trace, "mean"), (relevance[1:, 1:] - torch.eye(15)).mean(0).view(GRID))
@@ -254,34 +210,34 @@ def cams(values, gradient):
     return (values * average).sum(-1).relu(), (values * gradient).sum(-1).relu()
 
 
-def test_class_activation_of_a_resnet_is_autograd_by_hand(resnet):
+def test_class_activation_of_a_resnet_is_autograd_by_hand(small_resnet):
     pixels = image(1, (96, 160))
-    logit, (stage,) = watched(resnet.model, pixels, resnet.model.layer4)
+    logit, (stage,) = watched(small_resnet.model, pixels, small_resnet.model.layer4)
     (gradient,) = torch.autograd.grad(logit, [stage])
     expected = cams(stage[0].detach().permute(1, 2, 0), gradient[0].permute(1, 2, 0))
-    trace = traced(resnet, pixels)
+    trace = traced(small_resnet, pixels)
     assert cam_layer(trace).tokens.grid == GRID
     close(grad_cam(trace), expected[0])
     close(hires_cam(trace), expected[1])
 
 
-def test_class_activation_of_a_vit_is_autograd_by_hand(vit):
+def test_class_activation_of_a_vit_is_autograd_by_hand(small_vit):
     """The class token alone is read: the last layer at which places count is the input of the last attention."""
     pixels = image(1)
-    logit, (entering,) = watched(vit.model, pixels, vit.model.blocks[-1].norm1)
+    logit, (entering,) = watched(small_vit.model, pixels, small_vit.model.blocks[-1].norm1)
     (gradient,) = torch.autograd.grad(logit, [entering])
     expected = cams(*(t[0, 1:].detach().view(*GRID, -1) for t in (entering, gradient)))
-    trace = traced(vit, pixels)
+    trace = traced(small_vit, pixels)
     assert cam_layer(trace).name == "into the last attention"
     close(grad_cam(trace), expected[0])
     close(hires_cam(trace), expected[1])
 
 
 @pytest.mark.parametrize("kind", ["swin", "mean"])
-def test_class_activation_where_the_head_takes_the_mean(swin, kind):
+def test_class_activation_where_the_head_takes_the_mean(small_swin, kind):
     """Then the gradient is the same at every place, and both maps are the class activation map of Zhou et al. 2016."""
     if kind == "swin":
-        loaded, pixels = swin, image(1, SWIN["img_size"])
+        loaded, pixels = small_swin, image(1, SWIN["img_size"])
     else:
         loaded, pixels = made("test_vit", depth=3, class_token=False, global_pool="avg", fc_norm=False), image(1)
     logit, (final,) = watched(loaded.model, pixels, loaded.model.norm)
@@ -294,9 +250,11 @@ def test_class_activation_where_the_head_takes_the_mean(swin, kind):
     close(hires_cam(trace), expected[0])
 
 
-def test_before_a_normalisation_gradient_times_feature_is_nothing(vit):
+def test_before_a_normalisation_gradient_times_feature_is_nothing(small_vit):
     """Why the features are taken after it: HiResCAM of raw block outputs is rounding only."""
-    logit, (raw, entering) = watched(vit.model, image(1), vit.model.blocks[-2], vit.model.blocks[-1].norm1)
+    logit, (raw, entering) = watched(
+        small_vit.model, image(1), small_vit.model.blocks[-2], small_vit.model.blocks[-1].norm1
+    )
     gradients = torch.autograd.grad(logit, [raw, entering])
     before, after = (
         (t.detach() * g)[0, 1:].sum(-1).abs().max() for t, g in zip((raw, entering), gradients, strict=True)
@@ -307,8 +265,8 @@ def test_before_a_normalisation_gradient_times_feature_is_nothing(vit):
     assert before < after / 20
 
 
-def test_relevance_through_swin(swin):
-    trace = traced(swin, image(1, SWIN["img_size"]))
+def test_relevance_through_swin(small_swin):
+    trace = traced(small_swin, image(1, SWIN["img_size"]))
     for method in (gradient_rollout, generic_relevance):
         found = method(trace)
         assert found.shape == (10, 14)
@@ -331,37 +289,37 @@ def test_relevance_through_swin(swin):
 # What must not happen ------------------------------------------------------------------------------------------------
 
 
-def test_an_image_does_not_depend_on_the_one_before(vit, resnet):
+def test_an_image_does_not_depend_on_the_one_before(small_vit, small_resnet):
     fresh = made("test_vit", depth=3)
-    traced(vit, image(5))
-    again, alone = traced(vit, image(6)), traced(fresh, image(6))
+    traced(small_vit, image(5))
+    again, alone = traced(small_vit, image(6)), traced(fresh, image(6))
     for method in METHODS:
         torch.testing.assert_close(method(again), method(alone))
-        assert not torch.equal(method(again), method(traced(vit, image(5))))
+        assert not torch.equal(method(again), method(traced(small_vit, image(5))))
 
 
-def test_another_class_is_another_map(vit):
-    one, two = traced(vit, image(1), 0), traced(vit, image(1), 1)
+def test_another_class_is_another_map(small_vit):
+    one, two = traced(small_vit, image(1), 0), traced(small_vit, image(1), 1)
     for method in METHODS:
         assert not torch.allclose(method(one), method(two), rtol=1e-2)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_without_a_class_there_is_no_map(method, vit, resnet):
-    for loaded, pixels in ((vit, image(1)), (resnet, image(1, (96, 160)))):
+def test_without_a_class_there_is_no_map(method, small_vit, small_resnet):
+    for loaded, pixels in ((small_vit, image(1)), (small_resnet, image(1, (96, 160)))):
         with pytest.raises(NotApplicable, match=r"choose a target class first"):
             method(traced(loaded, pixels, None))
 
 
 @pytest.mark.parametrize("method", METHODS[:3])
-def test_a_network_without_attention_says_so(method, resnet):
+def test_a_network_without_attention_says_so(method, small_resnet):
     with pytest.raises(NotApplicable, match="attention"):
-        method(traced(resnet, image(1, (96, 160))))
+        method(traced(small_resnet, image(1, (96, 160))))
 
 
-def test_legrad_needs_a_head_that_reads_every_layer(swin):
+def test_legrad_needs_a_head_that_reads_every_layer(small_swin):
     with pytest.raises(NotApplicable, match="does not allow"):
-        legrad(traced(swin, image(1, SWIN["img_size"])))
+        legrad(traced(small_swin, image(1, SWIN["img_size"])))
     with pytest.raises(NotApplicable, match="does not allow"):
         legrad(traced(made("test_vit3", depth=2), image(1)))
 
@@ -392,8 +350,8 @@ def test_an_empty_class_activation_map_is_said_not_drawn(method, values, gradien
         method(cam_trace(values, gradient))
 
 
-def test_without_a_target_nothing_more_is_recorded(vit):
-    trace = traced(vit, image(1), None)
+def test_without_a_target_nothing_more_is_recorded(small_vit):
+    trace = traced(small_vit, image(1), None)
     assert trace.cam_features == ()
     assert all(layer.gradient is None and layer.score_gradient is None for layer in trace.attention)
     with pytest.raises(Exception, match="gradient"):  # the shapes' own checks speak first in tests

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import vizkit
-from tests.analysis.test_relevance import image, made, traced
+from tests.analysis.conftest import image, made, traced
 from tests.toys import CELLS, linear, picture
 from vizkit.analysis.attribution.explaining import Explanation, explain
 from vizkit.analysis.attribution.methods import METHODS

@@ -1,4 +1,7 @@
-"""A real server on a free port and a real Chromium. `VIZKIT_REQUIRE_BROWSER=1` makes a missing browser a failure."""
+"""One real server on a free port and one real Chromium for all journeys, which go to one worker (tests/conftest.py).
+
+`VIZKIT_REQUIRE_BROWSER=1` makes a missing browser a failure.
+"""
 
 import os
 import shutil
@@ -13,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.steps import PHONE_PX
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -67,9 +73,20 @@ def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("server")) as address:
-        yield address
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the server of all journeys: runs/ is empty but for what a journey puts there."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "runs").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def server(home: Path) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIZKIT_RUNS", str(home / "runs"))
+        patch.setenv("VIZKIT_CACHE", str(home / "cache"))
+        with serving(home) as address:
+            yield address
 
 
 @pytest.fixture(scope="session")
@@ -89,12 +106,44 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def page(chromium):
-    """A desktop window that fails its test when the page raises an error."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
-    tab, errors = context.new_page(), []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
+@contextmanager
+def watched(tab: Page) -> Iterator[Page]:
+    """A tab that fails its test when the page raises an error."""
+    errors: list[str] = []
+
+    def note(error: object) -> None:
+        errors.append(str(error))
+
+    tab.on("pageerror", note)
+    tab.set_default_timeout(30_000)
     yield tab
-    context.close()
+    tab.remove_listener("pageerror", note)
     assert not errors, errors
+
+
+# One tab for all journeys: a new one compiles Streamlit's and Plotly's scripts again, half of what a visit costs.
+@pytest.fixture(scope="session")
+def desktop(chromium: Browser) -> Page:
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
+    return context.new_page()
+
+
+@pytest.fixture(scope="session")
+def telephone(chromium: Browser) -> Page:
+    size = {"width": PHONE_PX, "height": 844}
+    return chromium.new_context(viewport=size, color_scheme="dark", reduced_motion="reduce").new_page()
+
+
+@pytest.fixture
+def page(desktop: Page) -> Iterator[Page]:
+    """A desktop window."""
+    with watched(desktop) as tab:
+        yield tab
+
+
+@pytest.fixture
+def phone(telephone: Page) -> Iterator[Page]:
+    """A telephone, dark."""
+    telephone.emulate_media(color_scheme="dark")
+    with watched(telephone) as tab:
+        yield tab

@@ -4,22 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
+from tests.browser.steps import MAIN, choose, fits, ready
 
-MAIN = "[data-testid='stMain']"
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
-    page.wait_for_timeout(400)
-
-
-def choose(page: Page, view: str) -> None:
-    page.get_by_role("radio", name=view, exact=True).or_(
-        page.get_by_role("button", name=view, exact=True)
-    ).first.click()
-    ready(page)
 
 
 def click(page: Page, label: str, x: float, y: float) -> None:
@@ -68,12 +55,8 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
 
 
 @pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention"])
-def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, address: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
-    ready(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
-    expect(page.locator("img:not([alt])")).to_have_count(0)
-    context.close()
+def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
+    phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
+    ready(phone)
+    fits(phone)
+    expect(phone.locator("canvas:not([aria-label])")).to_have_count(0)

@@ -6,21 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
+from tests.browser.steps import MAIN, choose, fits, ready
 
-MAIN = "[data-testid='stMain']"
 CANVAS = f"{MAIN} canvas[role='application']"
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=120_000)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander'], {MAIN} .stButton").last).to_be_visible(timeout=120_000)
-    page.wait_for_timeout(400)
-
-
-def choose(page: Page, name: str) -> None:
-    group = page.locator(".st-key-architecture_view")
-    group.get_by_role("radio", name=name, exact=True).or_(group.get_by_role("button", name=name, exact=True)).click()
-    ready(page)
 
 
 def add_first(page: Page) -> None:
@@ -34,7 +22,6 @@ def add_first(page: Page) -> None:
 
 def click(page: Page, x: float, y: float) -> None:
     click_at(page.locator(CANVAS).first, x, y)
-    ready(page)
 
 
 def test_a_flow_opens_to_its_numbers(page: Page, server: str):
@@ -110,14 +97,10 @@ def test_the_code_beside_its_numbers(page: Page, server: str):
         ("From+parts", "bundled:digits_vit"),
     ],
 )
-def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str, model: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/architecture?models={model}&image=flower&architecture_view={view}")
-    ready(page)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str, model: str):
+    phone.goto(f"{server}/architecture?models={model}&image=flower&architecture_view={view}")
+    ready(phone)
+    expect(phone.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
+    fits(phone)
     own = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
-    expect(page.locator(f"{own}:not([aria-label])")).to_have_count(0)
-    expect(page.locator("img:not([alt])")).to_have_count(0)
-    context.close()
+    expect(phone.locator(f"{own}:not([aria-label])")).to_have_count(0)

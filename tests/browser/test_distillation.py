@@ -3,16 +3,11 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-MAIN = "[data-testid='stMain']"
+from tests.browser.steps import MAIN, fits, ready
+
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
 PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:digits_vit&image=water+strider"
 DIGITS = "&teacher=digits_cnn&students=digits_vit"
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
-    page.wait_for_timeout(400)
 
 
 def chart(page: Page, index: int) -> Locator:
@@ -73,18 +68,15 @@ def test_teacher_and_students_and_many_pictures(page: Page, server: str):
 
 
 @pytest.mark.parametrize("address", [TYPED, PAIR])
-def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, address: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/{address}")
-    ready(page)
-    expect(chart(page, 0)).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    widths = page.locator(f"{MAIN} [data-testid='stPlotlyChart'] .js-plotly-plot").evaluate_all(
+def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
+    phone.goto(f"{server}/{address}")
+    ready(phone)
+    expect(chart(phone, 0)).to_be_visible()
+    fits(phone)
+    widths = phone.locator(f"{MAIN} [data-testid='stPlotlyChart'] .js-plotly-plot").evaluate_all(
         "all => all.map(e => e.clientWidth)"
     )
     assert max(widths) <= 390
     # Names of bars take the colour of the page: light on a dark one.
-    colour = chart(page, 0).locator("text", has_text="c").last.evaluate("e => getComputedStyle(e).fill")
+    colour = chart(phone, 0).locator("text", has_text="c").last.evaluate("e => getComputedStyle(e).fill")
     assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour
-    context.close()

@@ -8,23 +8,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, TimeoutError, expect
 
-from tests.browser.conftest import serving
+from tests.browser.steps import MAIN, fits, ready
 from vizkit.datasets.opening import open_set
 
-MAIN = "[data-testid='stMain']"
 LONG_MS = 120_000  # a process that imports torch, on a machine with other work
 TABLE = f"{MAIN} [data-testid='stDataFrame']"
 MODELS = "&".join(f"models=bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server with a cache and runs of its own: nothing has been evaluated yet."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VIZKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("VIZKIT_RUNS", str(tmp_path_factory.mktemp("runs")))
-        with serving(tmp_path_factory.mktemp("server")) as address:
-            yield address
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +27,6 @@ def zipped(tmp_path_factory):
             Image.fromarray(rgb).save(home / "one.png")
             file.write(home / "one.png", f"{label}/digit {row}.png")
     return home / "мои цифры.zip"
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=LONG_MS)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=LONG_MS)
-    page.wait_for_timeout(400)
 
 
 def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
@@ -64,7 +47,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
 
     # A cell that is no picker's first choice: sixes that were answered six.
     matrix = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").last
-    matrix.scroll_into_view_if_needed()
+    matrix.click(trial=True)  # it is in view and stands still
     column, row = (matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True).bounding_box()
                    for axis in "xy")  # fmt: skip
     page.mouse.click(column["x"] + column["width"] / 2, row["y"] + row["height"] / 2)
@@ -105,11 +88,8 @@ def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     expect(page.get_by_role("button", name=re.compile("Evaluate|Go on"))).to_have_count(0)
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
-    expect(page.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before
-    ready(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    context.close()
+def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
+    phone.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
+    expect(phone.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before
+    ready(phone)
+    fits(phone)

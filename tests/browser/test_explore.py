@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
 from tests.browser.conftest import serving
+from tests.browser.steps import fits, still
 
 CARD = "[class*='st-key-card']"
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
@@ -19,9 +20,9 @@ MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
 
 def ready(page: Page) -> None:
     """The script has ended and the cards are drawn."""
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
+    still(page)
     expect(page.locator(f"{CARD} canvas").first).to_be_visible(timeout=60_000)
-    page.wait_for_timeout(300)
+    still(page)
 
 
 def said(page: Page, card: int = 0) -> str:
@@ -72,6 +73,8 @@ def test_a_link_reopens_the_view(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+7")
     ready(page)
     click(page, 0.6, 0.4)
+    expect(page).to_have_url(re.compile("at="))  # the run that the click began writes it
+    ready(page)
     page.locator(".st-key-mosaic_bundled-digits_vit canvas").click(position={"x": 60, "y": 40})
     expect(page).to_have_url(re.compile(r"layer=1.*head=1|head=1.*layer=1"))
     ready(page)
@@ -134,14 +137,12 @@ def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_everything_without_scrolling_sideways(chromium, server: str, scheme: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(f"{server}/?{MODELS}&image=flower")
-    ready(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    widths = page.locator("canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+def test_a_phone_shows_everything_without_scrolling_sideways(phone: Page, server: str, scheme: str):
+    phone.emulate_media(color_scheme=scheme)
+    phone.goto(f"{server}/?{MODELS}&image=flower")
+    ready(phone)
+    fits(phone)
+    widths = phone.locator("canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
     assert max(widths) <= 390
-    unlabelled = page.locator("canvas:not([aria-label])")
+    unlabelled = phone.locator("canvas:not([aria-label])")
     assert unlabelled.count() == 0
-    context.close()

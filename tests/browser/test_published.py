@@ -1,31 +1,26 @@
 """Journeys through the Evaluate page: published tables and their plot, accuracy against data size, a telephone."""
 
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import serving
+from tests.browser.steps import MAIN, fits, ready
 from tests.ui.test_data_size import trained
 
-MAIN = "[data-testid='stMain']"
 PUBLISHED, SIZE = "evaluate?evaluate_view=Published", "evaluate?evaluate_view=Data+size"
 
 
 @pytest.fixture(scope="module")
-def with_runs(tmp_path_factory):
-    """A server that finds runs of the experiment, made by hand."""
-    home = tmp_path_factory.mktemp("home")
-    trained(home / "runs" / "data_size")
-    trained(home / "runs" / "data_size", ("CNN", "ViT"), seed=1, plus=0.02)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VIZKIT_RUNS", str(home / "runs"))
-        with serving(home) as address:
-            yield address
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=60_000)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=60_000)
-    page.wait_for_timeout(400)
+def with_runs(home: Path, server: str) -> Iterator[str]:
+    """The server finds runs of the experiment, made by hand."""
+    runs = home / "runs" / "data_size"
+    trained(runs)
+    trained(runs, ("CNN", "ViT"), seed=1, plus=0.02)
+    yield server
+    shutil.rmtree(runs)
 
 
 def chart(page: Page, index: int) -> Locator:
@@ -35,7 +30,6 @@ def chart(page: Page, index: int) -> Locator:
 def choose(page: Page, key: str, option: str) -> None:
     page.locator(f".st-key-{key} input").first.click()
     page.get_by_role("option", name=option).click()
-    page.wait_for_timeout(600)
 
 
 def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
@@ -80,15 +74,12 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
 
 
 @pytest.mark.parametrize("address", [PUBLISHED, SIZE])
-def test_a_phone_shows_them_without_scrolling_sideways(chromium, with_runs: str, address: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{with_runs}/{address}")
-    ready(page)
-    expect(chart(page, 0)).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert chart(page, 0).evaluate("e => e.clientWidth") <= 390
+def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, with_runs: str, address: str):
+    phone.goto(f"{with_runs}/{address}")
+    ready(phone)
+    expect(chart(phone, 0)).to_be_visible()
+    fits(phone)
+    assert chart(phone, 0).evaluate("e => e.clientWidth") <= 390
     text = "Swin-T" if address == PUBLISHED else "chance"
-    colour = chart(page, 0).locator("text", has_text=text).first.evaluate("e => getComputedStyle(e).fill")
+    colour = chart(phone, 0).locator("text", has_text=text).first.evaluate("e => getComputedStyle(e).fill")
     assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour
-    context.close()

@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_anatomy import MAIN, choose, click, ready
+from tests.browser.canvas import click_at
+from tests.browser.steps import MAIN, choose, fits, ready
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
@@ -12,7 +13,7 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
     page.goto(f"{server}/rollout?{MODELS}")
     ready(page)
     expect(page.get_by_text("layers 1 to 6 of 6 · row of the class token")).to_be_visible()
-    click(page, 0.9, 0.1)
+    click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.9, 0.1)
     expect(page.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 draws")
     page.locator(f"{MAIN} figure canvas").nth(1).click()
@@ -46,16 +47,12 @@ def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
 
 
 @pytest.mark.parametrize("address", ["rollout", "relevance", "relevance?relevance_view=Trust&trust_scores=ROAD"])
-def test_a_phone_shows_them_without_scrolling_sideways(chromium, server: str, address: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
-    ready(page)
-    expect(page.locator(f"{MAIN} figure canvas").first).to_be_visible(timeout=60_000)
-    expect(page.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
+    phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
+    ready(phone)
+    expect(phone.locator(f"{MAIN} figure canvas").first).to_be_visible(timeout=60_000)
+    expect(phone.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
+    fits(phone)
     canvases = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
-    assert page.locator(f"{canvases}[aria-label]").count() > 0
-    expect(page.locator(f"{canvases}:not([aria-label])")).to_have_count(0)
-    expect(page.locator("img:not([alt])")).to_have_count(0)
-    context.close()
+    assert phone.locator(f"{canvases}[aria-label]").count() > 0
+    expect(phone.locator(f"{canvases}:not([aria-label])")).to_have_count(0)

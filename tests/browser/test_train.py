@@ -5,37 +5,24 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serving
+from tests.browser.steps import MAIN, fits, ready
 
-MAIN = "[data-testid='stMain']"
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server with a folder of runs of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VIZKIT_RUNS", str(tmp_path_factory.mktemp("runs")))
-        with serving(tmp_path_factory.mktemp("server")) as address:
-            yield address
-
-
-def ready(page: Page) -> None:
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible(timeout=LONG_MS)
-    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=LONG_MS)
-    page.wait_for_timeout(400)
-
-
-def enter(page: Page, key: str, text: str) -> None:
+def enter(page: Page, key: str, text: str, said: str) -> None:
+    """`said`: what the command beside the form says of it, which only the next run does."""
     field = page.locator(f".st-key-{key} input").first
     field.click()
     field.fill(text)
     field.press("Enter")
+    expect(page.locator(f"{MAIN} [data-testid='stCode']").first).to_contain_text(said)
     ready(page)
 
 
 def turn_to(page: Page, name: str) -> None:
     page.locator("[data-testid='stSidebarNav']").get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
     ready(page)
 
 
@@ -43,10 +30,10 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/train?models=bundled:digits_cnn&image=digit+3")
     ready(page)
-    enter(page, "train_data", "digits")
-    enter(page, "field_model", "digits_cnn")
-    enter(page, "field_images", "96")
-    enter(page, "field_epochs", "9")
+    enter(page, "train_data", "digits", "--data digits")
+    enter(page, "field_model", "digits_cnn", "--model digits_cnn")
+    enter(page, "field_images", "96", "--images 96")
+    enter(page, "field_epochs", "9", "--epochs 9")
     expect(page.get_by_text("96 to learn from")).to_be_visible(timeout=LONG_MS)
     page.get_by_role("button", name="Start training").click()
     expect(page.get_by_role("button", name="Stop training")).to_be_visible(timeout=LONG_MS)
@@ -67,18 +54,14 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     page.locator(".st-key-models input").first.fill("run:")
     page.get_by_role("option", name="run:digits_cnn-digits").click()
     page.keyboard.press("Escape")  # an open list hides the rest of the page from roles
-    ready(page)
     expect(page).to_have_url(re.compile("models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)
+    ready(page)
     turn_to(page, "Explore")
     expect(page.locator("[class*='st-key-card'] canvas")).to_have_count(2, timeout=LONG_MS)
 
 
 @pytest.mark.parametrize("view", ["Start", "Watch", "Compare"])
-def test_a_phone_shows_it_without_scrolling_sideways(chromium, server: str, view: str):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")
-    ready(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    expect(page.locator("img:not([alt])")).to_have_count(0)
-    context.close()
+def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
+    phone.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")
+    ready(phone)
+    fits(phone)

@@ -24,12 +24,15 @@ def server(tmp_path_factory):
             yield address
 
 
-def test_no_request_leaves_for_another_host(page, server):
+def test_no_request_leaves_for_another_host(chromium, server):
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
     page.set_default_timeout(LONG_MS)
     elsewhere = []
     page.on("request", lambda request: request.url.startswith((server, "data:", "blob:"))
             or elsewhere.append(request.url))  # fmt: skip
     page.on("dialog", lambda dialog: elsewhere.append(dialog.message))
+    page.on("pageerror", lambda error: elsewhere.append(str(error)))
     page.goto(server)
     expect(page.locator("[data-testid='stSidebarNav']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
@@ -45,4 +48,5 @@ def test_no_request_leaves_for_another_host(page, server):
         expect(page.locator("[data-testid='stSidebar'] [data-testid='stMultiSelect']").get_by_text("run:").first
                ).to_be_visible(timeout=LONG_MS)  # fmt: skip
         expect(page.locator("img[src*='evil']")).to_have_count(0)
+    context.close()
     assert elsewhere == []

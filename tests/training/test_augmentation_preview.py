@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_pages import opened, texts
+from tests.ui.conftest import opened, texts
 from vizkit.figure.training.dots import dots
 from vizkit.figure.training.skipped_blocks import skipped_blocks
 from vizkit.image import Preprocessing, prepare, unprepare

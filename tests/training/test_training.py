@@ -14,6 +14,7 @@ from PIL import Image
 
 import vizkit
 from tests.launching import on_two_nodes
+from vizkit.__main__ import main
 from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training import architectures, optimizing
@@ -268,7 +269,7 @@ def command(*arguments, launcher=("-m", "vizkit")):
 def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     fields = [*FIELDS, "--epochs", "14", "--drop-path", "0.2", "--turn-deg", "9"]
-    subprocess.run(command(*fields, "-o", whole), check=True, env=ENVIRONMENT)
+    assert main(["train", *fields, "-o", str(whole)]) == 0
     given = [*fields, "-o", killed]
     for finished_epochs in (3, 8):
         process = subprocess.Popen(command(*given), env=ENVIRONMENT)
@@ -322,8 +323,6 @@ def test_asked_to_stop_it_finishes_its_step_and_can_go_on(tmp_path):
     ],
 )
 def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys, arguments, word):
-    from vizkit.__main__ import main
-
     monkeypatch.chdir(tmp_path)
     try:
         code = main(["train", *arguments])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.figure.plots import numbers
+from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent, sent_to, texts
 from vizkit.models.networks import dual_scale
 from vizkit.models.probes.flow import flow
 from vizkit.training.architectures import build
@@ -22,8 +22,6 @@ from vizkit.training.runs.saving import save_best
 from vizkit.ui.pages.architecture import VIEWS
 from vizkit.ui.session.needs import NEEDS
 
-ROOT = Path(__file__).parents[2]
-VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
 DUAL, GRADUAL, TNT = "run:dual", "run:gradual", "random:tnt_s_patch16_224"
 SPECIAL = {view.title: NEEDS[view.needs] for view in VIEWS if view.needs != "model"}
 FITTING = {"Dual-scale": DUAL, "Gradual reduction": GRADUAL, "TNT": TNT, "From parts": VIT}
@@ -42,35 +40,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def fresh_session_caches(runs: Path, monkeypatch: pytest.MonkeyPatch):
+def own_runs(runs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(runs))
-    yield
-    st.cache_data.clear()
-
-
-def opened(**query: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/architecture.py").run()
-
-
-def texts(test: AppTest) -> str:
-    kinds = (test.main.markdown, test.main.caption, test.main.info, test.main.warning)
-    return "\n".join(element.value for kind in kinds for element in kind)
-
-
-def told(test: AppTest, component: str, key: str = "") -> list[dict]:
-    """What the canvases of one kind were given."""
-    protos = [c.proto for c in test.get("bidi_component")]
-    return [json.loads(p.json) for p in protos if p.component_name == component and key in p.id]
-
-
-def fine(test: AppTest) -> None:
-    assert not test.exception
-    assert not test.error
-    assert not test.warning
 
 
 def tiles_of(content: dict) -> list[np.ndarray]:
@@ -88,7 +59,7 @@ def tiles_of(content: dict) -> list[np.ndarray]:
 # ---- every view, every model -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
-    test = opened(models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)
+    test = opened("architecture", models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)
     fine(test)
     assert not test.info
     assert "digits_cnn is not" in texts(test)
@@ -98,7 +69,7 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str):
-    test = opened(models=[SWIN, CNN], image="digit 3", architecture_view=name)
+    test = opened("architecture", models=[SWIN, CNN], image="digit 3", architecture_view=name)
     fine(test)
     (said,) = [info.value for info in test.info]
     what, offers = SPECIAL[name].what, SPECIAL[name].models
@@ -112,7 +83,7 @@ def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str)
 
 
 def test_the_button_adds_the_model():
-    test = opened(models=[SWIN], image="digit 3", architecture_view="From parts")
+    test = opened("architecture", models=[SWIN], image="digit 3", architecture_view="From parts")
     test.button(key=f"add_{VIT}").click().run()
     fine(test)
     assert test.session_state["models"] == [SWIN, VIT]
@@ -123,7 +94,9 @@ def test_the_button_adds_the_model():
     ("name", "models", "said"), [("Flow", [], "Choose a model"), ("nonsense", [CNN], "multiply–adds")]
 )
 def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
-    test = opened(models=models, image="digit 3", architecture_view=name, parts_block="99", dual_alpha="x")
+    test = opened(
+        "architecture", models=models, image="digit 3", architecture_view=name, parts_block="99", dual_alpha="x"
+    )
     fine(test)
     if models:
         assert said in texts(test)
@@ -136,9 +109,9 @@ def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
 # ---- flow ------------------------------------------------------------------------------------------------------------
 def test_flows_are_measured_not_typed():
     models = [VIT, SWIN, CNN, DUAL]
-    test = opened(models=models, image="digit 3")
+    test = opened("architecture", models=models, image="digit 3")
     fine(test)
-    drawn = told(test, "vizkit_flow")
+    drawn = sent_to(test, "vizkit_flow")
     assert len(drawn) == 4
     vit = [row for row in drawn[0]["rows"] if "kind" in row]
     assert [(row["kind"], row["times"], row["tokens"]) for row in vit] == [
@@ -161,9 +134,9 @@ def test_flows_are_measured_not_typed():
 
 
 def test_every_block_by_itself():
-    test = opened(models=[VIT], image="digit 3", flow_every="true")
+    test = opened("architecture", models=[VIT], image="digit 3", flow_every="true")
     fine(test)
-    rows = [row for row in told(test, "vizkit_flow")[0]["rows"] if row.get("kind") == "Block"]
+    rows = [row for row in sent_to(test, "vizkit_flow")[0]["rows"] if row.get("kind") == "Block"]
     assert [row["path"] for row in rows] == [f"blocks.{i}" for i in range(6)]
     assert not any(row["times"] or row["blocks"] for row in rows)
 
@@ -191,7 +164,9 @@ def bars_of(test: AppTest, key: str) -> dict[str, dict[str, float]]:
 
 
 def test_alpha_moves_the_prediction_and_the_maps_as_a_whole_pass_would(dual):
-    test = opened(models=DUAL, image="digit 3", architecture_view="Dual-scale", dual_alpha="0.9", at="0.1,0.1")
+    test = opened(
+        "architecture", models=DUAL, image="digit 3", architecture_view="Dual-scale", dual_alpha="0.9", at="0.1,0.1"
+    )
     fine(test)
     bars = bars_of(test, "dual_predictions")
     own = float(dual.model.balance())
@@ -200,22 +175,22 @@ def test_alpha_moves_the_prediction_and_the_maps_as_a_whole_pass_would(dual):
         expected = logits_at(dual, "digit 3", alpha).softmax(-1)
         for label, share in bars[name].items():
             assert share == pytest.approx(float(expected[int(label)]), abs=1e-4)
-    fine_map, coarse_map, merged, attention = tiles_of(told(test, "vizkit_tiles")[0])
+    fine_map, coarse_map, merged, attention = tiles_of(sent_to(test, "vizkit_tiles")[0])
     np.testing.assert_allclose(merged, 0.9 * fine_map + 0.1 * coarse_map, atol=2e-3)
     assert attention.sum() == pytest.approx(1, abs=1e-3)
     assert "Coarse patch **1** stands beside fine patches **1, 2, 9, 10**" in texts(test)
 
 
 def test_the_alignment_is_that_of_the_model(dual):
-    test = opened(models=DUAL, image="digit 3", architecture_view="Dual-scale")
-    content = told(test, "vizkit_look", "dual_grids")[0]
+    test = opened("architecture", models=DUAL, image="digit 3", architecture_view="Dual-scale")
+    content = sent(test, "dual_grids")
     ids = np.frombuffer(base64.b64decode(content["query_ids"]), "<i4")
     assert ids.tolist() == dual.model.order.tolist()
     assert (content["key_grid"], content["second_grid"]) == ([8, 8], [4, 4])
 
 
 def test_a_slider_runs_only_what_follows_the_merging(monkeypatch: pytest.MonkeyPatch, dual):
-    test = opened(models=DUAL, image="digit 5", architecture_view="Dual-scale")
+    test = opened("architecture", models=DUAL, image="digit 5", architecture_view="Dual-scale")
     fine(test)
     import vizkit.models
 
@@ -239,7 +214,7 @@ def test_a_slider_runs_only_what_follows_the_merging(monkeypatch: pytest.MonkeyP
 
 # ---- gradual reduction -----------------------------------------------------------------------------------------------
 def test_gradual_reduction_tells_its_stages_and_what_they_save(runs: Path):
-    test = opened(models=GRADUAL, image="digit 3", architecture_view="Gradual reduction")
+    test = opened("architecture", models=GRADUAL, image="digit 3", architecture_view="Gradual reduction")
     fine(test)
     said = texts(test)
     for line in ("At first: 64 + [cls]", "After block 1: 32 + [cls]", "After block 2: 16", "After block 3: 8 + [cls]"):
@@ -261,12 +236,14 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     from vizkit.ui.session import cached
     from vizkit.ui.sidebar import inputs
 
-    test = opened(models=TNT, image="flower", architecture_view="TNT", tnt_block="3", tnt_inner="2", at="0.4,0.3")
+    test = opened(
+        "architecture", models=TNT, image="flower", architecture_view="TNT", tnt_block="3", tnt_inner="2", at="0.4,0.3"
+    )
     fine(test)
     loaded, picture = cached.model(TNT), inputs.sample("flower")
     recorded = cached.trace(TNT, loaded, picture, (0.5, 0.5))
     layers = [layer for layer in recorded.attention if "attn_in" in layer.name]
-    content = told(test, "vizkit_tiles")[0]
+    content = sent_to(test, "vizkit_tiles")[0]
     x0, y0, x1, y1 = content["box"]
     gx0, gy0, gx1, gy1 = (edge / side for edge, side in zip(
         cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True))  # fmt: skip
@@ -280,7 +257,7 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
 
 # ---- from parts ------------------------------------------------------------------------------------------------------
 def test_code_and_shapes_of_the_parts():
-    test = opened(models=VIT, image="digit 3", architecture_view="From parts", parts_block="4")
+    test = opened("architecture", models=VIT, image="digit 3", architecture_view="From parts", parts_block="4")
     fine(test)
     code = "\n".join(block.value for block in test.main.code)
     for line in (
@@ -306,6 +283,6 @@ def test_code_and_shapes_of_the_parts():
 
 
 def test_a_vit_with_other_parts_is_refused():
-    test = opened(models="bundled:insects_deit", image="mayfly nymph", architecture_view="From parts")
+    test = opened("architecture", models="bundled:insects_deit", image="mayfly nymph", architecture_view="From parts")
     fine(test)
     assert "other parts than a plain ViT" in texts(test)

@@ -3,30 +3,18 @@
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.training.test_architecture_table import finish
+from tests.ui.conftest import opened
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, Worth, worths
 from vizkit.ui.pages.architecture.worth import shipped, verdict
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture(autouse=True)
-def fresh_session_caches():
-    yield
-    st.cache_data.clear()
-
-
-def opened(runs: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
+def worth_of(runs: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
     monkeypatch.setenv("VIZKIT_RUNS", str(runs))
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     chosen = {"models": "bundled:digits_gradual", "image": "digit 3", "architecture_view": "Gradual reduction", **query}
-    for name, value in chosen.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/architecture.py").run()
+    return opened("architecture", **chosen)
 
 
 def test_shipped_runs_are_a_fair_comparison_of_three_seeds():
@@ -39,19 +27,19 @@ def test_shipped_runs_are_a_fair_comparison_of_three_seeds():
 
 def test_the_page_shows_the_shipped_runs_and_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     rows = worths(SIZES["digits"], shipped())
-    test = opened(tmp_path, monkeypatch)
+    test = worth_of(tmp_path, monkeypatch)
     assert not test.exception
     (table,) = (frame.value for frame in test.dataframe if "± between seeds" in frame.value)
     assert list(table["Model"]) == list(VARIANTS.values())
     assert list(table["Test"]) == pytest.approx([100 * row.mean for row in rows])
     assert verdict(rows) in [each.value for each in test.main.markdown]
     finish(tmp_path, "digits_gradual", 0, 0.75)
-    mine = next(name for name in opened(tmp_path, monkeypatch).selectbox(key="worth").options if "your runs" in name)
-    test = opened(tmp_path, monkeypatch, worth=mine)
+    mine = next(name for name in worth_of(tmp_path, monkeypatch).selectbox(key="worth").options if "your runs" in name)
+    test = worth_of(tmp_path, monkeypatch, worth=mine)
     (table,) = (frame.value for frame in test.dataframe if "± between seeds" in frame.value)
     assert list(table["Test"]) == [75.0]
     finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
-    test = opened(tmp_path, monkeypatch)
+    test = worth_of(tmp_path, monkeypatch)
     assert any("no fair comparison: its epochs differ" in each.value.replace("\\", "") for each in test.main.caption)
     assert not test.exception
 

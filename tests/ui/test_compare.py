@@ -9,9 +9,8 @@ import torch
 from PIL import Image
 
 import vizkit
-from tests.ui.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
 from tests.ui.test_relevance_page import forget_results, until_done
-from tests.ui.test_rollout_page import sent
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.comparison.disagreement import overlaps
 from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed

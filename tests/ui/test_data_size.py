@@ -5,11 +5,10 @@ import math
 import os
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_jobs import pretending, until
-from tests.ui.test_pages import opened, texts
+from tests.ui.conftest import opened, texts
+from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
@@ -51,8 +50,7 @@ def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(series_module, "LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.05)
-    yield tmp_path / "runs"
-    st.cache_data.clear()
+    return tmp_path / "runs"
 
 
 def trained(folder, families=MODELS, images=IMAGES, seed=0, plus=0.0, **changes):

@@ -2,33 +2,18 @@
 
 import numpy as np
 import pytest
-import streamlit as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.figure.plots import bars, figures
-from tests.ui.test_pages import ROOT, png, texts
+from tests.ui.conftest import CNN, SWIN, VIT, opened, texts
+from tests.ui.test_pages import png
 from vizkit.ui.pages.distillation import pair, typed_logits
 
-VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
 DEIT = "bundled:insects_deit"
 PAIR = "Teacher and student"
 DIGITS = {"distillation_view": PAIR, "models": VIT, "teacher": "digits_cnn", "students": "digits_vit"}
 MANY = DIGITS | {"distil_over": "many pictures", "distil_images": "50"}
-
-
-@pytest.fixture(autouse=True)
-def fresh_session_caches():
-    yield
-    st.cache_data.clear()
-
-
-def opened(**query: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/distillation.py").run()
 
 
 def short(model: str) -> str:
@@ -39,7 +24,7 @@ def short(model: str) -> str:
 # ---- temperature -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", [VIT, SWIN, CNN, DEIT])
 def test_temperature_of_every_kind_of_model(model: str):
-    test = opened(models=model, image="digit 3")
+    test = opened("distillation", models=model, image="digit 3")
     assert not test.exception
     assert not test.warning
     assert not test.error
@@ -54,7 +39,7 @@ def test_temperature_of_every_kind_of_model(model: str):
 
 
 def test_typed_logits_are_the_golden_example():
-    test = opened(logits_of="typed logits", models=VIT)
+    test = opened("distillation", logits_of="typed logits", models=VIT)
     assert test.text_input(key="logits").value == typed_logits.GOLDEN
     assert bars(figures(test)[0])["value"] == pytest.approx([0.997, 0.002, 0, 0, 0], abs=1e-3)
     assert bars(figures(test)[2])["value"] == pytest.approx([0.637, 0.192, 0.129, 0.021, 0.021], abs=1e-3)
@@ -63,7 +48,7 @@ def test_typed_logits_are_the_golden_example():
 
 
 def test_typed_logits_survive_what_cannot_be_read():
-    test = opened(logits_of="typed logits", logits="cow = 4, dog = 2", models=VIT)
+    test = opened("distillation", logits_of="typed logits", logits="cow = 4, dog = 2", models=VIT)
     assert bars(figures(test)[0])["name"] == ["cow", "dog"]
     for text in ("cow = 4, dog = much", "", "1e9, 2", "nan, 1", "*_*"):
         test.text_input(key="logits").set_value(text).run()
@@ -78,24 +63,26 @@ def test_typed_logits_survive_what_cannot_be_read():
 
 
 def test_a_link_reopens_temperature():
-    test = opened(logits_of="typed logits", logits="1, 2, 3", temperature="0.5", log_scale="true", models=VIT)
+    test = opened(
+        "distillation", logits_of="typed logits", logits="1, 2, 3", temperature="0.5", log_scale="true", models=VIT
+    )
     assert test.select_slider(key="temperature").value == 0.5
     assert "T = 0.5" in texts(test)
     assert test.toggle(key="log_scale").value
-    broken = opened(logits_of="nonsense", logits="x", temperature="-3", models=VIT)
+    broken = opened("distillation", logits_of="nonsense", logits="x", temperature="-3", models=VIT)
     assert not broken.exception
     assert broken.select_slider(key="temperature").value == 10
 
 
 def test_without_a_model_there_are_typed_logits():
-    test = opened(models=VIT)
+    test = opened("distillation", models=VIT)
     test.multiselect(key="models").set_value([]).run()
     assert not test.exception
     assert len(figures(test)) == 6
 
 
 def test_a_thousand_classes_show_the_first_and_the_rest():
-    test = opened(models="random:test_vit", image="flower")
+    test = opened("distillation", models="random:test_vit", image="flower")
     shown = bars(figures(test)[3])
     assert shown["name"][-1] == "990 others"
     assert sum(shown["value"]) == pytest.approx(1)
@@ -103,7 +90,7 @@ def test_a_thousand_classes_show_the_first_and_the_rest():
 
 
 def test_moving_a_slider_runs_no_model_and_changes_only_its_own_bars(monkeypatch: pytest.MonkeyPatch):
-    test = opened(models=VIT, image="digit 3")
+    test = opened("distillation", models=VIT, image="digit 3")
     before = figures(test)
     forbid_models(monkeypatch)
     test.select_slider(key="temperature").set_value(20.0).run()
@@ -136,7 +123,7 @@ def losses(test: AppTest) -> dict[str, list[float]]:
 
 
 def test_the_default_is_the_bundled_teacher_and_two_students():
-    test = opened(distillation_view=PAIR, models=VIT, image="water strider")
+    test = opened("distillation", distillation_view=PAIR, models=VIT, image="water strider")
     assert not test.exception
     assert not test.warning
     assert not test.info
@@ -156,7 +143,14 @@ def test_the_default_is_the_bundled_teacher_and_two_students():
     ("teacher", "student"), [(CNN, VIT), ("bundled:insects_swin", "bundled:insects_cnn"), ("bundled:insects_vit", DEIT)]
 )
 def test_every_kind_teaches_every_kind(teacher: str, student: str):
-    test = opened(distillation_view=PAIR, models=VIT, image="digit 3", teacher=short(teacher), students=short(student))
+    test = opened(
+        "distillation",
+        distillation_view=PAIR,
+        models=VIT,
+        image="digit 3",
+        teacher=short(teacher),
+        students=short(student),
+    )
     assert not test.exception
     assert not test.warning
     assert not test.info, test.info[0].value
@@ -166,20 +160,27 @@ def test_every_kind_teaches_every_kind(teacher: str, student: str):
 
 def test_other_label_sets_are_refused_in_a_sentence():
     test = opened(
-        distillation_view=PAIR, models=VIT, teacher=short(CNN), students=[short(DEIT), short(VIT)], image="digit 3"
+        "distillation",
+        distillation_view=PAIR,
+        models=VIT,
+        teacher=short(CNN),
+        students=[short(DEIT), short(VIT)],
+        image="digit 3",
     )
     assert not test.exception
     assert len(test.info) == 1
     assert "digits_cnn knows 10 classes (0, 1, …) and insects_deit 12 classes" in test.info[0].value
     assert list(losses(test)) == ["digits_vit"]  # the other student is shown
-    alone = opened(distillation_view=PAIR, models=VIT, teacher=short(CNN), students=short(DEIT), image="digit 3")
+    alone = opened(
+        "distillation", distillation_view=PAIR, models=VIT, teacher=short(CNN), students=short(DEIT), image="digit 3"
+    )
     assert not alone.exception
     assert len(alone.info) == 1
     assert not figures(alone)
 
 
 def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.MonkeyPatch):
-    test = opened(**DIGITS, image="digit 3")
+    test = opened("distillation", **DIGITS, image="digit 3")
     layouts = [figure["layout"] for figure in figures(test)[:2]]
     forbid_models(monkeypatch)
     test.select_slider(key="loss_temperature").set_value(8.0).run()
@@ -196,7 +197,7 @@ def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.Monk
 
 
 def test_a_label_belongs_to_its_image():
-    test = opened(**DIGITS, image="digit 3")
+    test = opened("distillation", **DIGITS, image="digit 3")
     assert test.selectbox(key="label").value == "3"
     right = losses(test)["digits_vit"][2]
     test.selectbox(key="label").set_value("8").run()
@@ -209,7 +210,7 @@ def test_a_label_belongs_to_its_image():
 
 
 def test_many_pictures_are_asked_once(monkeypatch: pytest.MonkeyPatch):
-    test = opened(**MANY, distil_set="digits")
+    test = opened("distillation", **MANY, distil_set="digits")
     assert not test.exception
     assert not test.error
     assert "mean over 50 pictures" in texts(test)
@@ -223,7 +224,7 @@ def test_many_pictures_are_asked_once(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_pictures_of_other_classes_are_refused():
-    test = opened(**MANY)
+    test = opened("distillation", **MANY)
     assert not test.exception
     assert "insects shows mayfly nymph and other classes that digits_cnn does not know" in test.info[0].value
 
@@ -236,7 +237,7 @@ def test_a_folder_and_no_folder(tmp_path, monkeypatch):
         for index in range(3):
             picture = draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)
             Image.fromarray(picture).save(tmp_path / folder / f"{index}.png")
-    test = opened(**MANY, distil_set="a folder")
+    test = opened("distillation", **MANY, distil_set="a folder")
     assert not test.exception
     assert "Choose a folder" in texts(test)
     test.selectbox(key="distil_folder").set_value(tmp_path.name).run()
@@ -252,7 +253,7 @@ def test_a_folder_and_no_folder(tmp_path, monkeypatch):
 
 
 def test_no_student_asks_for_one():
-    test = opened(**DIGITS)
+    test = opened("distillation", **DIGITS)
     test.multiselect(key="students").set_value([]).run()
     assert not test.exception
     assert "Choose a student" in texts(test)

@@ -4,11 +4,10 @@ import math
 import time
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_jobs import pretending, until
-from tests.ui.test_pages import opened, texts
+from tests.ui.conftest import opened, texts
+from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.training.experiments.groups import (
@@ -40,8 +39,7 @@ def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(series_module, "LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(runner, "LOOK_EVERY_S", 0.05)
-    yield tmp_path / "runs"
-    st.cache_data.clear()
+    return tmp_path / "runs"
 
 
 def trained(home, name, changes, accuracy=None, epochs=2):

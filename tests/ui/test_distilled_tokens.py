@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.conftest import random_model
-from tests.ui.test_pages import opened, texts
+from tests.ui.conftest import opened, texts
 from vizkit.__main__ import main
 from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error, table
 from vizkit.analysis.distillation.two_tokens import cosines, overlaps

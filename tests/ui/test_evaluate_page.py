@@ -10,11 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_pages import texts
+from tests.ui.conftest import opened, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -23,7 +21,6 @@ from vizkit.ui.session import cached, jobs, model_names, runner
 from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
 
-ROOT = Path(__file__).parents[2]
 SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
 
@@ -55,20 +52,15 @@ def home(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "spawn", here)
     yield tmp_path
-    st.cache_data.clear()
     for each in (data.opened, data.outcome_in, evaluations):
         each.clear()
     cached._weights_seen.clear()
     jobs.jobs().jobs.clear()
 
 
-def opened(models=("bundled:digits_cnn",), **query):
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+def evaluating(models=("bundled:digits_cnn",), **query):
     given = {"models": list(models), "image": "digit 3", "eval_data": "digits", "eval_images": "60", **query}
-    for name, value in given.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/evaluate.py").run()
+    return opened("evaluate", **given)
 
 
 def sound(test):
@@ -79,7 +71,7 @@ def sound(test):
 
 # ---- the page --------------------------------------------------------------------------------------------------------
 def test_three_models_from_the_button_to_the_pictures_of_a_cell():
-    test = sound(opened(THREE))
+    test = sound(evaluating(THREE))
     assert "60 pictures" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
     assert not test.get("plotly_chart")
@@ -102,11 +94,11 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
 
 
 def test_what_was_evaluated_is_there_at_once():
-    sound(opened(THREE[2:]).button(key="eval_start").click().run())
-    again = sound(opened(THREE[2:]))
+    sound(evaluating(THREE[2:]).button(key="eval_start").click().run())
+    again = sound(evaluating(THREE[2:]))
     assert again.dataframe[0].value["Model"].tolist() == ["digits_cnn"]
     assert "eval_start" not in [button.key for button in again.button]
-    assert "eval_start" in [button.key for button in opened(THREE[2:], eval_images="59").button]
+    assert "eval_start" in [button.key for button in evaluating(THREE[2:], eval_images="59").button]
 
 
 def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
@@ -116,7 +108,7 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
         for number in range(2):
             Image.new("RGB", (40, 40), (90 * number,) * 3).save(path / name / f"p *{number}*.png")
     (path / "0" / "broken.png").write_bytes(b"nothing")
-    test = opened(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
+    test = evaluating(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
                   eval_data=data.FOLDER)  # fmt: skip
     test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
     assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
@@ -130,22 +122,22 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
 
 def test_refusals_are_sentences(home):
     (home / "empty" / "class").mkdir(parents=True)
-    test = opened(eval_data=data.FOLDER)
+    test = evaluating(eval_data=data.FOLDER)
     assert "Choose a folder" in texts(test)
     test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
     assert "There are no pictures in 'empty'" in test.error[0].value
-    test = opened(["bundled:insects_cnn"])
+    test = evaluating(["bundled:insects_cnn"])
     test = test.button(key="eval_start").click().run()
     assert "knows no label of digits" in test.error[0].value
     assert not test.exception
 
 
 def test_a_result_that_cannot_be_read_is_said():
-    sound(opened().button(key="eval_start").click().run())
+    sound(evaluating().button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
     (folder / "outcome.npz").write_bytes(b"torn")
     data.outcome_in.clear()
-    test = opened()
+    test = evaluating()
     assert "cannot be read any more" in test.warning[0].value
 
 
@@ -156,7 +148,7 @@ def test_pictures_that_changed_since_are_not_shown(home):
         Image.new("RGB", (40, 40)).save(path / name / "a.png")
 
     def chosen():
-        return opened(eval_data=data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
+        return evaluating(eval_data=data.FOLDER).selectbox(key="eval_folder").set_value(f"{home.name}/set").run()
 
     sound(chosen().button(key="eval_start").click().run())
     Image.new("RGB", (30, 30), "white").save(path / "0" / "b.png")

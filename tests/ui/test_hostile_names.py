@@ -3,22 +3,20 @@
 import io
 import re
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from google.protobuf.message import Message
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests import hostile
 from tests.hostile import NAME, TEXT
+from tests.ui.conftest import opened
 from vizkit.ui.pages import architecture
 from vizkit.ui.plain import JOINER, plain, without_pictures
 from vizkit.ui.session import cached
 
-ROOT = Path(__file__).parents[2]
 UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
 BAD = f"![x](http://{hostile.HOST}/m.png)"
 VIT, SWIN, DEIT = f"run:{NAME}vit", f"run:{NAME}swin", f"run:{NAME}deit"
@@ -65,7 +63,6 @@ def home(tmp_path_factory):
         hostile.run(root / "runs", "swin", "digits_swin", 10)
         hostile.run(root / "runs", "deit", "insects_deit", 12)
         yield root
-    st.cache_data.clear()
     cached._weights_seen.clear()
 
 
@@ -109,12 +106,8 @@ def wrong(where: str, text: str) -> bool:
     return bool(re.search(r"(?<!\\)!\[", text) if text.startswith(CARD) else UNESCAPED.search(text))
 
 
-def opened(page: str, models: list[str], **query: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
-    for name, value in {"models": models, "image": "digit 3", **query}.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page(f"pages/{page}.py").run()
+def visited(page: str, models: list[str], **query: str) -> AppTest:
+    return opened(page, **{"models": models, "image": "digit 3", **query})
 
 
 def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
@@ -146,14 +139,14 @@ CASES = {
 
 @pytest.mark.parametrize(("page", "models", "query"), CASES.values(), ids=CASES)
 def test_every_page_shows_hostile_names_as_text(page, models, query):
-    test = opened(page, models, **query)
+    test = visited(page, models, **query)
     assert not test.exception, [each.value for each in test.exception]
     assert unescaped(test) == []
 
 
 def test_the_walk_sees_what_is_not_escaped(monkeypatch):
     monkeypatch.setattr("vizkit.ui.session.shown.plain", str)
-    assert unescaped(opened("explore", [VIT]))
+    assert unescaped(visited("explore", [VIT]))
 
 
 def picture(suffix: int) -> bytes:
@@ -163,7 +156,7 @@ def picture(suffix: int) -> bytes:
 
 
 def test_names_of_uploaded_files_and_class_folders_are_text():
-    test = opened("explore", [VIT])
+    test = visited("explore", [VIT])
     test.file_uploader(key="uploads").upload(f"{NAME}.png", picture(1), "image/png").run()
     test.file_uploader(key="uploads").upload(f"{NAME}broken.png", b"\x89PNG", "image/png").run()
     assert len(test.error) == 1
@@ -175,7 +168,7 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
                 packed.writestr(f"{NAME}{side}/{NAME}{number}.png", picture(number))
         packed.writestr(f"{NAME}a/{NAME}.txt", "left out")
     for page, data, key in (("train", "train_data", "train_zip"), ("evaluate", "eval_data", "eval_zip")):
-        test = opened(page, [VIT])
+        test = visited(page, [VIT])
         test.selectbox(key=data).set_value("a zip file").run()
         test.file_uploader(key=key).upload("pictures.zip", file.getvalue(), "application/zip").run()
         assert not test.exception

@@ -3,45 +3,18 @@
 import base64
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-import streamlit as st
 from jaxtyping import TypeCheckError
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
-from vizkit.ui.plain import JOINER
 from vizkit.ui.session import model_names
-
-ROOT = Path(__file__).parents[2]
-VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
-
-
-@pytest.fixture(autouse=True)
-def fresh_session_caches():
-    """Models may stay: they do not depend on a session. What a session puts in must not leak into the next test."""
-    yield
-    st.cache_data.clear()
-
-
-def app(**query: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        test.query_params[name] = value
-    return test.run()
-
-
-def texts(test: AppTest) -> str:
-    """As they are read: the marks that keep names from being Markdown are not seen."""
-    kinds = (test.markdown, test.caption, test.warning, test.error, test.info, test.title, test.subheader)
-    return "\n".join(
-        re.sub(r"\\(?=[^\w\s])", "", element.value).replace(JOINER, "") for kind in kinds for element in kind
-    )
 
 
 def png(width: int = 64, height: int = 48) -> bytes:
@@ -59,7 +32,7 @@ def test_every_page_is_listed_guarded_and_opens():
     listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
     files = {path.stem for path in (ROOT / "pages").glob("*.py")}
     assert listed == files
-    test = app()
+    test = opened()
     for path in sorted((ROOT / "pages").glob("*.py")):
         assert "ensure_shell()" in path.read_text(encoding="utf-8").split("import streamlit")[0]
         test.switch_page(str(path)).run()
@@ -69,7 +42,7 @@ def test_every_page_is_listed_guarded_and_opens():
 
 
 def test_the_first_page_shows_bundled_models_and_their_proof():
-    test = app()
+    test = opened()
     assert not test.exception
     assert test.session_state["models"] == model_names.bundled()[:2]
     assert components(test) == 3  # two cards and the mosaic
@@ -89,7 +62,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
     ],
 )
 def test_explore_shows_every_kind_of_model(model: str, words: list[str]):
-    test = app(models=model, image="flower")
+    test = opened(models=model, image="flower")
     assert not test.exception
     assert not test.warning
     for word in words:
@@ -97,7 +70,7 @@ def test_explore_shows_every_kind_of_model(model: str, words: list[str]):
 
 
 def test_a_link_reopens_the_view():
-    test = app(models=[VIT, SWIN], image="digit 7", layer="2", head="3", query="cls", at="0.8000,0.2500")
+    test = opened(models=[VIT, SWIN], image="digit 7", layer="2", head="3", query="cls", at="0.8000,0.2500")
     assert not test.exception
     assert test.session_state["models"] == [VIT, SWIN]
     assert test.sidebar.selectbox(key="image").value == "digit 7"
@@ -107,14 +80,14 @@ def test_a_link_reopens_the_view():
 
 
 def test_a_broken_link_opens_the_defaults():
-    test = app(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
+    test = opened(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
     assert not test.exception
     assert "timm has no model 'nonsense'" in texts(test)
     assert test.sidebar.selectbox(key="image").value == "mayfly nymph"
 
 
 def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
-    test = app(models=VIT)
+    test = opened(models=VIT)
     import vizkit.models
 
     def ran(*_: object, **__: object) -> None:
@@ -129,7 +102,7 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_fewer_layers_and_heads_fall_back():
-    test = app(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
+    test = opened(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
     assert test.slider(key="layer").value == 11
     test.multiselect(key="models").set_value([SWIN]).run()
     assert not test.exception
@@ -137,7 +110,7 @@ def test_fewer_layers_and_heads_fall_back():
 
 
 def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
-    test = app(models=VIT)
+    test = opened(models=VIT)
     test.file_uploader(key="uploads").upload("my*cat*.png", png(), "image/png").run()
     assert not test.exception
     assert test.sidebar.selectbox(key="image").value == "my*cat*.png"
@@ -153,7 +126,7 @@ def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytes
 
     read, seen = inputs.read_picture, []
     monkeypatch.setattr(inputs, "read_picture", lambda data: seen.append(len(data)) or read(data))
-    test = app(models=VIT)
+    test = opened(models=VIT)
     test.file_uploader(key="uploads").upload("broken.png", png()[:98], "image/png").run()
     test.slider(key="layer").set_value(2).run()
     assert "damaged" in test.error[0].value
@@ -163,7 +136,7 @@ def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytes
 def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "1")
     before = psutil.Process().memory_info().rss
-    test = app(models=["random:vit_giant_patch14_224", VIT])
+    test = opened(models=["random:vit_giant_patch14_224", VIT])
     assert not test.exception
     assert "3.8 GiB" in test.warning[0].value
     assert "VIZKIT" in test.warning[0].value
@@ -182,7 +155,7 @@ def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytes
         return real(source, **options)
 
     monkeypatch.setattr(vizkit.models, "load", offline)
-    test = app(models=["deit_tiny_patch16_224", VIT])
+    test = opened(models=["deit_tiny_patch16_224", VIT])
     assert not test.exception
     assert "cannot be reached" in test.warning[0].value
     test.button(key="random_deit_tiny_patch16_224").click().run()
@@ -192,7 +165,7 @@ def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytes
 
 
 def test_no_model_asks_for_one():
-    test = app(models=VIT)
+    test = opened(models=VIT)
     test.multiselect(key="models").set_value([]).run()
     assert not test.exception
     assert "Choose a model" in texts(test)
@@ -202,7 +175,7 @@ def test_no_model_asks_for_one():
     "name", ["../../etc/passwd", "/etc/passwd", "~/x", "C:\\x.pt", "a b", "<script>", "hf-hub:../x", "bundled:../x"]
 )
 def test_a_typed_path_is_no_model(name: str):
-    test = app(models=name)
+    test = opened(models=name)
     assert not test.exception
     assert len(test.warning) == 1
     assert components(test) == 0
@@ -245,14 +218,6 @@ ANOTHER = {  # views that have no meaning for a kind of model say so and show a 
     SWIN: {"Learned"},
     CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
 }
-
-
-def opened(page: str, **query: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page(f"pages/{page}.py").run()
 
 
 KINDS = {"vit": VIT, "deit": DEIT, "swin": SWIN, "cnn": CNN}
@@ -309,30 +274,30 @@ def checkpoint_bytes(classes: int) -> bytes:
 
 
 def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
-    test = app(models=VIT)
+    test = opened(models=VIT)
     test.file_uploader(key="checkpoint").upload(
         "mine.safetensors", checkpoint_bytes(7), "application/octet-stream"
     ).run()
     test.selectbox(key="architecture").set_value("test_vit").run()
     test.button(key="open_checkpoint").click().run()
     assert not test.exception
-    opened = test.session_state["models"]
-    assert opened[0] == VIT
-    assert re.fullmatch("checkpoint:mine-[0-9a-f]{64}", opened[1])  # other weights of this name are another model
+    mine = test.session_state["models"]
+    assert mine[0] == VIT
+    assert re.fullmatch("checkpoint:mine-[0-9a-f]{64}", mine[1])  # other weights of this name are another model
     assert "checkpoint" in texts(test)
     assert not test.warning
     test.selectbox(key="architecture").set_value("test_vit2").run()
     test.button(key="open_checkpoint").click().run()
     assert not test.exception
     assert "does not fit" in test.error[0].value or "test_vit2" in test.error[0].value
-    assert test.session_state["models"] == opened
+    assert test.session_state["models"] == mine
 
 
 def test_a_checkpoint_without_a_name_is_given_the_one_that_it_fits():
     import timm
     from safetensors.torch import save
 
-    test = app(models=VIT)
+    test = opened(models=VIT)
     state = timm.create_model("resnet18", num_classes=3).state_dict()
     test.file_uploader(key="checkpoint").upload("mine.safetensors", save(state), "x/y").run()
     test.button(key="open_checkpoint").click().run()
@@ -349,7 +314,7 @@ def test_the_files_of_a_transformers_folder_are_opened_together(tmp_path):
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
     config = transformers.ViTConfig(**sizes, image_size=32, patch_size=8, num_labels=3)
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
-    test = app(models=VIT)
+    test = opened(models=VIT)
     for name in ("config.json", "model.safetensors"):
         test.file_uploader(key="checkpoint").upload(name, (tmp_path / name).read_bytes(), "x/y")
     test.run()

@@ -5,10 +5,9 @@ import shutil
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_pages import opened, texts
+from tests.ui.conftest import opened, texts
 from tests.ui.test_train_page import finished
 from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost, colour_of, ordered, sides, ticks
@@ -23,8 +22,7 @@ from vizkit.ui.session import model_names
 @pytest.fixture(autouse=True)
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    yield tmp_path / "runs"
-    st.cache_data.clear()
+    return tmp_path / "runs"
 
 
 # ---- the numbers -----------------------------------------------------------------------------------------------------

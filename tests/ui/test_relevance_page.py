@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.ui.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
-from tests.ui.test_rollout_page import DEIT, sent
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
+from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table

@@ -1,25 +1,17 @@
 """The Rollout page as Streamlit runs it: what reaches the browser is what the analysis computes."""
 
 import base64
-import json
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.ui.test_pages import CNN, SWIN, VIT, fresh_session_caches, opened, texts  # noqa: F401
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.ui.session import cached
 from vizkit.ui.sidebar import inputs
 
 DEIT = "bundled:insects_deit"
-
-
-def sent(test: AppTest, key: str) -> dict:
-    """What the component whose key begins so was given."""
-    protos = [component.proto for component in test.get("bidi_component")]
-    return next(json.loads(proto.json) for proto in protos if f"-{key}" in proto.id)
 
 
 def row_in(data: dict, row: int = 0) -> np.ndarray:

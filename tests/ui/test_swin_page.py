@@ -1,64 +1,34 @@
 """The Swin page without a browser: every view for a Swin, a sentence for the others, and what the canvas is told."""
 
 import base64
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
+from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts
 from vizkit.ui.pages.swin import VIEWS
 
-ROOT = Path(__file__).parents[2]
-VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
 SWIN, DIGITS_SWIN = "bundled:insects_swin", "bundled:digits_swin"
 SMALL = "8 × 8, to be counted"
 
 
-@pytest.fixture(autouse=True)
-def fresh_session_caches():
-    yield
-    st.cache_data.clear()
-
-
-def opened(**query: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/swin.py").run()
-
-
-def texts(test: AppTest) -> str:
-    kinds = (test.main.markdown, test.main.caption, test.main.info, test.main.warning)
-    return "\n".join(element.value for kind in kinds for element in kind)
-
-
 def told(test: AppTest) -> dict:
     """What the canvas of the shift was given."""
-    found = [c.proto for c in test.get("bidi_component") if c.proto.component_name == "vizkit_windows"]
-    assert len(found) == 1
-    return json.loads(found[0].json)
+    (content,) = sent_to(test, "vizkit_windows")
+    return content
 
 
 def numbers(text: str, kind: str) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), kind).astype(np.int64))
 
 
-def fine(test: AppTest) -> None:
-    assert not test.exception
-    assert not test.error
-    assert not test.warning
-
-
 @pytest.mark.parametrize("model", [SWIN, DIGITS_SWIN])
 @pytest.mark.parametrize("name", [view.title for view in VIEWS])
 def test_every_view_draws_something_and_says_how_to_read_it(name: str, model: str):
-    test = opened(models=model, image="flower", swin_view=name)
+    test = opened("swin", models=model, image="flower", swin_view=name)
     fine(test)
     assert not test.info
     assert test.main.get("plotly_chart") or test.main.get("image") or test.get("bidi_component")
@@ -70,7 +40,7 @@ def test_every_view_draws_something_and_says_how_to_read_it(name: str, model: st
     [([VIT], "digits_vit is not a Swin"), ([VIT, CNN], "digits_vit is not a Swin. digits_cnn is not a Swin.")],
 )
 def test_without_a_swin_the_bundled_one_is_shown_and_said_so(models: list[str], sentence: str):
-    test = opened(models=models, image="mayfly nymph", swin_view="Shift")
+    test = opened("swin", models=models, image="mayfly nymph", swin_view="Shift")
     fine(test)
     assert sentence in texts(test)
     assert "bundled insects_swin instead" in texts(test)
@@ -78,7 +48,7 @@ def test_without_a_swin_the_bundled_one_is_shown_and_said_so(models: list[str], 
 
 
 def test_a_swin_among_others_is_the_one_that_is_shown():
-    test = opened(models=[CNN, DIGITS_SWIN], image="digit 3", swin_view="Shift")
+    test = opened("swin", models=[CNN, DIGITS_SWIN], image="digit 3", swin_view="Shift")
     fine(test)
     assert "digits_cnn is not a Swin" in texts(test)
     assert "instead" not in texts(test)
@@ -86,7 +56,7 @@ def test_a_swin_among_others_is_the_one_that_is_shown():
 
 
 def test_of_two_swins_one_is_chosen():
-    test = opened(models=[DIGITS_SWIN, SWIN], image="digit 3", swin_view="Shift")
+    test = opened("swin", models=[DIGITS_SWIN, SWIN], image="digit 3", swin_view="Shift")
     assert told(test)["grid"] == [16, 16]
     test.segmented_control(key="focus").set_value(SWIN).run()
     fine(test)
@@ -98,7 +68,7 @@ def test_of_two_swins_one_is_chosen():
 
 @pytest.mark.parametrize("at", ["0.2000,0.2000", "0.9000,0.2000", "0.1000,0.9000", "0.9500,0.9500"])
 def test_the_drawn_mask_regions_and_ids_are_the_models_own(at: str):
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Shift", at=at)
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Shift", at=at)
     fine(test)
     content, block = told(test), vizkit.load(SWIN, device="cpu").model.layers[0].blocks[1]  # pyright: ignore
     area = block.window_area
@@ -116,7 +86,7 @@ def test_the_drawn_mask_regions_and_ids_are_the_models_own(at: str):
 def test_the_drawn_weights_are_the_recorded_ones():
     from vizkit.ui.sidebar import inputs
 
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Shift", swin_block="4", at="0.9500,0.9500")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Shift", swin_block="4", at="0.9500,0.9500")
     content = told(test)
     layer = vizkit.trace(vizkit.load(SWIN, device="cpu"), inputs.sample("mayfly nymph").rgb).attention[3]
     assert layer.name == "layers.0.blocks.3.attn"
@@ -125,13 +95,13 @@ def test_the_drawn_weights_are_the_recorded_ones():
 
 
 def test_before_any_click_the_last_window_is_shown_where_regions_meet():
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Shift")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Shift")
     assert told(test)["chosen"] == 3
     assert "625 of 49² = 2,401 pairs may see each other: 26%" in texts(test)
 
 
 def test_the_small_example_can_be_counted():
-    test = opened(models=VIT, image="digit 3", swin_view="Shift", shift_grid=SMALL)
+    test = opened("swin", models=VIT, image="digit 3", swin_view="Shift", shift_grid=SMALL)
     fine(test)
     content = told(test)
     assert content["grid"] == [8, 8]
@@ -149,7 +119,9 @@ def test_the_small_example_can_be_counted():
 
 
 def test_a_link_opens_stage_block_and_step():
-    test = opened(models=SWIN, image="digit 3", swin_view="Shift", swin_stage="2", swin_block="1", shift_step="4")
+    test = opened(
+        "swin", models=SWIN, image="digit 3", swin_view="Shift", swin_stage="2", swin_block="1", shift_step="4"
+    )
     fine(test)
     content = told(test)
     assert content["grid"] == [7, 7]
@@ -163,7 +135,7 @@ def test_a_link_opens_stage_block_and_step():
 
 @pytest.mark.parametrize("step", ["x", "0", "99", "-3"])
 def test_a_broken_link_opens_the_defaults(step: str):
-    test = opened(models=SWIN, swin_view="nonsense", swin_stage="9", swin_block="77", shift_step=step)
+    test = opened("swin", models=SWIN, swin_view="nonsense", swin_stage="9", swin_block="77", shift_step=step)
     fine(test)
     assert test.segmented_control(key="swin_view").value == "Stages"
     test.segmented_control(key="swin_view").set_value("Shift").run()
@@ -172,7 +144,7 @@ def test_a_broken_link_opens_the_defaults(step: str):
 
 
 def test_another_stage_with_fewer_blocks_falls_back():
-    test = opened(models=SWIN, swin_view="Shift", swin_block="4")
+    test = opened("swin", models=SWIN, swin_view="Shift", swin_block="4")
     test.segmented_control(key="swin_stage").set_value("2").run()
     fine(test)
     assert test.segmented_control(key="swin_block").value == "2"
@@ -181,7 +153,13 @@ def test_another_stage_with_fewer_blocks_falls_back():
 def test_padding_after_the_roll_is_told():
     """timm pads what it has rolled, and its mask misses the line where the edges of the image meet."""
     test = opened(
-        models=DIGITS_SWIN, image="flower", input="whole image", swin_view="Shift", at="0.5000,0.9500", swin_stage="2"
+        "swin",
+        models=DIGITS_SWIN,
+        image="flower",
+        input="whole image",
+        swin_view="Shift",
+        at="0.5000,0.9500",
+        swin_stage="2",
     )
     fine(test)
     assert told(test)["size"] != told(test)["grid"]
@@ -190,7 +168,7 @@ def test_padding_after_the_roll_is_told():
 
 
 def test_stepping_and_clicking_run_no_model(monkeypatch: pytest.MonkeyPatch):
-    test = opened(models=DIGITS_SWIN, image="digit 5", swin_view="Shift")
+    test = opened("swin", models=DIGITS_SWIN, image="digit 5", swin_view="Shift")
     fine(test)
     import vizkit.models
 
@@ -210,7 +188,7 @@ def test_stepping_and_clicking_run_no_model(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_switching_off_changes_what_is_shown_and_nothing_else():
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Switched off")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Switched off")
     fine(test)
     shown = texts(test)
     assert "without shift" in shown
@@ -230,7 +208,7 @@ def elsewhere(text: str) -> float:
 
 
 def test_stages_tell_the_golden_shapes_of_swin_t():
-    test = opened(models="random:swin_tiny_patch4_window7_224", image="flower")
+    test = opened("swin", models="random:swin_tiny_patch4_window7_224", image="flower")
     fine(test)
     table = test.main.table[0].value
     assert list(table["tokens"]) == ["56 × 56 = 3,136", "28 × 28 = 784", "14 × 14 = 196", "7 × 7 = 49"]

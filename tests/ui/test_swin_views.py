@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import streamlit as st
 import timm
 import torch
 import torch.nn.functional as F
@@ -16,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import vizkit
-from tests.ui.test_swin_page import opened, texts
+from tests.ui.conftest import opened, texts
 from vizkit.analysis.attention.statistics import by_layer, farthest_px
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
@@ -455,18 +454,12 @@ SWIN, TINY = "bundled:insects_swin", "random:swin_tiny_patch4_window7_224"
 PADDED = {"models": TINY, "image": "china", "input": "whole image"}  # 48 × 72 tokens: windows of 7 do not divide
 
 
-@pytest.fixture(autouse=True)
-def fresh_session_caches():
-    yield
-    st.cache_data.clear()
-
-
 def values(test: AppTest) -> dict[str, str]:
     return {element.label: element.value for element in test.metric}
 
 
 def test_window_shows_the_row_and_its_proof():
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Window", at="0.9000,0.9000")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Window", at="0.9000,0.9000")
     assert not test.exception
     assert len(test.get("bidi_component")) == 3
     assert len(test.get("plotly_chart")) == 4
@@ -480,24 +473,24 @@ def test_window_shows_the_row_and_its_proof():
 
 
 def test_window_of_a_padded_grid_says_what_padding_takes():
-    test = opened(**PADDED, swin_view="Window", swin_stage="2", at="0.4000,0.0200")
+    test = opened("swin", **PADDED, swin_view="Window", swin_stage="2", at="0.4000,0.0200")
     assert not test.exception
     assert "do not divide 24 × 36 tokens, so 4 rows and 6 columns of zeros are added" in texts(test)
     assert len(test.get("plotly_chart")) == 5
 
 
 def test_reach_grows_to_the_whole_image():
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Reach", at="0.3000,0.9000")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Reach", at="0.3000,0.9000")
     assert not test.exception
     assert "Token in row 7, column 3 of 7 × 7 · the whole image reaches it after block 1.3" in texts(test)
     assert "opposite edges" not in texts(test)
-    test = opened(**PADDED, swin_view="Reach")
+    test = opened("swin", **PADDED, swin_view="Reach")
     assert not test.exception
     assert "opposite edges" in texts(test)
 
 
 def test_merging_of_every_stage_but_the_last():
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Merging", at="0.3000,0.9000")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Merging", at="0.3000,0.9000")
     assert not test.exception
     assert "The token of row 7, column 3" in texts(test)
     assert "7 × 7 tokens of 256 numbers" in texts(test)
@@ -510,7 +503,7 @@ def test_merging_of_every_stage_but_the_last():
 
 
 def test_cost_shows_curves_before_anything_is_measured():
-    test = opened(models=TINY, image="mayfly nymph", swin_view="Cost")
+    test = opened("swin", models=TINY, image="mayfly nymph", swin_view="Cost")
     assert not test.exception
     assert values(test)["Multiply–adds of one image"] == "4.49 G"
     assert values(test)["Multiply–adds, global"] == "2.00 G"
@@ -530,7 +523,7 @@ def test_cost_measured_here_takes_the_place_of_what_was_shipped():
         from vizkit.models.probes.attention_timing import Timed
 
         cost.shelf().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Cost")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Cost")
     assert not test.exception
     assert f"64 channels, 2 heads, tokens of 8 pixels; {machine()}" in texts(test)
     assert "Comes with vizkit" not in texts(test)
@@ -538,7 +531,9 @@ def test_cost_measured_here_takes_the_place_of_what_was_shipped():
 
 @pytest.mark.parametrize(("way", "vit"), [("rollout", "bundled:insects_vit"), ("last layer", "bundled:digits_vit")])
 def test_beside_a_vit(way, vit):
-    test = opened(models=[SWIN, "bundled:digits_vit"], image="mayfly nymph", swin_view="Beside a ViT", beside_vit=vit)
+    test = opened(
+        "swin", models=[SWIN, "bundled:digits_vit"], image="mayfly nymph", swin_view="Beside a ViT", beside_vit=vit
+    )
     assert not test.exception
     assert test.selectbox(key="beside_vit").options[:2] == ["digits_vit", "insects_vit"]
     test.segmented_control(key="beside_way").set_value(way).run()
@@ -551,13 +546,13 @@ def test_beside_a_vit(way, vit):
 
 @pytest.mark.parametrize("view", ["Window", "Reach", "Merging", "Cost", "Beside a ViT"])
 def test_another_model_gets_the_bundled_swin(view):
-    test = opened(models="bundled:digits_cnn", image="digit 3", swin_view=view)
+    test = opened("swin", models="bundled:digits_cnn", image="digit 3", swin_view=view)
     assert not test.exception
     assert "digits_cnn is not a Swin" in texts(test)
 
 
 def test_moving_a_control_runs_no_model(monkeypatch: pytest.MonkeyPatch):
-    test = opened(models=SWIN, image="mayfly nymph", swin_view="Window")
+    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Window")
 
     def ran(*_: object, **__: object) -> None:
         raise AssertionError("a model ran because a control moved")

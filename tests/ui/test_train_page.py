@@ -12,11 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_pages import texts
+from tests.ui.conftest import CNN, opened, texts
 from vizkit.training.recipe import NAMED, Recipe, fields
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
@@ -33,7 +31,6 @@ DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     yield tmp_path / "runs"
-    st.cache_data.clear()
     cached._weights_seen.clear()
     jobs.jobs().jobs.clear()
 
@@ -59,12 +56,8 @@ def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cn
     return run
 
 
-def opened(**query):
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in {"models": "bundled:digits_cnn", "image": "digit 3", **query}.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page("pages/train.py").run()
+def form(**query):
+    return opened("train", **{"models": CNN, "image": "digit 3", **query})
 
 
 def choose(test, **values):
@@ -76,7 +69,7 @@ def choose(test, **values):
 
 
 def test_the_form_shows_pictures_time_and_command():
-    test = opened()
+    test = form()
     assert not test.exception
     assert not test.error
     assert "12 classes" in texts(test)
@@ -93,7 +86,7 @@ def test_the_form_shows_pictures_time_and_command():
 
 
 def test_every_field_has_one_widget_with_its_help():
-    test = opened()
+    test = form()
     choose(test, field_teacher="bundled:digits_cnn")
     kinds = ("selectbox", "number_input", "text_input", "toggle")
     keys = [w.key for kind in kinds for w in getattr(test, kind) if w.key and w.key.startswith("field_")]
@@ -106,14 +99,14 @@ def test_every_field_has_one_widget_with_its_help():
 
 
 def test_a_named_recipe_is_what_starts():
-    test = opened()
+    test = form()
     for name, (_, recipe) in NAMED.items():
         choose(test, train_recipe=name)
         assert test.code[0].value.split(" -o ")[0] == command(recipe, "x").split(" -o ")[0]
 
 
 def test_a_refused_value_says_so_and_loses_nothing():
-    test = opened()
+    test = form()
     choose(test, field_epochs=7, field_lr=-1.0)
     assert "learning rate lies above 0" in test.error[0].value
     assert test.button(key="train_start").disabled
@@ -130,7 +123,7 @@ def test_a_refused_value_says_so_and_loses_nothing():
 
 
 def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatch):
-    test = opened()
+    test = form()
     choose(test, train_data="a folder on this machine")
     assert test.button(key="train_start").disabled
     assert "Folders of this machine are off" in texts(test)
@@ -167,7 +160,7 @@ def test_an_uploaded_zip_is_kept_for_the_process(tmp_path, monkeypatch):
                 picture = io.BytesIO()
                 Image.new("RGB", (20, 20), (number, 0, 0)).save(picture, "PNG")
                 packed.writestr(f"photos/{label}/{number}.png", picture.getvalue())
-    test = opened()
+    test = form()
     choose(test, train_data="a zip file")
     test.file_uploader(key="train_zip").upload("my photos.zip", content.getvalue(), "application/zip").run()
     assert not test.exception
@@ -184,7 +177,7 @@ def test_a_second_start_is_a_sentence(runs_home):
     run = finished(runs_home, state="running")
     run.say(state="running", epoch=1, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0,
             seconds_left=75.0)  # fmt: skip
-    test = opened(train_view="Start")
+    test = form(train_view="Start")
     assert "first** is in training" in texts(test)
     test.button(key="train_start").click().run()
     assert "one run at a time" in test.warning[0].value
@@ -198,7 +191,7 @@ def test_a_second_start_is_a_sentence(runs_home):
 
 def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
     finished(runs_home)
-    test = opened(train_view="Watch")
+    test = form(train_view="Watch")
     assert not test.exception
     assert not test.error
     assert not test.warning
@@ -230,12 +223,12 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
 def test_a_link_names_a_run_and_its_model(runs_home):
     finished(runs_home)
     finished(runs_home, "second", state="stopped")
-    test = opened(train_view="Watch", run="first", models="run:second")
+    test = form(train_view="Watch", run="first", models="run:second")
     assert not test.exception
     assert not test.warning
     assert test.selectbox(key="run").value == "first"
     assert test.session_state["models"] == ["run:second"]
-    gone = opened(models="run:gone")
+    gone = form(models="run:gone")
     gone.switch_page("pages/explore.py").run()
     assert "no finished run 'gone'" in gone.warning[0].value
 
@@ -243,7 +236,7 @@ def test_a_link_names_a_run_and_its_model(runs_home):
 def test_a_run_that_died_says_where_it_goes_on(runs_home):
     run = finished(runs_home, state="running")
     jobs.jobs().log_of(run).write_text("vizkit: The disk is full.\n")
-    test = opened(train_view="Watch")
+    test = form(train_view="Watch")
     assert "ended unexpectedly; resume goes on after epoch 2. The disk is full." in test.warning[0].value
     assert test.button(key="run_resume")
 
@@ -253,7 +246,7 @@ def test_runs_are_compared(runs_home):
     finished(runs_home, "second", replace(DIGITS, lr=3e-3), state="stopped")
     (runs_home / "broken").mkdir()
     (runs_home / "broken" / "recipe.json").write_text("{")
-    test = opened(train_view="Compare")
+    test = form(train_view="Compare")
     assert not test.exception
     assert not test.error
     table = test.dataframe[0].value
@@ -266,7 +259,7 @@ def test_runs_are_compared(runs_home):
 
 @pytest.mark.parametrize("view", ["Watch", "Compare"])
 def test_without_runs_the_page_says_what_to_do(view):
-    test = opened(train_view=view)
+    test = form(train_view=view)
     assert not test.exception
     assert view == "Compare" or "no run yet" in texts(test)
 

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import vizkit.ui.pages
@@ -96,11 +95,9 @@ ALL = {f"{stem}: {view.title}": (stem, view) for stem in STEMS for view in views
 
 
 @pytest.fixture(autouse=True)
-def fresh_session_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
-    yield
-    st.cache_data.clear()
 
 
 def test_titles_and_addresses_are_unique():

@@ -13,9 +13,9 @@ import streamlit as st
 from PIL import Image
 from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
-from streamlit.testing.v1 import AppTest
 
-from tests.ui.test_pages import checkpoint_bytes, texts
+from tests.ui.conftest import CNN, ROOT, opened, texts
+from tests.ui.test_pages import checkpoint_bytes
 from vizkit.datasets.image_set import digest_of
 from vizkit.settings import GIB
 from vizkit.training.recipe import Recipe, RecipeError
@@ -29,8 +29,6 @@ from vizkit.ui.session.jobs import JobError, Jobs
 from vizkit.ui.sidebar import checkpoint
 from vizkit.ui.widgets import folders
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
@@ -39,16 +37,11 @@ def home(tmp_path, monkeypatch):
     for name in ("DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_GIB", "UPLOADS_KEPT_HOURS"):
         monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
     yield tmp_path
-    st.cache_data.clear()
     data.opened.clear()
 
 
-def opened(page, **query):
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    for name, value in {"models": "bundled:digits_cnn", "image": "digit 3", **query}.items():
-        test.query_params[name] = value
-    test.run()
-    return test.switch_page(f"pages/{page}.py").run()
+def visited(page, **query):
+    return opened(page, **{"models": CNN, "image": "digit 3", **query})
 
 
 def pictures(folder, classes=("0", "1")):
@@ -81,7 +74,7 @@ def test_a_link_opens_no_folder_and_does_not_tell_whether_it_exists(home, monkey
     monkeypatch.setattr("vizkit.datasets.layout.list_folder", lambda path: pytest.fail(f"{path} was looked through"))
     said = set()
     for path in (home / "secret", home / "nothing", home / "allowed" / "birds", Path("/etc/passwd")):
-        test = opened(page, **{key: value.format(path) for key, value in LINKS[page].items()})
+        test = visited(page, **{key: value.format(path) for key, value in LINKS[page].items()})
         assert not test.exception
         assert not test.error
         assert str(path) not in texts(test)
@@ -90,7 +83,7 @@ def test_a_link_opens_no_folder_and_does_not_tell_whether_it_exists(home, monkey
 
 
 def test_a_page_says_how_its_owner_allows_a_folder():
-    assert "VIZKIT_DATA_ROOTS=~/photos make run" in texts(opened("evaluate", eval_data=data.FOLDER))
+    assert "VIZKIT_DATA_ROOTS=~/photos make run" in texts(visited("evaluate", eval_data=data.FOLDER))
 
 
 def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(home, monkeypatch):
@@ -108,7 +101,7 @@ def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(h
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(root))
     found = folders.offered((root.resolve(),))
     assert set(found) == {"photos", "photos/loose.zip", "photos/birds", "photos/more", "photos/more/fish"}
-    test = opened("evaluate", eval_data=data.FOLDER, eval_images="4")
+    test = visited("evaluate", eval_data=data.FOLDER, eval_images="4")
     assert "secret" not in "".join(test.selectbox(key="eval_folder").options)
     test.selectbox(key="eval_folder").set_value("photos/birds").run()
     assert not test.error
@@ -118,7 +111,7 @@ def test_what_lies_in_an_allowed_folder_is_offered_and_links_out_of_it_are_not(h
 def test_a_chosen_folder_that_is_no_longer_allowed_is_let_go(home, monkeypatch):
     pictures(home / "photos" / "birds")
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(home / "photos"))
-    test = opened("evaluate", eval_data=data.FOLDER)
+    test = visited("evaluate", eval_data=data.FOLDER)
     test.selectbox(key="eval_folder").set_value("photos/birds").run()
     assert "2 classes" in texts(test)
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", "")
@@ -133,7 +126,7 @@ def test_a_typed_model_is_never_a_path(home, monkeypatch, typed):
     assert not model_names.is_name(typed)
     with pytest.raises(RecipeError, match="is no name of a model"):
         model.folder_of(typed)
-    test = opened("explore", models=typed)
+    test = visited("explore", models=typed)
     assert not test.exception
     assert "run folder" not in test.warning[0].value
 
@@ -192,7 +185,7 @@ def test_the_bin_keeps_several_runs_of_one_name_and_an_old_one_from_now_on(home)
 @pytest.mark.parametrize("typed", ["", "firs", "First", "second"])
 def test_nothing_is_deleted_unless_its_name_is_typed(home, typed):
     run = finished(home)
-    test = opened("train", train_view="Watch", run="first")
+    test = visited("train", train_view="Watch", run="first")
     test.text_input(key="run_delete_name").set_value(typed)
     test.button(key="run_delete").click().run()
     assert run.path.is_dir()
@@ -201,14 +194,14 @@ def test_nothing_is_deleted_unless_its_name_is_typed(home, typed):
 
 def test_on_a_server_for_others_nobody_deletes_starts_or_stops(home, monkeypatch):
     run = finished(home)
-    test = opened("train", train_view="Watch", run="first")
+    test = visited("train", train_view="Watch", run="first")
     open_to_others(monkeypatch)
     test.text_input(key="run_delete_name").set_value("first")
     test.button(key="run_delete").click().run()  # of a page drawn before
     assert run.path.is_dir()
     assert "run_delete" not in [button.key for button in test.button]
     assert test.button(key="run_resume").disabled
-    test = opened("train", train_view="Start")
+    test = visited("train", train_view="Start")
     assert test.button(key="train_start").disabled
     assert "VIZKIT_ALLOW_JOBS" in texts(test)
     with pytest.raises(JobError, match="off on this server"):
@@ -217,7 +210,7 @@ def test_on_a_server_for_others_nobody_deletes_starts_or_stops(home, monkeypatch
         Evaluations().start(Request("digits", "", 1, ("bundled:digits_cnn",), "", "c"))
     monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "yes")
     monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "yes")
-    test = opened("train", train_view="Watch", run="first")
+    test = visited("train", train_view="Watch", run="first")
     assert "run_delete" in [button.key for button in test.button]
     assert not test.button(key="run_resume").disabled
 
@@ -225,7 +218,7 @@ def test_on_a_server_for_others_nobody_deletes_starts_or_stops(home, monkeypatch
 def test_an_owner_switches_deleting_off_at_home_too(home, monkeypatch):
     finished(home)
     monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "no")
-    test = opened("train", train_view="Watch", run="first")
+    test = visited("train", train_view="Watch", run="first")
     assert "run_delete" not in [button.key for button in test.button]
 
 
@@ -249,7 +242,7 @@ def upload(name, content):
 
 
 def test_a_checkpoint_leaves_the_disk_with_its_session(home):
-    test = opened("explore")
+    test = visited("explore")
     test.file_uploader(key="checkpoint").upload("mine.safetensors", checkpoint_bytes(3), "x/y").run()
     test.selectbox(key="architecture").set_value("test_vit").run()
     test.button(key="open_checkpoint").click().run()
@@ -312,7 +305,7 @@ def test_nothing_that_a_training_reads_is_swept(home, monkeypatch):
 
 def test_an_upload_without_room_is_a_sentence(monkeypatch):
     monkeypatch.setenv("VIZKIT_UPLOADS_GIB", "1e-9")
-    test = opened("evaluate", eval_data=data.ARCHIVE)
+    test = visited("evaluate", eval_data=data.ARCHIVE)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr("a/b.txt", "x")
@@ -326,7 +319,7 @@ def test_two_checkpoints_whose_digests_begin_alike_stay_two_models(monkeypatch):
     """Two files with the same six first digits are found in seconds; every session shares what is kept by name."""
     alike = iter(["ab" * 31 + "01", "ab" * 31 + "02"])
     monkeypatch.setattr(checkpoint, "digest_of", lambda *parts: next(alike))
-    test = opened("explore")
+    test = visited("explore")
     for seed in (3, 4):
         test.file_uploader(key="checkpoint").upload("mine.safetensors", checkpoint_bytes(seed), "x/y").run()
         test.selectbox(key="architecture").set_value("test_vit").run()

@@ -7,6 +7,7 @@ experiments of papers and of the study that this project reproduces, and short o
 import json
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["NAMED", "Recipe", "RecipeError", "named"]
@@ -132,6 +133,7 @@ class Recipe:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def from_json(cls, text: str) -> "Recipe":
         """Read `to_json`'s text again; missing fields keep their default. RecipeError says what is wrong."""
         try:

@@ -3,7 +3,8 @@
 import pytest
 import streamlit as st
 
-from tests.ui.test_pages import SWIN, VIT, app, components, texts
+from tests.ui.conftest import SWIN, VIT, opened, texts
+from tests.ui.test_pages import components
 from vizkit.models.recording import forward, recorder
 from vizkit.ui.session import remembered
 
@@ -29,11 +30,6 @@ def reversed_channels(query, key, **options):
     return TRUE_WEIGHTS(query.flip(-1), key, **options)
 
 
-def opened(page: str, model: str):
-    test = app(models=model)
-    return test.switch_page(f"pages/{page}.py").run()
-
-
 def badges(test) -> list[str]:
     return [caption.value for caption in test.caption if ":material/verified:" in caption.value]
 
@@ -42,7 +38,7 @@ def badges(test) -> list[str]:
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_a_prediction_that_recording_changes_is_said_in_red_beside_every_picture(page, model, monkeypatch):
     monkeypatch.setattr(forward, "_apart", lambda logits, plain: TRUE_DISTANCE(logits, plain) + 0.01)
-    test = opened(page, model)
+    test = opened(page, models=model)
     assert not test.exception
     red = [caption.value for caption in test.caption if caption.value.startswith(":red[")]
     assert any("with recording the prediction is another than without" in value for value in red)
@@ -52,11 +48,11 @@ def test_a_prediction_that_recording_changes_is_said_in_red_beside_every_picture
 
 @pytest.mark.parametrize("page", PAGES)
 def test_weights_that_no_layer_used_are_not_drawn(page, monkeypatch):
-    whole = opened(page, VIT)
+    whole = opened(page, models=VIT)
     assert components(whole) or whole.get("imgs") or whole.get("plotly_chart")
     remembered.shelf.cache_clear()
     monkeypatch.setattr(recorder, "attention_weights", reversed_channels)
-    test = opened(page, VIT)
+    test = opened(page, models=VIT)
     assert not test.exception
     assert "the recorded weights do not give what a layer itself gave" in texts(test)
     assert not components(test)
@@ -66,4 +62,4 @@ def test_weights_that_no_layer_used_are_not_drawn(page, monkeypatch):
 
 
 def test_the_same_pages_are_green_when_nothing_is_wrong():
-    assert badges(opened("explore", VIT))
+    assert badges(opened("explore", models=VIT))

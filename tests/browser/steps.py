@@ -1,0 +1,50 @@
+"""Steps that journeys have in common: wait until a page stands still, choose a view."""
+
+import re
+from importlib import import_module
+
+from playwright.sync_api import Page, expect
+
+MAIN = "[data-testid='stMain']"
+PHONE_PX = 390
+RAN = "[data-testid='stApp'][data-test-script-state='notRunning']"
+LONG_MS = 120_000  # a first picture, on a machine with other work
+# What was sent is in the page, laid out and painted.
+STILL = """() => new Promise(done => requestIdleCallback(
+  () => requestAnimationFrame(() => requestAnimationFrame(done)), {timeout: 2000}))"""
+
+
+def still(page: Page) -> None:
+    """No run is under way, and what it sent is painted. After a click this may still be the run before it: wait first
+    for something that only the new run shows."""
+    expect(page.locator(RAN)).to_be_visible(timeout=LONG_MS)
+    page.evaluate(STILL)
+
+
+def ready(page: Page) -> None:
+    """A page has been drawn to its end, where it says how to read it."""
+    expect(page.locator(RAN)).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=LONG_MS)
+    still(page)
+
+
+def choose(page: Page, title: str) -> None:
+    """A view of the page. Its own line under the buttons says that the run which draws it has begun."""
+    (stem,) = re.findall(r"^https?://[^/]+/(\w+)", page.url)
+    (line,) = (view.line for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS if view.title == title)
+    pick(page, f"{stem}_view", title)
+    expect(page.locator(MAIN).get_by_text(line, exact=True)).to_be_visible(timeout=LONG_MS)
+    ready(page)
+
+
+def pick(page: Page, key: str, name: str) -> None:
+    """A button of a segmented control; whoever calls waits for what it changes."""
+    group = page.locator(f".st-key-{key}")
+    group.get_by_role("radio", name=name, exact=True).or_(group.get_by_role("button", name=name, exact=True)).click()
+
+
+def fits(phone: Page) -> None:
+    """Nothing is wider than the telephone, and every picture has its words."""
+    still(phone)
+    assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+    expect(phone.locator("img:not([alt])")).to_have_count(0)
