@@ -1,5 +1,7 @@
 """Start the command line on two "nodes" of one process each, as `accelerate launch` does on two machines."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,8 +17,18 @@ def on_two_nodes(arguments: list, environment: dict) -> list[subprocess.Complete
     launch = [sys.executable, "-m", "accelerate.commands.launch", *meeting]
     nodes = [
         subprocess.Popen([*launch, rank, "-m", "vizkit", *map(str, arguments)], env=environment, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         for rank in ("0", "1")
     ]  # fmt: skip
-    said = [node.communicate(timeout=300) for node in nodes]
-    return [subprocess.CompletedProcess(node.args, node.returncode, *text) for node, text in zip(nodes, said)]  # noqa: B905
+    try:
+        said = [node.communicate(timeout=300) for node in nodes]
+    finally:
+        for node in nodes:
+            if node.poll() is None:  # one that waits for the other would do so for half an hour
+                os.killpg(node.pid, signal.SIGKILL)
+    # torch 2.9 prints there that its processes have met.
+    words = ["".join(line for line in out.splitlines(True) if not line.startswith("[Gloo]")) for out, _ in said]
+    return [
+        subprocess.CompletedProcess(node.args, node.returncode, out, errors)
+        for node, out, (_, errors) in zip(nodes, words, said, strict=True)
+    ]
