@@ -24,7 +24,8 @@ def dialog() -> None:
             accept_multiple_files=True,
             key="checkpoint",
             help="A file of weights; or model.safetensors with its config.json, and preprocessor_config.json where "
-            "there is one, as transformers and timm save them.",
+            "there is one, as transformers and timm save them. A larger file than the server takes is opened by "
+            "`vizkit.load` in a notebook, or after a start with STREAMLIT_SERVER_MAX_UPLOAD_SIZE=500 (MB).",
         )
         fits = st.session_state.get("_fitting", [])
         named = any(file.name == "config.json" for file in files)
