@@ -130,10 +130,10 @@ def test_a_new_method_is_scored_as_itself(brightness):
 
 def test_the_page_shows_a_new_method_among_those_that_are_quick(brightness):
     shot = inputs.sample("digit 3")
-    one = attempt("bundled:digits_vit", shot, "cls", (0.5, 0.5))
-    assert not isinstance(one, tuple)
-    asked = explained.Asked(one, shot, ("new method",), 3)
-    torch.testing.assert_close(explained.fast_maps(asked)["brightness"].heat, asked.subject.pixels[0].mean(0).cpu())
+    shown = attempt("bundled:digits_vit", shot, "cls", (0.5, 0.5))
+    assert not isinstance(shown, tuple)
+    request = explained.Request(shown, shot, ("new method",), 3)
+    torch.testing.assert_close(explained.fast_maps(request)["brightness"].heat, request.subject.pixels[0].mean(0).cpu())
 
 
 def test_a_question_explains_by_a_new_method(brightness, digits, photo):

@@ -244,7 +244,7 @@ def test_saving_replaces_a_file_or_leaves_it(vit, photo, tmp_path, monkeypatch):
             save_npz(trace, path)
     assert (path.read_text(), len(list(tmp_path.iterdir()))) == ("old", 1)
     save_npz(trace, path)
-    assert same(open_npz(path)[0], trace)
+    assert same(trace, open_npz(path)[0])
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04pickle", b"PK\x03\x04zip"])
