@@ -368,3 +368,18 @@ def test_ids_of_another_number_are_refused():
 def test_all_zeros_stay_zeros_and_nothing_is_sent_as_nothing():
     assert sixteen_bits(np.zeros((2, 2)), 0.0, 0.0).tolist() == [[0, 0], [0, 0]]
     assert Rows(np.zeros((0, 0)), None).pack()["weights"] == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (VIT, "knows 10 handwritten digits, nothing else"),
+        ("bundled:insects_cnn", "knows 12 drawn insects, nothing else"),
+    ],
+)
+def test_a_bundled_model_says_what_alone_it_knows(model, words):
+    assert words in texts(opened("explore", models=model, image="china"))
+
+
+def test_other_models_claim_no_such_thing():
+    assert "nothing else" not in texts(opened("explore", models="random:test_vit", image="china"))
