@@ -164,6 +164,24 @@ def test_labels_licence_and_processor(tmp_path, photo):
     assert vizkit.trace(wide, photo).attention[0].query.grid == (4, 8)
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", ""])
+def test_a_damaged_image_processor_is_refused(tmp_path, text):
+    made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text(text)
+    with pytest.raises(ModelError, match=r"preprocessor_config\.json of .* cannot be read"):
+        vizkit.load(tmp_path, device="cpu")
+
+
+def test_a_guessed_preprocessing_is_said(tmp_path):
+    made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
+    path = tmp_path / "preprocessor_config.json"
+    assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
+    path.write_text('{"size": {"height": 32, "width": 32}}')
+    assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
+    path.write_text('{"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}')
+    assert "ImageNet" not in vizkit.load(tmp_path, device="cpu").source
+
+
 PROCESSORS = {
     "ViTImageProcessor": {"size": {"height": 32, "width": 40}},
     "CLIPImageProcessor": {"size": {"shortest_edge": 40}, "crop_size": {"height": 32, "width": 32}},

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit import models
+from vizkit.analysis.attention.attention_map import top_classes
 from vizkit.image import Box, seen_box
 from vizkit.models import Keep, Loaded
 from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
@@ -60,8 +61,6 @@ def trace(
     `keep`: which layers, rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does
     not hold together, or the memory does not suffice for it.
     """
-    from vizkit.analysis.attention.attention_map import top_classes
-
     made = models.trace(loaded, image, target=target, keep=keep)
     best = top_classes(made) if loaded.classifies else []
     return PicturedTrace(

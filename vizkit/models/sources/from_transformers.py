@@ -18,7 +18,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
-from vizkit.models.sources.transformers_processor import preprocessing_of
+from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.wrap import wrap
 
 __all__ = ["from_transformers", "is_transformers", "plan_transformers"]
@@ -76,6 +76,9 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         how = "as its own module"
     own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
+    about = processor(folder, title)
+    if "image_mean" not in about and about.get("do_normalize") is not False:
+        said += ", no image processor says its mean and deviation: those of ImageNet"
     return replace(
         loaded,
         name=title,

@@ -8,7 +8,7 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.hub import ModelError
 
-__all__ = ["preprocessing_of"]
+__all__ = ["preprocessing_of", "processor"]
 
 INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -17,7 +17,7 @@ Size = tuple[int, int]
 
 def preprocessing_of(folder: Path, title: str, config: Mapping[str, Any], size_hw: Size | None) -> Preprocessing:
     """From preprocessor_config.json; without one the size of the model, and ImageNet's mean and deviation."""
-    about = processor(folder)
+    about = processor(folder, title)
     vision = config.get("vision_config", config)
     try:
         side = vision.get("image_size", 224)
@@ -46,12 +46,15 @@ def preprocessing_of(folder: Path, title: str, config: Mapping[str, Any], size_h
         ) from None
 
 
-def processor(folder: Path) -> dict[str, Any]:
+def processor(folder: Path, title: str) -> dict[str, Any]:
+    """What the folder says of its image processor, nothing where it has none. Raises ModelError where it is damaged."""
     for name in ("preprocessor_config.json", "processor_config.json"):
-        try:
-            about = read_json(folder / name, folder.name)
-        except ModelError:
+        if not (folder / name).is_file():
             continue
+        try:
+            about = read_json(folder / name, title)
+        except ModelError:
+            raise ModelError(f"The {name} of {title[:60]} cannot be read: get it again, or delete it.") from None
         about = about.get("image_processor", about)
         if isinstance(about, dict):
             return about
