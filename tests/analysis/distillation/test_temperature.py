@@ -220,12 +220,14 @@ def test_dots_lie_on_their_lines():
     curves = along(GOLDEN, temperatures()).exp().T.numpy()
     lines = [Line(f"class {i}", curve, "#123456") for i, curve in enumerate(curves)]
     figure = lines_at(x, lines, at, "T", "p")
-    dots, drawn = ([line for line in figure.data if line.mode == mode] for mode in ("markers", "lines"))
-    assert [dot.y[0] for dot in dots] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
-    assert {dot.x[0] for dot in dots} == {at} == {figure.layout.shapes[0].x0}
-    np.testing.assert_allclose([line.y for line in drawn], curves)
+    sizes = np.array([line.marker.size for line in figure.data])
+    assert (np.count_nonzero(sizes, axis=1) == 1).all()
+    dots = sizes[0].argmax()
+    assert [line.y[dots] for line in figure.data] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
+    assert {line.x[dots] for line in figure.data} == {at} == {figure.layout.shapes[0].x0}
+    np.testing.assert_allclose([np.delete(line.y, dots) for line in figure.data], curves)
     low = lines_at(x, lines, at, "T", "p", log_y=True, y_domain=(1e-6, 1.0))
-    ys = np.array([line.y for line in low.data if line.mode == "lines"])
+    ys = np.array([line.y for line in low.data])
     assert np.nanmin(ys) >= 1e-6
     assert np.isnan(ys).any()  # a line ends where it leaves the axis
 
