@@ -312,11 +312,20 @@ def test_layers_that_are_not_asked_for_run_untouched(layer):
     torch.testing.assert_close(logits, plain(model, X))
 
 
+def test_a_layer_that_is_not_asked_for_keeps_its_positional_options():
+    query, key, value = (torch.randn(1, HEADS, KEYS, WIDTH) for _ in range(3))
+    mask = attention_mask()
+    with Recorder(nn.Module(), Keep(layers=())):
+        out = F.scaled_dot_product_attention(query, key, value, mask)
+    assert torch.equal(out, F.scaled_dot_product_attention(query, key, value, mask))
+
+
 def test_storing_in_half_precision_measures_the_rows_before_rounding():
     model = model_of()
     recorder, _ = record(model, X, Keep(dtype=torch.float16))
-    assert recorder.calls[0].weights.dtype == torch.float16
-    assert float(recorder.calls[0].row_sum_error) < 1e-6
+    call = recorder.calls[0]
+    assert call.weights.dtype == torch.float16
+    assert float(call.row_sum_error) < 1e-6 < float((call.weights.float().sum(-1) - 1).abs().max())
 
 
 @pytest.mark.parametrize("layer", [Fused, Written, MultiHead])
@@ -352,6 +361,7 @@ def test_multi_head_attention(batch_first, case):
     recorder, logits = record(model, X)
     torch.testing.assert_close(logits, plain(model, X))
     assert [call.path for call in recorder.calls] == ["blocks.0.attention", "blocks.1.attention"]
+    assert [call.heads for call in recorder.calls] == [HEADS, HEADS]
     with torch.no_grad():
         x = X if batch_first else X.transpose(0, 1)
         _, expected = model.blocks[0].attention(x, x, x, average_attn_weights=False, **options)
@@ -373,6 +383,26 @@ def test_multi_head_attention_returns_what_its_caller_asked_for(need, average):
         assert after.shape == ((1, KEYS, KEYS) if average else (1, HEADS, KEYS, KEYS))
     else:
         assert after is None
+
+
+def test_weights_of_multi_head_attention_are_there_where_nothing_is_said_about_them():
+    layer = nn.MultiheadAttention(12, HEADS)
+    inputs = (X.transpose(0, 1),) * 3 + (12, HEADS, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0)
+    inputs += (layer.out_proj.weight, layer.out_proj.bias)
+    with torch.no_grad(), Recorder(layer):
+        _, weights = F.multi_head_attention_forward(*inputs, training=False)
+    with torch.no_grad():
+        torch.testing.assert_close(weights, F.multi_head_attention_forward(*inputs, training=False)[1])
+
+
+def test_rows_of_one_image_without_an_axis_for_it():
+    layer = nn.MultiheadAttention(12, HEADS).eval()
+    with torch.no_grad(), Recorder(layer, Keep(rows=(4, 1))) as recorder:
+        layer(X[0], X[0], X[0])
+    with torch.no_grad():
+        expected = layer(X[0], X[0], X[0], average_attn_weights=False)[1]
+    assert recorder.calls[0].rows == (4, 1)
+    torch.testing.assert_close(recorder.calls[0].weights, expected[None, :, [4, 1]])
 
 
 class Squeeze(nn.Module):
@@ -437,6 +467,7 @@ def test_gradients_are_those_of_autograd(layer):
     for call, expected in zip(recorder.calls, torch.autograd.grad(logits[0, 3], used), strict=True):
         torch.testing.assert_close(call.gradient, expected)
         assert call.gradient.abs().max() > 1e-4
+        assert call.heads == HEADS
         assert call.raw is None
         assert not call.weights.requires_grad
 
@@ -498,6 +529,16 @@ def test_gradients_only_of_the_layers_asked_for():
     recorder = with_gradient(model_of(), X, 1, Keep(layers={1}))
     assert recorder.calls[0].gradient is None
     assert recorder.calls[1].gradient is not None
+
+
+def test_gradients_of_other_tensors_come_with_those_of_the_weights():
+    model, x, apart = model_of(), X.clone().requires_grad_(), torch.ones(3, requires_grad=True)
+    with torch.enable_grad(), Recorder(model, gradient=True) as recorder:
+        logits = model(x)
+    got, nothing = recorder.take_gradients(logits[0, 2], x, apart)
+    (expected,) = torch.autograd.grad(model(x)[0, 2], x)
+    torch.testing.assert_close(got, expected)
+    assert torch.equal(nothing, torch.zeros(3))
 
 
 def test_gradients_come_with_every_row():

@@ -19,29 +19,30 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.geometry import Box
     from vizkit.traces import Trace
+    from vizkit.ui.session.shown import Shown
 
 
-def save_card(
-    index: int, trace: "Trace", picture: Picture, box_xyxy: "Box", query: "Query", layer: int, head: int | None
-) -> None:
-    """Nothing is drawn before it is asked for."""
-    stem = f"{name_of_file(trace.model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
+def save_card(index: int, shown: "Shown", picture: Picture, layer: int, head: int | None) -> None:
+    """Nothing is drawn before it is asked for, and what waits for that holds no trace: the server keeps it as long as
+    the page is open."""
+    box_xyxy, query, again = shown.box_xyxy, shown.query, shown.again
+    stem = f"{name_of_file(shown.trace.model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
 
     def png() -> bytes:
         from vizkit.figure.overlay import overlay
 
-        return _png_bytes(overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy))
+        return _png_bytes(overlay(picture.rgb, _shown_map(again(), query, layer, head), box_xyxy))
 
     def svg() -> str:
         from vizkit.figure.vector import vector_overlay
 
-        return vector_overlay(picture.rgb, _shown_map(trace, query, layer, head), box_xyxy, title=stem)
+        return vector_overlay(picture.rgb, _shown_map(again(), query, layer, head), box_xyxy, title=stem)
 
     def html() -> str:
         return page_of(stem, svg())
 
     def numbers() -> bytes:
-        return npz_bytes(trace)
+        return npz_bytes(again())
 
     with st.popover("Save", icon=":material/download:"):
         for label, make, suffix, kind in (
@@ -53,17 +54,19 @@ def save_card(
             st.download_button(label, make, f"{stem}.{suffix}", kind, key=f"{suffix}{index}", on_click="ignore")
 
 
-def save_mosaic(trace: "Trace", query: "Query", shared: bool) -> None:
+def save_mosaic(shown: "Shown", shared: bool) -> None:
+    query, again = shown.query, shown.again
+
     def png() -> bytes:
         from vizkit.analysis.attention.attention_map import all_heads
 
-        maps = [None if m is None else m.numpy() for m in all_heads(trace, query)]
+        maps = [None if m is None else m.numpy() for m in all_heads(again(), query)]
         return _png_bytes(mosaic(maps, shared=shared))
 
     st.download_button(
         "Save (PNG)",
         png,
-        f"{name_of_file(trace.model)}_all_heads.png",
+        f"{name_of_file(shown.trace.model)}_all_heads.png",
         "image/png",
         key="mosaic_png",
         icon=":material/download:",

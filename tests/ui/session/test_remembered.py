@@ -1,13 +1,18 @@
 """What sessions share is limited by its bytes, made once, and let go of in the order in which it was asked for."""
 
+import gc
 import threading
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import streamlit as st
 import torch
 from torch import nn
 
+from tests.ui.conftest import opened
+from vizkit.models import Loaded
+from vizkit.traces import Trace
 from vizkit.ui.session import cached, remembered
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
@@ -164,3 +169,30 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
     cached.forget_old_weights("run:a", tmp_path)
     assert [key in shelf for key in keys] == [False, True]
     cached._weights_seen().clear()
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [("explore", {}), ("relevance", {}), ("rollout", {}), ("compare", {"compare_view": "Maps"})],
+)
+def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, query, monkeypatch):
+    """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""
+    waiting: list = []
+    monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.append(make))
+    test = opened(page, models="random:test_vit", image="china", **query)
+    assert not test.exception
+    assert waiting
+    assert {kind for kind, _ in held("test_vit")} == {Loaded, Trace}
+    del test
+    remembered.shelf().forget(lambda key: True)
+    gc.collect()
+    assert not held("test_vit")
+    for make in waiting:
+        assert make() if callable(make) else make
+
+
+def held(model: str) -> list[tuple[type, str]]:
+    """The models and traces of this name that are in memory. Not by `isinstance`: some objects warn when asked."""
+    there = [each for each in gc.get_objects() if type(each) in (Loaded, Trace)]
+    names = [(type(each), each.model if type(each) is Trace else each.name) for each in there]
+    return [(kind, name) for kind, name in names if model in name]

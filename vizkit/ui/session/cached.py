@@ -2,6 +2,7 @@
 
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,16 +39,21 @@ def model(source: str, whole: Picture | None = None) -> "Loaded":
 
     Raises ModelError or NotApplicable with a sentence for the page.
     """
+    return opening(source, whole)()
+
+
+def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]":
+    """`model`, to be called later, without a session too. It holds names, no weights."""
     path, architecture = st.session_state.get("_checkpoints", {}).get(source, (None, None))
     if source.startswith("run:"):
         path = run_folder(source)
-    own = _own(source, path, architecture)
+    own = partial(_own, source, path, architecture)
     if whole is None:
         return own
     from vizkit.models.probes.shape import whole_image_size
 
-    size_hw = whole_image_size(own, (whole.rgb.shape[0], whole.rgb.shape[1]))
-    return _whole(source, path, architecture, size_hw)
+    size_hw = whole_image_size(own(), (whole.rgb.shape[0], whole.rgb.shape[1]))
+    return partial(_whole, source, path, architecture, size_hw)
 
 
 def run_folder(source: str) -> str:

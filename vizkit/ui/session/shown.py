@@ -1,7 +1,7 @@
 """What every page does first: run the chosen models on the chosen image, or say in a sentence why not; one cursor."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +23,15 @@ CENTRE = (0.5, 0.5)
 
 @dataclass(frozen=True)
 class Shown:
-    """One model with everything its card needs. `box_xyxy`: the part of the picture that it saw, in pixels."""
+    """One model with everything its card needs. `box_xyxy`: the part of the picture that it saw, in pixels. `again`
+    gives the trace once more, remembered or made anew: for what may be saved later, it holds no weights itself."""
 
     source: str
     loaded: "Loaded"
     trace: "Trace"
     box_xyxy: "Box"
     query: "Query"
+    again: "Callable[[], Trace]"
 
     @property
     def depth(self) -> int:
@@ -72,11 +74,14 @@ def attempt(source: str, picture: Picture, token: str, point: tuple[float, float
     from vizkit.traces import NotApplicable, TraceError
 
     try:
-        loaded = cached.model(source, picture if whole_image() else None)
+        opening = cached.opening(source, picture if whole_image() else None)
+        loaded = opening()
         box = cached.seen_box(picture, loaded)
         query = token if token != "patch" else in_box(point, box, picture)
         trace = cached.trace(source, loaded, picture, query)
-        return (trace.check.refused, False) if trace.check.refused else Shown(source, loaded, trace, box, query)
+        if trace.check.refused:
+            return trace.check.refused, False
+        return Shown(source, loaded, trace, box, query, lambda: cached.trace(source, opening(), picture, query))
     except (ModelError, TraceError, NotApplicable, ImageError) as error:
         return str(error), isinstance(error, OfflineError)
     except Exception as error:

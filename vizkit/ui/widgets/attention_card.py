@@ -62,4 +62,4 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
     reading.proof(shown.trace)
     st.caption(reading.about(shown.loaded))
     if content.key_grid is not None:
-        export.save_card(index, shown.trace, picture, shown.box_xyxy, shown.query, choice.layer, choice.head)
+        export.save_card(index, shown, picture, choice.layer, choice.head)

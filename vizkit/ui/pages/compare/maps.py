@@ -102,9 +102,8 @@ def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: cl
 
 
 def save(index: int, request: Request, drawn: Tile, explanation: Explanation, picture: Picture) -> None:
-    def numbers() -> bytes:
-        return export.npz_of(**{explanation.method: explanation.heat.numpy(), "target": request.target})
-
+    arrays = {explanation.method: explanation.heat.numpy(), "target": request.target}
     drawing = export.Drawing(explanation.heat.numpy(), drawn.signed, drawn.unit, quantile_of(explanation))
     stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
-    export.save_maps(f"compare{index}", stem, picture, request.shown.box_xyxy, {drawn.name: drawing}, numbers)
+    export.save_maps(f"compare{index}", stem, picture, request.shown.box_xyxy, {drawn.name: drawing},
+                     lambda: export.npz_of(**arrays))  # fmt: skip

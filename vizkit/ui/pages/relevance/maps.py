@@ -158,23 +158,19 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
 
 def save(index: int, maps: Maps, drawn: list[Tile]) -> None:
     request = maps.request
-    drawings = {}
+    drawings: dict[str, export.Drawing] = {}
+    arrays: dict[str, Any] = {"target": request.target, "against": -1 if request.against is None else request.against}
     for name, card in zip(maps.results, drawn, strict=True):
         value = maps.results[name]
-        if card.places is not None and value is not None and not isinstance(value, str):
+        if value is None or isinstance(value, str):
+            continue
+        arrays[name] = value.heat.numpy()
+        if card.places is not None:
             drawings[card.name] = export.Drawing(card.places, card.signed, card.unit, quantile_of(value))
-
-    def numbers() -> bytes:
-        there = {
-            name: value for name, value in maps.results.items() if value is not None and not isinstance(value, str)
-        }
-        arrays: dict[str, Any] = {name: value.heat.numpy() for name, value in there.items()}
-        arrays |= {"target": request.target, "against": -1 if request.against is None else request.against}
-        return export.npz_of(**arrays)
-
     if drawings:
         stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
-        export.save_maps(f"relevance{index}", stem, request.picture, request.shown.box_xyxy, drawings, numbers)
+        export.save_maps(f"relevance{index}", stem, request.picture, request.shown.box_xyxy, drawings,
+                         lambda: export.npz_of(**arrays))  # fmt: skip
 
 
 def how() -> None:
