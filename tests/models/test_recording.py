@@ -325,7 +325,7 @@ def test_storing_in_half_precision_measures_the_rows_before_rounding():
     recorder, _ = record(model, X, Keep(dtype=torch.float16))
     call = recorder.calls[0]
     assert call.weights.dtype == torch.float16
-    assert float(call.row_sum_error) < 1e-6 < float((call.weights.float().sum(-1) - 1).abs().max())
+    assert float(call.row_sum_error) == float(record(model, X)[0].calls[0].row_sum_error) > 0
 
 
 @pytest.mark.parametrize("layer", [Fused, Written, MultiHead])
@@ -383,16 +383,6 @@ def test_multi_head_attention_returns_what_its_caller_asked_for(need, average):
         assert after.shape == ((1, KEYS, KEYS) if average else (1, HEADS, KEYS, KEYS))
     else:
         assert after is None
-
-
-def test_weights_of_multi_head_attention_are_there_where_nothing_is_said_about_them():
-    layer = nn.MultiheadAttention(12, HEADS)
-    inputs = (X.transpose(0, 1),) * 3 + (12, HEADS, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0)
-    inputs += (layer.out_proj.weight, layer.out_proj.bias)
-    with torch.no_grad(), Recorder(layer):
-        _, weights = F.multi_head_attention_forward(*inputs, training=False)
-    with torch.no_grad():
-        torch.testing.assert_close(weights, F.multi_head_attention_forward(*inputs, training=False)[1])
 
 
 def test_rows_of_one_image_without_an_axis_for_it():
