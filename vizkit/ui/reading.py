@@ -76,9 +76,6 @@ def about(loaded: "Loaded") -> str:
     ]
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
-    elif loaded.name.startswith("bundled:"):  # it gives a photograph one of these classes too
-        kind = "handwritten digits" if all(label.isdigit() for label in loaded.labels) else "drawn insects"
-        parts.insert(0, f"knows {len(loaded.labels)} {kind}, nothing else")
     return " · ".join(parts)
 
 

@@ -27,7 +27,8 @@ class Loaded:
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
     for each input size, how many attention layers a plain pass has. None: unknown;
     `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see `families.measured`. `grid`: (rows,
-    columns) of the patches, where the owner of the model has given it.
+    columns) of the patches, where the owner of the model has given it. `text_tower`: the folder with the text tower of
+    a model that takes its classes as words, see `zero_shot`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Loaded:
     licence: str = "not stated"
     trained: bool = True
     grid: tuple[int, int] | None = None
+    text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict, init=False)

@@ -1,6 +1,6 @@
 """Models from every source as one `Loaded`: timm by name, bundled, hub, torchvision, a run folder, a checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from vizkit.models.sources.hub import ModelError, UnnamedError
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
+from vizkit.models.sources.zero_shot import with_classes
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_names", "load", "published_weights"]
 
@@ -30,6 +31,7 @@ def load(
     image_size: int | Size | None = None,
     architecture: str | None = None,
     model_args: Mapping[str, Any] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> Loaded:
     """Load a model.
 
@@ -38,8 +40,9 @@ def load(
     the file names it). `pretrained=False`: the same architecture with random weights. `image_size`: pixels, or (height,
     width), where the model allows another input than its own. `model_args`: options of a timm architecture, as
     `timm.create_model` takes them; of a file, depth, patches, windows, classes and image size follow from its shapes.
-    `device=None` takes the GPU if there is one. Raises ModelError with one sentence for the user, OfflineError without
-    a network.
+    `classes`: of a CLIP or SigLIP with both towers (a folder of transformers), texts such as "a photo of a cat" that
+    become its classes. `device=None` takes the GPU if there is one. Raises ModelError with one sentence for the user,
+    OfflineError without a network.
     """
     chosen, size_hw = _checked_device(device), _checked_size(image_size)
     options = dict(model_args or {})
@@ -60,6 +63,8 @@ def load(
         raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
         loaded = _from_timm(name, pretrained, size_hw, options)
+    if classes is not None:
+        loaded = with_classes(loaded, classes)
     if loaded.trained:
         refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)

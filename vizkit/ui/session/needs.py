@@ -9,7 +9,7 @@ import streamlit as st
 
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.chosen import MAX_MODELS
+from vizkit.ui.session.chosen import add
 from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
@@ -141,7 +141,3 @@ def _words_for(name: str) -> str:
     if name.startswith("random:"):
         return f"Add {name.removeprefix('random:')}, untrained"
     return f"Add {name}, weights from the hub"
-
-
-def add(name: str) -> None:
-    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]

@@ -8,7 +8,7 @@ from vizkit.analysis.attention.attention_map import layers, top_classes
 from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, keep_valid
-from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets import canvases, known
 from vizkit.ui.widgets.controls import choose_drawing, choose_head
 from vizkit.ui.widgets.query_map import show_map
 
@@ -59,6 +59,7 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
     classes = [(shown.loaded.label(i), p) for i, p in top_classes(shown.trace)] if shown.loaded.classifies else []
     show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes)
+    known.say(shown.loaded)
     reading.proof(shown.trace)
     st.caption(reading.about(shown.loaded))
     if content.key_grid is not None:

@@ -8,6 +8,7 @@ from vizkit.image import Picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session.explained import Request, key_of
 from vizkit.ui.session.shown import Shown, keep_valid, title
+from vizkit.ui.widgets.known import chip
 
 PREDICTED = "what each model predicts"
 NOTHING = "no other class"
@@ -81,4 +82,4 @@ def in_words(request: Request) -> str:
         if predicted == request.target or not request.shown.loaded.classifies
         else f" · it predicts {label_of(predicted)}"
     )
-    return f"for {label_of(request.target)}{rival}{answer}"
+    return f"for {label_of(request.target)}{rival}{answer} {chip(request.shown.loaded)}".rstrip()

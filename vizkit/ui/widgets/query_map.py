@@ -39,6 +39,6 @@ def show_map(
         special=special,
         epoch=f"{point}{special}",
         show_grid=True,
-        label=f"{label} {shown.source}. Use the arrow keys to move the query.",
+        label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
     )

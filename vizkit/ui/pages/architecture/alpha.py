@@ -11,6 +11,7 @@ from vizkit.models.families.dual_scale import Streams, logits_at
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import say
 
 CURVE = tuple(round(0.05 * step, 2) for step in range(21))
 CURVE_UP_TO = 400  # tokens; above, the curve is made when it is switched on
@@ -53,6 +54,7 @@ def predictions(shown: Shown, held: Held, alpha: float) -> None:
     figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
     chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
+    say(shown.loaded)
     if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
 

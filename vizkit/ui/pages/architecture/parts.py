@@ -20,6 +20,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import chip
 
 PICTURE_PX = 230
 
@@ -179,5 +180,6 @@ def logits(shown: Shown, inside: Inside) -> None:
     ranked = zip(top.values.tolist(), top.indices.tolist(), strict=True)
     classes = ", ".join(f"{plain(shown.loaded.label(i))} {p:.1%}" for p, i in ranked)
     st.markdown(
-        f"A softmax makes of these logits: **{classes}**." + ("" if shown.loaded.trained else " It is untrained.")
+        f"A softmax makes of these logits: **{classes}**. {chip(shown.loaded)}"
+        + ("" if shown.loaded.trained else " It is untrained.")
     )

@@ -14,6 +14,7 @@ from vizkit.models import Loaded
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
+from vizkit.ui.session.chosen import bare
 from vizkit.ui.session.shown import title
 
 BARS = 5
@@ -96,12 +97,12 @@ def as_csv(table: Table) -> str:
             answer = row.answers[place]
             apart = "" if row.apart is None else f"{row.apart:.6f}"
             if isinstance(answer, str):
-                writer.writerow((safe(row.name), source, "", answer, "", "", ""))
+                writer.writerow((safe(row.name), bare(source), "", answer, "", "", ""))
                 continue
             for rank, (index, share) in enumerate(likeliest(answer.logits)):
                 mark = letter(row, place) if rank == 0 else ""
                 writer.writerow(
-                    (safe(row.name), source, rank + 1, safe(loaded.label(index)), f"{share:.6g}", mark, apart)
+                    (safe(row.name), bare(source), rank + 1, safe(loaded.label(index)), f"{share:.6g}", mark, apart)
                 )
     return out.getvalue()
 

@@ -14,6 +14,7 @@ from vizkit.ui.pages.compare.grid import cell, grid, image_of
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import chip, chips
 
 ORDERS = ("as chosen", "where they disagree first")
 
@@ -37,6 +38,7 @@ def view(page: Page) -> None:
         rows = [row for row in rows if row.differ(table.comparable)]
     if sentence := unmatched(table):
         st.caption(f":material/link_off: {plain(sentence)}")
+    chips(dict(zip(table.titles, map(chip, opened.values()), strict=True)))
     if rows:
         grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
     else:

@@ -19,6 +19,7 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import chip, chips
 
 TASK = "robustness"
 BEGIN_AT = 3
@@ -78,6 +79,7 @@ def panels(request: Request) -> None:
     level = int(st.slider("Strength", 0, LEVELS - 1, BEGIN_AT, key="robust_level", bind="query-params", width=360,
                           help="0 is the image itself; each chart says what a step means."))  # fmt: skip
     st.html(legend([title(source) for source in request.opened]))
+    chips({title(source): chip(loaded) for source, loaded in request.opened.items()})
     kinds = list(PERTURBATIONS.values())
     for start in range(0, len(kinds), 4):
         for column, kind in zip(st.columns(4), kinds[start : start + 4], strict=True):

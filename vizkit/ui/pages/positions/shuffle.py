@@ -12,6 +12,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import say
 
 
 def view(page: Page) -> None:
@@ -39,6 +40,7 @@ def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
     left, right = st.columns(2)
     left.image(unprepare(pixels, preprocessing), caption="in order", alt="The patches in order", width="stretch")
     right.image(unprepare(image, preprocessing), caption="shuffled", alt="The patches shuffled", width="stretch")
+    say(loaded)
     for with_positions in (True, False):
         st.markdown("**with positions**" if with_positions else "**positions removed**")
         answers = [

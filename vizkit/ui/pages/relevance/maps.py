@@ -145,7 +145,7 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
         top = tops.get(name) or own.get(name, 0.0)
         low = float(card.values.min(initial=top)) if choice.scale == SCALES[1] else 0.0
         limits.append((-top if card.signed else low, top))
-    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.source}"
+    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.name}"
     tiles(f"relevance{index}_{request.shown.source}", drawn, request.shown, request.picture, choice.draw, limits,
           label=label, tile_px=122)  # fmt: skip
     reasons = {reason: [METHODS[name].title for name, why in maps.without.items() if why == reason]

@@ -17,6 +17,7 @@ from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, accepted, attempt, cursor, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import chip
 from vizkit.ui.widgets.query_map import show_map
 
 WAYS = ("rollout", "last layer")
@@ -104,7 +105,9 @@ def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
     apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
     classes = top_classes(shown.trace, 1) if shown.loaded.classifies and shown.loaded.trained else []
-    answer = [f"answers {plain(shown.loaded.label(index))} ({share:.0%})" for index, share in classes]
+    answer = [
+        f"answers {plain(shown.loaded.label(index))} ({share:.0%}) {chip(shown.loaded)}" for index, share in classes
+    ]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 

@@ -20,6 +20,7 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import say
 from vizkit.ui.widgets.query_map import show_map
 
 OFF = ("shift", "relative bias")
@@ -75,6 +76,7 @@ def changed_trace(shown: Shown, picture: Picture, *, shift: bool, bias: bool) ->
 def predictions(shown: Shown, after: Trace, names: tuple[str, str]) -> None:
     if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing, before or after.")
+    say(shown.loaded)
     probabilities = [dict(top_classes(trace, len(trace.logits))) for trace in (shown.trace, after)]
     classes = list(dict.fromkeys(i for trace in (shown.trace, after) for i, _ in top_classes(trace, SHOWN_CLASSES)))
     bars = {name: [share[i] for i in classes] for name, share in zip(names, probabilities, strict=True)}
