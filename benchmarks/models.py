@@ -153,7 +153,7 @@ def of_transformers() -> list[Source]:
 
 
 def with_typed_classes() -> list[Source]:
-    from tests.models.two_towers import KINDS, library_logits, two_towers
+    from tests.models.sources.two_towers import KINDS, library_logits, two_towers
 
     texts, rows = ["a photo of a cat", "two red birds", "a dog"], []
     for tower, name in KINDS.items():

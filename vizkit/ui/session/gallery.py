@@ -46,7 +46,7 @@ GALLERY: dict[str, tuple[Entry, ...]] = {
         Entry("convnext_tiny.fb_in1k", "ConvNeXt-T", 28_589_128, "apache-2.0"),
     ),
     "Registers: features without classes": (
-        Entry("vit_small_patch14_reg4_dinov2.lvd142m", "DINOv2 ViT-S/14", 22_058_112, "apache-2.0"),
+        Entry("vit_small_patch14_reg4_dinov2.lvd142m", "DINOv2 ViT-S/14", 22_057_344, "apache-2.0"),
     ),
     "Text prompts: classes that you type": (
         Entry("hf-hub:openai/clip-vit-base-patch32", "CLIP ViT-B/32", 151_277_313, "mit"),

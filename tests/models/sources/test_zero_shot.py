@@ -15,7 +15,7 @@ from vizkit.scoring import Question
 
 pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")
-from tests.models.two_towers import KINDS, library_logits, two_towers
+from tests.models.sources.two_towers import KINDS, library_logits, two_towers
 
 TEXTS = ["a photo of a cat", "two red birds", "Dog", "a photo of a red dog and a cat and a bird and a dog"]
 

@@ -10,7 +10,7 @@ from tests.models.test_transformers import WIDE, made
 
 WORDS = ["a", "photo", "of", "cat", "dog", "red", "bird", "two"]
 TEXT = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32, "intermediate_size": 48, "vocab_size": 16}
-TEXT |= {"max_position_embeddings": 10, "eos_token_id": 11, "pad_token_id": 8}
+TEXT |= {"max_position_embeddings": 10, "bos_token_id": 10, "eos_token_id": 11, "pad_token_id": 8}
 KINDS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
 
 
