@@ -10,12 +10,12 @@ from tests.browser.steps import LONG_MS, fits, still
 
 BUNDLED = "models=bundled:digits_vit&models=bundled:insects_cnn"
 SIDEBAR = "[data-testid='stSidebar']"
-BODY = "[data-testid='stPopoverBody']"
+BODY = "[role='dialog']"
 
 
 def opened(page: Page) -> None:
     """The gallery's window, with all its models."""
-    page.locator(f"{SIDEBAR} .st-key-gallery button").first.click()
+    page.locator(f"{SIDEBAR} .st-key-gallery button").click()
     expect(page.locator(BODY).get_by_role("button", name="SigLIP ViT-B/16")).to_be_visible(timeout=LONG_MS)
     still(page)
 
@@ -40,6 +40,7 @@ def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server
     body.get_by_role("button", name="Swin-T", exact=True).click()
     expect(body.get_by_text("cannot be fetched")).to_be_visible(timeout=LONG_MS)
     body.get_by_role("button", name="insects_vit").click()
+    expect(body).to_have_count(0, timeout=LONG_MS)
     expect(page.locator(f"{SIDEBAR} [data-testid='stMultiSelect']")).to_contain_text("insects_vit", timeout=LONG_MS)
     still(page)
 

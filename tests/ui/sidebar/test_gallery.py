@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from streamlit.testing.v1 import AppTest
 
+from tests.models.test_loading import put_in_cache
 from tests.ui.conftest import fine, opened, sent, texts
 from vizkit.settings import GIB
 from vizkit.ui.session import chosen, gallery
@@ -70,9 +72,19 @@ def test_limits_are_those_of_the_library():
 
 
 # ---- the gallery -----------------------------------------------------------------------------------------------------
-def with_gallery(**query):
-    test = opened(**query)
-    test.session_state["gallery"] = True
+def listing():
+    import streamlit as st
+
+    from vizkit.ui.sidebar import gallery
+
+    gallery.listed()
+    st.session_state["closes"] = st.session_state.pop(gallery.TAKEN, False)
+
+
+def with_gallery(*models):
+    """What stands in the window, without the page around it."""
+    test = AppTest.from_function(listing, default_timeout=60)
+    test.session_state["models"] = list(models)
     return test.run()
 
 
@@ -90,33 +102,35 @@ def a_random_one_instead(monkeypatch):
 
 def test_a_closed_gallery_looks_nothing_up(monkeypatch):
     monkeypatch.setattr(gallery, "cost", lambda entry: pytest.fail("looked up"))
-    fine(opened(models=DIGITS, image="digit 3"))
+    test = opened(models=DIGITS, image="digit 3")
+    fine(test)
+    assert test.button(key="gallery").label == "Models to start with"
 
 
 def test_the_gallery_lists_what_one_wants():
-    test = with_gallery(models=DIGITS, image="digit 3")
+    test = with_gallery(DIGITS)
     fine(test)
     said = texts(test)
-    for words in (*GALLERY, *KNOWN.values(), "88 MB", "apache-2.0", "no network needed"):
+    for words in (*GALLERY, *KNOWN.values(), "88 MB", "apache-2.0"):
         assert words in said, words
     assert test.button(key=f"gallery_{DIGITS}").disabled  # it is chosen
     assert not test.button(key=f"gallery_{INSECTS}").disabled
+    assert not test.session_state["closes"]
 
 
 def test_a_click_chooses_a_model(monkeypatch):
     a_random_one_instead(monkeypatch)
-    test = with_gallery(models=DIGITS, image="digit 3")
-    test.button(key=f"gallery_{VIT}").click().run()
-    fine(test)
-    assert test.session_state["models"] == [DIGITS, VIT]
-    test.button(key=f"gallery_{INSECTS}").click().run()
-    fine(test)
+    test = with_gallery(DIGITS)
+    for source in (VIT, INSECTS):
+        test.button(key=f"gallery_{source}").click().run()
+        fine(test)
+        assert test.session_state["closes"]
     assert test.session_state["models"] == [DIGITS, VIT, INSECTS]
 
 
 def test_a_fifth_takes_the_place_of_the_first_and_that_is_said():
     four = [f"bundled:digits_{kind}" for kind in ("vit", "swin", "dual", "cnn")]
-    test = with_gallery(models=four, image="digit 3")
+    test = with_gallery(*four)
     assert "takes the place of digits_vit" in texts(test)
     test.button(key=f"gallery_{INSECTS}").click().run()
     fine(test)
@@ -124,18 +138,31 @@ def test_a_fifth_takes_the_place_of_the_first_and_that_is_said():
 
 
 def test_without_a_network_a_click_says_why_not_and_changes_nothing():
-    test = with_gallery(models=DIGITS, image="digit 3")
+    test = with_gallery(DIGITS)
     test.button(key=f"gallery_{VIT}").click().run()
     assert not test.exception
     (said,) = test.warning
     assert "not on this machine and cannot be fetched" in said.value
     assert test.session_state["models"] == [DIGITS]
+    assert not test.session_state["closes"]
     fine(test.run())  # once
+
+
+def test_what_is_on_this_machine_asks_no_network(tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    put_in_cache(tmp_path, f"timm/{VIT}", {"x": torch.zeros(1)})
+    test = with_gallery(DIGITS)
+    assert texts(test).count("on this machine") == 1
+    test.button(key=f"gallery_{VIT}").click().run()
+    fine(test)
+    assert test.session_state["models"] == [DIGITS, VIT]
 
 
 def test_what_is_above_the_budget_cannot_be_clicked(monkeypatch):
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "0.3")
-    test = with_gallery(models=DIGITS, image="digit 3")
+    test = with_gallery(DIGITS)
     assert test.button(key="gallery_hf-hub:openai/clip-vit-base-patch32").disabled
     assert not test.button(key=f"gallery_{VIT}").disabled
     assert "more than the 0.3 GiB" in texts(test)

@@ -8,41 +8,48 @@ from vizkit.ui.session.chosen import MAX_MODELS, add
 from vizkit.ui.session.gallery import FOR_PHOTOGRAPHS, GALLERY, Entry
 from vizkit.ui.session.shown import marked
 
-REFUSED = "_gallery_refused"  # (the model, why it cannot be had)
+REFUSED = "_gallery_refused"  # (where it was clicked, the model, why it cannot be had)
+TAKEN = "_gallery_taken"  # whether a click in the window has chosen a model
 
 
-def popover() -> None:
-    window = st.popover("Models to start with", icon=":material/apps:", on_change="rerun", key="gallery")
-    if not window.open:  # nothing is looked up on the disk for a closed window
-        return
-    with window:
-        chosen = st.session_state.get("models") or []
-        if len(chosen) >= MAX_MODELS:
-            st.caption(f":material/info: Four models are chosen: the next takes the place of {marked(chosen[0])}.")
-        for known, sources in gallery.bundled().items():
-            st.caption(f"**Bundled: knows {known}**, no network needed")
-            with st.container(horizontal=True, gap="small"):
-                for source in sources:
-                    button(source, marked(source), source in chosen)
-        for purpose, entries in GALLERY.items():
-            st.caption(f"**{purpose}**")
-            for entry in entries:
-                card(entry, entry.source in chosen)
+def opening() -> None:
+    """The button of the sidebar."""
+    if st.button("Models to start with", icon=":material/apps:", key="gallery"):
+        window()
 
 
-def card(entry: Entry, chosen: bool) -> None:
-    with st.container(gap=None):
-        button(entry.source, entry.name, chosen, entry)
-        st.caption(gallery.cost(entry))
-        say_why_not(entry, "gallery")
+@st.dialog("Models to start with", width="medium")
+def window() -> None:
+    """A click closes it, unless it says why the model cannot be had."""
+    listed()
+    if st.session_state.pop(TAKEN, False):
+        st.rerun()  # the choice is the sidebar's, outside of this window
+
+
+def listed() -> None:
+    """Every model with its button."""
+    chosen = st.session_state.get("models") or []
+    if len(chosen) >= MAX_MODELS:
+        st.caption(f":material/info: Four models are chosen: the next takes the place of {marked(chosen[0])}.")
+    for known, sources in gallery.bundled().items():
+        st.markdown(f"**Bundled: knows {known}**")
+        with st.container(horizontal=True, gap="small"):
+            for source in sources:
+                button(source, marked(source), source in chosen)
+    for purpose, entries in GALLERY.items():
+        st.markdown(f"**{purpose}**")
+        for entry in entries:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                button(entry.source, entry.name, entry.source in chosen, entry)
+                st.caption(gallery.cost(entry))
+            say_why_not(entry, "gallery")
 
 
 def button(source: str, name: str, chosen: bool, entry: Entry | None = None) -> None:
     icon = ":material/check:" if chosen else ":material/add:"
     disabled = chosen or (entry is not None and gallery.above_budget(entry))
-    st.button(
-        name, icon=icon, key=f"gallery_{source}", disabled=disabled, on_click=take, args=(source, entry, "gallery")
-    )
+    st.button(name, icon=icon, key=f"gallery_{source}", disabled=disabled, on_click=take,
+              args=(source, entry, "gallery"))  # fmt: skip
 
 
 def take(source: str, entry: Entry | None, place: str) -> None:
@@ -52,6 +59,7 @@ def take(source: str, entry: Entry | None, place: str) -> None:
         st.session_state[REFUSED] = (place, source, sentence)
     else:
         add(source)
+        st.session_state[TAKEN] = place == "gallery"
 
 
 def say_why_not(entry: Entry, place: str) -> None:

@@ -187,7 +187,7 @@ def _model_picker() -> None:
         "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
         "untrained one.",
     )
-    gallery.popover()
+    gallery.opening()
     if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
         _classes()
     st.segmented_control(

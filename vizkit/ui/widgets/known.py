@@ -37,9 +37,11 @@ def say(loaded: "Loaded") -> None:
 
 def chips(of: Mapping[str, str]) -> None:
     """One line with the chips of several models, by their names, whose answers share a table."""
-    said = [f"{plain(name)} {words}" for name, words in of.items() if words]
+    said = [
+        f"{plain(', '.join(name for name in of if of[name] == words))} {words}" for words in set(of.values()) - {""}
+    ]
     if said:
-        st.caption("  ".join(said))
+        st.caption(" · ".join(sorted(said)))
 
 
 def banner(sources: Sequence[str], picture: str) -> None:
