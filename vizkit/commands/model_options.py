@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vizkit
+from vizkit.heads import HEADS
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -50,6 +51,7 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
     command.add_argument(
         "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
     )
+    command.add_argument("--head", choices=tuple(HEADS), help="what the outputs are, where the model does not say it")
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
 
 
@@ -62,6 +64,7 @@ def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
         device=arguments.device,
         image_size=tuple(arguments.image_size) if arguments.image_size else None,
         architecture=arguments.architecture,
+        head=arguments.head,
         model_args=arguments.model_args,
     )
     if arguments.classes is None or (isinstance(arguments.model, list) and loaded.text_tower is None):

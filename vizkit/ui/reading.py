@@ -74,6 +74,8 @@ def about(loaded: "Loaded") -> str:
         plain(loaded.source),
         f"licence {plain(loaded.licence)}",
     ]
+    if not loaded.head.exclusive:
+        parts.insert(0, loaded.head.title)
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
     return " · ".join(parts)

@@ -8,6 +8,7 @@ import torch
 
 import vizkit
 from vizkit.__main__ import main
+from vizkit.heads import EMBEDDING, SIGMOID, SOFTMAX
 from vizkit.models import ModelError, pixels_of
 from vizkit.models.sources import zero_shot
 from vizkit.models.sources.zero_shot import LONGEST_CLASS, MOST_CLASSES, with_classes
@@ -44,13 +45,27 @@ def test_the_logits_are_those_of_the_library(towers, photo):
     )
 
 
-def test_every_text_alone_gives_the_same_as_among_others(towers, photo):
+def test_a_text_has_the_same_logit_in_any_company(towers, photo):
     """How far texts are filled up to a common length is no matter."""
     folder, _ = towers
     together = vizkit.trace(vizkit.load(folder, classes=TEXTS, device="cpu"), photo).logits
     for index, text in enumerate(TEXTS):
-        alone = vizkit.trace(vizkit.load(folder, classes=[text], device="cpu"), photo).logits
-        torch.testing.assert_close(alone[0], together[index], rtol=0, atol=1e-4)
+        beside = vizkit.trace(vizkit.load(folder, classes=[text, "two"], device="cpu"), photo).logits
+        torch.testing.assert_close(beside[0], together[index], rtol=0, atol=1e-4)
+
+
+def test_clip_chooses_among_texts_and_siglip_says_yes_or_no_to_each(towers, photo):
+    folder, _ = towers
+    loaded = vizkit.load(folder, classes=TEXTS, device="cpu")
+    clip = "clip" in loaded.source
+    assert loaded.head is (SOFTMAX if clip else SIGMOID)
+    assert (loaded.outputs, loaded.head_guessed, loaded.notes) == (len(TEXTS), False, ())
+    assert vizkit.load(folder, device="cpu").head is EMBEDDING
+    if clip:
+        assert "two classes or more" in refusal(folder)
+    else:
+        alone = vizkit.load(folder, classes=["a cat"], device="cpu")
+        assert 0 < float(alone.head.values(vizkit.trace(alone, photo).logits)[0]) < 1
 
 
 @pytest.mark.parametrize("method", ["generic_relevance", "grad_cam", "legrad", "integrated_gradients"])
@@ -76,26 +91,26 @@ def test_without_classes_it_gives_the_vector_of_the_picture(clip, photo):
     assert not loaded.classifies
     assert torch.equal(vizkit.trace(loaded, photo).logits, before)
     assert typed.model.blocks[0].attn.qkv.weight is loaded.model.blocks[0].attn.qkv.weight
-    again = with_classes(typed, ["a dog"])
+    again = with_classes(typed, ["a dog", "two"])
     torch.testing.assert_close(
         vizkit.trace(again, photo).logits[0], vizkit.trace(typed, photo).logits[1], rtol=0, atol=1e-5
     )
 
 
 def test_texts_are_embedded_once(clip, monkeypatch):
-    loaded = vizkit.load(clip, classes=["a cat"], device="cpu")
+    loaded = vizkit.load(clip, classes=["a cat", "a dog"], device="cpu")
     monkeypatch.setattr(zero_shot, "made_by_library", lambda *_: pytest.fail("the text tower was made again"))
-    assert with_classes(loaded, ["a cat"]).labels == ("a cat",)
+    assert with_classes(loaded, ["a cat", "a dog"]).labels == ("a cat", "a dog")
 
 
 def test_other_weights_in_the_folder_are_read_again(clip, photo):
-    first = vizkit.trace(vizkit.load(clip, classes=["a cat"], device="cpu"), photo).logits
+    first = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).logits
     path = clip / "model.safetensors"
     from safetensors.torch import load_file, save_file
 
     state = load_file(path)
     save_file(state | {"text_projection.weight": -state["text_projection.weight"]}, path, {"format": "pt"})
-    second = vizkit.trace(vizkit.load(clip, classes=["a cat"], device="cpu"), photo).logits
+    second = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).logits
     torch.testing.assert_close(first, -second, rtol=0, atol=1e-4)
 
 
@@ -147,7 +162,7 @@ def test_other_files_of_a_folder_name_no_path(clip, tmp_path_factory, photo):
     about = {"tokenizer_file": str(elsewhere / "x"), "auto_map": {"AutoTokenizer": ["x.Tokenizer", None]}}
     (clip / "tokenizer_config.json").write_text(json.dumps(about | {"pad_token": {"content": "<pad>"}}))
     (clip / "x.py").write_text(f"open({str(elsewhere / 'marker')!r}, 'w')")
-    assert vizkit.trace(vizkit.load(clip, classes=["a cat"], device="cpu"), photo).check.passed
+    assert vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).check.passed
     assert not list(elsewhere.iterdir())
 
 

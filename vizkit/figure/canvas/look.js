@@ -235,11 +235,11 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- predictions -------------------------------------------------------------------------------------------------
   const list = parentElement.querySelector('ol')
-  list.replaceChildren(...data.classes.map(([name, probability]) => {
+  list.replaceChildren(...data.classes.map(([name, share, text]) => {   // without a share it is a value in its own unit, no per cent
     const item = document.createElement('li'), label = document.createElement('span'), value = document.createElement('b')
     label.textContent = name
-    value.textContent = percent(probability)
-    item.style.setProperty('--share', 100 * probability + '%')
+    value.textContent = share == null ? text : percent(share)
+    item.style.setProperty('--share', 100 * (share ?? 0) + '%')
     item.append(label, value)
     return item
   }))

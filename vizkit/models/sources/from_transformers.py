@@ -15,7 +15,7 @@ from vizkit.models.sources import checkpoint, transformers_names, transformers_s
 from vizkit.models.sources.creating import Size, create, misfit
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on
+from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on, with_head
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
@@ -53,6 +53,9 @@ TRANSLATED: dict[str, Callable[[Config, dict[str, Tensor]], Translation | None]]
 }
 SHOWN = ("ForImageClassification", "ForImageClassificationWithTeacher", "Model", "VisionModel", "WithProjection")
 SHOWN += ("ForPreTraining",)  # of MAE, whose encoder is translated
+PROBLEMS = {
+    "single_label_classification": "softmax", "multi_label_classification": "sigmoid", "regression": "regression",
+}  # fmt: skip
 NO_SIZES = ("id2label", "label2id", "text_config")
 
 
@@ -88,7 +91,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     about = processor(folder, title)
     if "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
-    return replace(
+    loaded = replace(
         loaded,
         name=title,
         preprocessing=replace(needs, size_hw=own),
@@ -98,6 +101,8 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         trained=pretrained,
         text_tower=folder if pretrained and found is not None and class_named(config) in TWO_TOWERS else None,
     )
+    head = PROBLEMS.get(str(config.get("problem_type"))) if loaded.outputs else None
+    return loaded if head is None else with_head(loaded, head)
 
 
 def plan_transformers(folder: Path, title: str) -> None:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from vizkit.heads import SIGMOID, SOFTMAX
 from vizkit.models.sources.checkpoint import read_header, read_json
 from vizkit.models.sources.from_transformers import WEIGHTS, made_by_library, read_config
 from vizkit.models.sources.hub import ModelError
@@ -36,10 +37,10 @@ class TextHead(nn.Module):
     scale: Tensor
     bias: Tensor
 
-    def __init__(self, projection: nn.Module, texts: Tensor, scale: Tensor, bias: Tensor) -> None:
+    def __init__(self, projection: nn.Module, texts: Tensor, scale: Tensor, bias: Tensor | None) -> None:
         super().__init__()
         self.projection = projection
-        for name, value in (("texts", texts), ("scale", scale), ("bias", bias)):
+        for name, value in (("texts", texts), ("scale", scale), ("bias", torch.zeros(()) if bias is None else bias)):
             self.register_buffer(name, value)
 
     def forward(self, pooled: Tensor) -> Tensor:
@@ -48,7 +49,8 @@ class TextHead(nn.Module):
 
 def with_classes(loaded: Loaded, classes: Sequence[str]) -> Loaded:
     """A second model that answers with one of the `classes`, each a text such as "a photo of a cat", read as it stands;
-    `loaded` is untouched, and its weights are shared.
+    `loaded` is untouched, and its weights are shared. Of CLIP exactly one is right (softmax), of SigLIP, whose logits
+    have a bias, each is or is not (sigmoid).
 
     Raises ModelError where the model reads no text, or for no texts, too many or too long ones.
     """
@@ -61,12 +63,15 @@ def with_classes(loaded: Loaded, classes: Sequence[str]) -> Loaded:
         )
     facts = (folder / WEIGHTS).stat()
     texts, scale, bias = embedded(folder, loaded.name, (facts.st_mtime_ns, facts.st_size), names)
+    if bias is None and len(names) < 2:
+        raise ModelError(f"{loaded.name[:60]} chooses among texts: give two classes or more.")
     weights = (*loaded.model.parameters(), *loaded.model.buffers())
     model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
     projection = model.head.projection if isinstance(model.head, TextHead) else model.head
     model.head = TextHead(projection, texts, scale, bias).to(loaded.device).requires_grad_(False).eval()
     model.num_classes = len(names)
-    return replace(loaded, model=model, labels=names, compared={})
+    head = SOFTMAX if bias is None else SIGMOID
+    return replace(loaded, model=model, labels=names, head=head, head_guessed=False, outputs=len(names), compared={})
 
 
 def checked(classes: Sequence[str]) -> tuple[str, ...]:
@@ -80,8 +85,9 @@ def checked(classes: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=32)
 def embedded(
     folder: Path, title: str, stamp: tuple[int, int], classes: tuple[str, ...]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(texts (class, channel) of length 1, the factor of the cosine, what is added to it). `stamp`: of the weights."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(texts (class, channel) of length 1, the factor of the cosine, what is added to it, where there is something).
+    `stamp`: of the weights."""
     config = read_config(folder, title)
     model, report = made_by_library(folder, title, config, read_header(folder / WEIGHTS).holds)
     if missing := [str(key) for key in report["missing_keys"]]:
@@ -94,7 +100,8 @@ def embedded(
         raise ModelError(f"The tokenizer of {title} does not fit its weights; get both again.") from error
     with safe_open(folder / WEIGHTS, framework="pt") as file:
         scale = file.get_tensor("logit_scale").float().reshape(()).exp()
-        bias = file.get_tensor("logit_bias").float().reshape(()) if "logit_bias" in file.keys() else torch.zeros(())  # noqa: SIM118
+        biased = "logit_bias" in file.keys()  # noqa: SIM118
+        bias = file.get_tensor("logit_bias").float().reshape(()) if biased else None
     return F.normalize(torch.cat(parts).float(), dim=-1), scale, bias
 
 

@@ -50,7 +50,7 @@ def _no_two_tokens(loaded: "Loaded", name: str) -> str:
 
 
 def _no_classes(loaded: "Loaded", name: str) -> str:
-    return "" if loaded.classifies else f"{name} gives features, not classes."
+    return "" if loaded.classifies else f"{name} gives {loaded.head.gives}."
 
 
 def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from vizkit.figure.canvas.rows import Rows
+from vizkit.heads import Line
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
@@ -16,10 +17,10 @@ def show_map(
     picture: Picture,
     draw: str,
     label: str,
-    classes: Sequence[tuple[str, float]] = (),
+    classes: Sequence[Line] = (),
     query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it.
+    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """

@@ -48,10 +48,6 @@ def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
             for s in (None, seed)
         ]
         for where, logits in zip(st.columns(2), answers, strict=True):
-            where.markdown("  \n".join(f"{plain(loaded.label(i))}: **{p:.0%}**" for i, p in best(logits)))
+            lines = loaded.head.lines(torch.from_numpy(logits), loaded.label, 3)
+            where.markdown("  \n".join(f"{plain(name)}: **{text}**" for name, _, text in lines))
         st.caption(f"largest change of a logit: {float(np.abs(answers[0] - answers[1]).max()):.2g}")
-
-
-def best(logits: np.ndarray, count: int = 3) -> list[tuple[int, float]]:
-    values, indices = torch.softmax(torch.from_numpy(logits), 0).topk(min(count, len(logits)))
-    return list(zip(indices.tolist(), values.tolist(), strict=True))
