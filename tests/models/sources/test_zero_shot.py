@@ -182,3 +182,19 @@ def test_classes_on_the_command_line(clip, photo, tmp_path, capsys, given):
     assert main(arguments) == 0
     assert "a dog" in capsys.readouterr().out
     assert (tmp_path / "map.png").is_file()
+
+
+def test_typed_classes_are_judged_on_labelled_pictures(clip, photo, tmp_path, capsys):
+    """Of several models those that read text take them."""
+    from PIL import Image
+
+    for index, name in enumerate(("cat", "dog")):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for number in range(2):
+            picture = Image.fromarray(photo).rotate(90 * index + 180 * number)
+            picture.save(tmp_path / "set" / name / f"{number}.png")
+    out = tmp_path / "report.csv"
+    models = ["--model", str(clip), "--model", "bundled:digits_cnn", "--classes", "cat,dog"]
+    assert main(["evaluate", str(tmp_path / "set"), *models, "-o", str(out), "--workers", "0", "--quiet"]) == 0
+    assert "digits_cnn knows no label" in capsys.readouterr().out
+    assert len(out.read_text().splitlines()) == 2

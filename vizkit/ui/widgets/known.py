@@ -19,7 +19,7 @@ def chip(loaded: "Loaded") -> str:
     a photograph one of their names too."""
     if loaded.text_tower is not None and loaded.classifies:
         count = len(loaded.labels)
-        return f":gray-badge[chooses among {count} typed class{'es' if count > 1 else ''}]"
+        return f":gray-badge[knows {count} typed class{'es' if count > 1 else ''}]"
     return chip_of(loaded.name)
 
 
