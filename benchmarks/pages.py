@@ -22,7 +22,7 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   requestAnimationFrame(look)
 }}) }})"""
 # The same for a drawing that is made of elements: until its words are others.
-# The chart is another element afterwards: it is looked for anew, and counts when its bars are drawn.
+# The drawing may be another element afterwards: it is looked for anew.
 UNTIL_REWORDED = """chart => ({ done: new Promise(resolve => {
   const words = () => document.querySelector(chart)?.textContent ?? ''
   const before = words(), start = performance.now()
@@ -103,11 +103,11 @@ def shift(page, address: str, model: str) -> None:
 def temperature(page, address: str) -> None:
     """The slider T on the Distillation page: bars of typed logits, and of a teacher beside two students."""
     for path, widget, chart in (
-        ("distillation?logits_of=typed+logits", "temperature", ".st-key-soft_3 .js-plotly-plot"),
+        ("distillation?logits_of=typed+logits", "temperature", ".st-key-soft_3 .class-bars"),
         (
             "distillation?distillation_view=Teacher+and+student",
             "loss_temperature",
-            ".st-key-says_teacher .js-plotly-plot",
+            ".st-key-says_teacher .class-bars",
         ),
     ):
         page.goto(f"{address}/{path}")

@@ -251,7 +251,7 @@ def folder(path, classes, **more):
     model = timm.create_model("test_vit", num_classes=classes, img_size=48)
     path.mkdir(exist_ok=True)
     save_file(model.state_dict(), path / "model.safetensors", {"format": "pt"})
-    save_config_for_hf(model, str(path / "config.json"), more)
+    save_config_for_hf(model, str(path / "config.json"), {**more, "pretrained_cfg": {"input_size": (3, 48, 48)}})
     return path
 
 

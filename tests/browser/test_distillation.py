@@ -10,8 +10,8 @@ PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:digits
 DIGITS = "&teacher=digits_cnn&students=digits_vit"
 
 
-def chart(page: Page, index: int) -> Locator:
-    return page.locator(f"{MAIN} [data-testid='stPlotlyChart'] .js-plotly-plot").nth(index)
+def bars(page: Page, index: int) -> Locator:
+    return page.locator(f"{MAIN} .class-bars").nth(index)
 
 
 def press(page: Page, key: str, widget: str) -> None:
@@ -22,8 +22,8 @@ def press(page: Page, key: str, widget: str) -> None:
 def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     page.goto(f"{server}/{TYPED}")
     ready(page)
-    expect(chart(page, 0)).to_contain_text("0.997")
-    yours = chart(page, 3)
+    expect(bars(page, 0)).to_contain_text("0.997")
+    yours = bars(page, 3)
     expect(yours).to_contain_text("0.423")
     place = yours.bounding_box()
     press(page, "ArrowLeft", "temperature")
@@ -32,13 +32,13 @@ def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     assert "temperature=8" in page.url
     field = page.locator(".st-key-logits input")
     field.fill("cow = 17, car = 0, ox = 11")  # read while it is typed, without Enter
-    expect(chart(page, 0)).to_contain_text("cow")
+    expect(bars(page, 0)).to_contain_text("cow")
     field.fill("cow = 17, car = zero")
     expect(page.get_by_text("“car = zero” is not a number")).to_be_visible()
     expect(page.locator(f"{MAIN} [data-testid='stAlert']")).to_have_count(1)
-    expect(chart(page, 0)).to_contain_text("ox")  # the last that could be read
+    expect(bars(page, 0)).to_contain_text("ox")  # the last that could be read
     page.get_by_text("Log scale").click()
-    expect(chart(page, 0)).to_contain_text("10⁻⁶")
+    expect(bars(page, 0)).to_contain_text("10⁻⁶")
 
 
 def test_teacher_and_students_and_many_pictures(page: Page, server: str):
@@ -47,7 +47,7 @@ def test_teacher_and_students_and_many_pictures(page: Page, server: str):
     for name in ("Teacher: insects", "Why T²", "Soft distillation over T and λ"):
         expect(page.get_by_text(name).first).to_be_visible()
     for index in range(3):  # soft labels and soft predictions
-        expect(chart(page, index)).to_contain_text("water strider")
+        expect(bars(page, index)).to_contain_text("water strider")
     before = page.locator(f"{MAIN} table").inner_text()
     press(page, "ArrowRight", "loss_temperature")
     expect(page.locator(f"{MAIN} table")).not_to_have_text(before)
@@ -71,12 +71,12 @@ def test_teacher_and_students_and_many_pictures(page: Page, server: str):
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}")
     ready(phone)
-    expect(chart(phone, 0)).to_be_visible()
+    expect(bars(phone, 0)).to_be_visible()
     fits(phone)
-    widths = phone.locator(f"{MAIN} [data-testid='stPlotlyChart'] .js-plotly-plot").evaluate_all(
+    widths = phone.locator(f"{MAIN} .class-bars, {MAIN} .js-plotly-plot").evaluate_all(
         "all => all.map(e => e.clientWidth)"
     )
     assert max(widths) <= 390
     # Names of bars take the colour of the page: light on a dark one.
-    colour = chart(phone, 0).locator("text", has_text="c").last.evaluate("e => getComputedStyle(e).fill")
+    colour = bars(phone, 0).locator(".name").last.evaluate("e => getComputedStyle(e).color")
     assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour

@@ -3,6 +3,7 @@
 import base64
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from streamlit.testing.v1 import AppTest
@@ -20,11 +21,25 @@ def numbers(values: list | dict) -> list:
     return values
 
 
-def bars(figure: dict[str, Any]) -> dict[str, list]:
-    """What `class_bars` drew: value, name, number and colour of every row."""
-    bar, names, _, *before = figure["data"]
+def class_bars_of(test: AppTest) -> list[dict[str, list]]:
+    """All class bars of the page, from left to right and down."""
+    return [bars(each.proto.body) for each in test.main.get("html") if "class-bars" in each.proto.body]
+
+
+def bars(markup: str) -> dict[str, list]:
+    """What `class_bars` drew: value, name, number and colour of every row, left and width of its bar in percent."""
+    drawn = ElementTree.fromstring(markup)
+    rows = drawn.findall(".//div[@class='row']")
+    looks = [
+        dict(item.split(":") for item in bar.get("style", "").split(";")) for bar in drawn.findall(".//i[@class='bar']")
+    ]
     return {
-        "value": numbers(bar["x"]), "name": names["text"], "colour": bar["marker"]["color"],
-        "number": [number for _, number in bar["customdata"]],
-        "before": numbers(before[0]["x"]) if before else [],
-    }  # fmt: skip
+        "value": [float(row.get("title", "").rpartition(": ")[2]) for row in rows],
+        "name": [row[0].text for row in rows],
+        "number": [row[1].text for row in rows],
+        "colour": [look["background"] for look in looks],
+        "left": [float(look["left"][:-1]) for look in looks],
+        "width": [float(look["width"][:-1]) for look in looks],
+        "before": [float(tick.get("title", "")) for tick in drawn.findall(".//i[@class='tick']")],
+        "axis": [mark.text for mark in drawn.findall(".//div[@class='axis']/span")],
+    }

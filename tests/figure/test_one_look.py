@@ -17,7 +17,7 @@ from vizkit.figure import palette
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
-from vizkit.figure.template import INK, literal, template
+from vizkit.figure.template import literal, template
 from vizkit.figure.training.learning_curves import Curve
 
 RNG = np.random.default_rng(0)
@@ -37,9 +37,6 @@ EXAMPLES = {
     "charts.bars": [given(NAMES, LIST, "x")],
     "charts.paired_bars": [given(NAMES, {"one": LIST, "other": LIST}, "x")],
     "charts.laid_out": [given([], "x", "y")],
-    "class_bars.class_bars": [
-        given(NAMES, [0.1, 0.2, 0.7], palette.class_colours(range(3), 3), before=[0.3, 0.3, 0.4])
-    ],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
     "distillation.class_matrix.class_matrix": [given(NAMES, GRID, 1.0, "row", "column", "value")],
@@ -88,7 +85,7 @@ def foreign(figure: go.Figure) -> list[str]:
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)
     text = json.dumps(spec, default=lambda value: np.asarray(value).tolist())
-    ours = {*palette.CLASSES, palette.OTHERS, palette.DARK, palette.LIGHT, INK}
+    ours = {*palette.CLASSES, palette.OTHERS, palette.DARK, palette.LIGHT}
     bad += [colour for colour in re.findall(r"#[0-9a-fA-F]{6}\b", text) if colour not in ours]
     bad += [colour for colour in re.findall(r"rgb\([^)]*\)", text) if colour not in scale_colours()]
     faint = {palette.faint(colour, 1.0).removesuffix("1.0)") for colour in ours}

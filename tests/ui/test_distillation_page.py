@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.figure.plots import bars, figures
+from tests.figure.plots import class_bars_of, figures
 from tests.ui.conftest import CNN, SWIN, VIT, opened, texts
 from tests.ui.test_pages import png
 from vizkit.ui.pages.distillation import pair, typed_logits
@@ -28,38 +28,39 @@ def test_temperature_of_every_kind_of_model(model: str):
     assert not test.exception
     assert not test.warning
     assert not test.error
-    assert len(figures(test)) == 6  # four temperatures, dark knowledge, the axis
+    assert len(class_bars_of(test)) == 5  # four temperatures, dark knowledge
+    assert len(figures(test)) == 1  # the axis
     for column in range(4):
-        shown = bars(figures(test)[column])
+        shown = class_bars_of(test)[column]
         assert sum(shown["value"]) == pytest.approx(1)
         assert shown["value"] == sorted(shown["value"], reverse=True)
-        assert shown["name"] == bars(figures(test)[0])["name"]  # the order never changes
-        assert shown["colour"] == bars(figures(test)[0])["colour"]
+        assert shown["name"] == class_bars_of(test)[0]["name"]  # the order never changes
+        assert shown["colour"] == class_bars_of(test)[0]["colour"]
     assert "T = 10" in texts(test)
 
 
 def test_typed_logits_are_the_golden_example():
     test = opened("distillation", logits_of="typed logits", models=VIT)
     assert test.text_input(key="logits").value == typed_logits.GOLDEN
-    assert bars(figures(test)[0])["value"] == pytest.approx([0.997, 0.002, 0, 0, 0], abs=1e-3)
-    assert bars(figures(test)[2])["value"] == pytest.approx([0.637, 0.192, 0.129, 0.021, 0.021], abs=1e-3)
-    assert sum(bars(figures(test)[4])["value"]) == pytest.approx(1)
+    assert class_bars_of(test)[0]["value"] == pytest.approx([0.997, 0.002, 0, 0, 0], abs=1e-3)
+    assert class_bars_of(test)[2]["value"] == pytest.approx([0.637, 0.192, 0.129, 0.021, 0.021], abs=1e-3)
+    assert sum(class_bars_of(test)[4]["value"]) == pytest.approx(1)
     assert "log 5 = 1.61" in texts(test)
 
 
 def test_typed_logits_survive_what_cannot_be_read():
     test = opened("distillation", logits_of="typed logits", logits="cow = 4, dog = 2", models=VIT)
-    assert bars(figures(test)[0])["name"] == ["cow", "dog"]
+    assert class_bars_of(test)[0]["name"] == ["cow", "dog"]
     for text in ("cow = 4, dog = much", "", "1e9, 2", "nan, 1", "*_*"):
         test.text_input(key="logits").set_value(text).run()
         assert not test.exception
         assert len(test.warning) == 1
-        assert bars(figures(test)[0])["name"] == ["cow", "dog"]  # the last that could be read
+        assert class_bars_of(test)[0]["name"] == ["cow", "dog"]  # the last that could be read
     test.text_input(key="logits").set_value("-10000; 10000; 9999,5").run()
     assert not test.warning
     test.select_slider(key="temperature").set_value(0.05).run()
     assert not test.exception
-    assert bars(figures(test)[3])["value"][0] == pytest.approx(1 - 4.54e-5, abs=1e-6)
+    assert class_bars_of(test)[3]["value"][0] == pytest.approx(1 - 4.54e-5, abs=1e-6)
 
 
 def test_a_link_reopens_temperature():
@@ -78,12 +79,12 @@ def test_without_a_model_there_are_typed_logits():
     test = opened("distillation", models=VIT)
     test.multiselect(key="models").set_value([]).run()
     assert not test.exception
-    assert len(figures(test)) == 6
+    assert (len(class_bars_of(test)), len(figures(test))) == (5, 1)
 
 
 def test_a_thousand_classes_show_the_first_and_the_rest():
     test = opened("distillation", models="random:test_vit", image="flower")
-    shown = bars(figures(test)[3])
+    shown = class_bars_of(test)[3]
     assert shown["name"][-1] == "990 others"
     assert sum(shown["value"]) == pytest.approx(1)
     assert len(shown["name"]) == 11
@@ -91,15 +92,15 @@ def test_a_thousand_classes_show_the_first_and_the_rest():
 
 def test_moving_a_slider_runs_no_model_and_changes_only_its_own_bars(monkeypatch: pytest.MonkeyPatch):
     test = opened("distillation", models=VIT, image="digit 3")
-    before = figures(test)
+    before = class_bars_of(test)
     forbid_models(monkeypatch)
     test.select_slider(key="temperature").set_value(20.0).run()
     assert not test.exception
     assert not test.warning
-    after = figures(test)
+    after = class_bars_of(test)
     assert after[:3] == before[:3]
-    assert bars(after[3])["value"] != bars(before[3])["value"]
-    assert after[3]["layout"] == before[3]["layout"]
+    assert after[3]["value"] != before[3]["value"]
+    assert after[3]["axis"] == before[3]["axis"]
 
 
 def forbid_models(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +135,9 @@ def test_the_default_is_the_bundled_teacher_and_two_students():
         assert scaled == pytest.approx(9 * kl, abs=0.006)
         assert soft == pytest.approx((label + scaled) / 2, abs=0.002)
         assert hard == pytest.approx((label + choice) / 2, abs=0.002)
-    assert len(figures(test)) == 7  # three answers, who adds what, the gradient, why T², the surface
-    parts = bars(figures(test)[3])["value"]
+    assert len(class_bars_of(test)) == 5  # three answers, who adds what, the gradient
+    assert len(figures(test)) == 2  # why T², the surface
+    parts = class_bars_of(test)[3]["value"]
     assert sum(parts) == pytest.approx(losses(test)["insects_deit"][0], abs=6e-4)
 
 
@@ -154,8 +156,8 @@ def test_every_kind_teaches_every_kind(teacher: str, student: str):
     assert not test.exception
     assert not test.warning
     assert not test.info, test.info[0].value
-    assert len(figures(test)) == 6
-    assert bars(figures(test)[0])["colour"] == bars(figures(test)[1])["colour"]
+    assert (len(class_bars_of(test)), len(figures(test))) == (4, 2)
+    assert class_bars_of(test)[0]["colour"] == class_bars_of(test)[1]["colour"]
 
 
 def test_other_label_sets_are_refused_in_a_sentence():
@@ -177,11 +179,12 @@ def test_other_label_sets_are_refused_in_a_sentence():
     assert not alone.exception
     assert len(alone.info) == 1
     assert not figures(alone)
+    assert not class_bars_of(alone)
 
 
 def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.MonkeyPatch):
     test = opened("distillation", **DIGITS, image="digit 3")
-    layouts = [figure["layout"] for figure in figures(test)[:2]]
+    axes = [drawn["axis"] for drawn in class_bars_of(test)[:2]]
     forbid_models(monkeypatch)
     test.select_slider(key="loss_temperature").set_value(8.0).run()
     test.slider(key="share").set_value(1.0).run()
@@ -191,9 +194,9 @@ def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.Monk
     assert scaled == pytest.approx(64 * kl, abs=0.04)
     assert soft == pytest.approx(scaled, abs=1e-3)
     assert hard == pytest.approx(choice, abs=1e-3)
-    point = figures(test)[5]["data"][-1]
+    point = figures(test)[1]["data"][-1]
     assert (point["x"], point["y"]) == ([8.0], [1.0])
-    assert [figure["layout"] for figure in figures(test)[:2]] == layouts
+    assert [drawn["axis"] for drawn in class_bars_of(test)[:2]] == axes
 
 
 def test_a_label_belongs_to_its_image():

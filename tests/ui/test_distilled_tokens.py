@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.conftest import random_model
+from tests.figure.plots import class_bars_of, figures
 from tests.ui.conftest import opened, texts
 from vizkit.__main__ import main
 from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error, table
@@ -224,7 +225,8 @@ def test_the_view_of_a_distilled_model():
     assert not test.warning
     assert not test.info
     assert "insects_vit has no distillation token." in texts(test)
-    assert len(test.main.get("plotly_chart")) == 3 + 1  # what three heads say; how alike the tokens become
+    assert len(class_bars_of(test)) == 3  # what three heads say
+    assert len(figures(test)) == 1  # how alike the tokens become
     assert len(test.main.get("image")) == 2 + 6 + 2  # a layer large, all layers small, rollout
     test.slider(key="token_layer").set_value(2).run()
     assert "class token, layer 2" in str(test.main.get("image")[0].proto)

@@ -1,22 +1,16 @@
-"""A bar for each class: one bar now, and a tick where it stood before."""
+"""A bar for each class: one bar now, and a tick where it stood before.
 
+HTML, not a plot: it follows a slider at once, where a plot of the page would be made anew.
+"""
+
+import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from html import escape
 
-import numpy as np
-
-from vizkit.figure.charts import laid_out
-from vizkit.figure.palette import OTHERS
-from vizkit.figure.template import INK, literal
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.figure.palette import OTHERS, faint
 
 FLOOR = 1e-6  # where a logarithmic axis begins; a shorter bar is drawn as nothing
-ROW_PX = 38  # name and number above, bar below: a bar is as wide as its column, in which a name may be long
-SIDE_PX = 12  # room for half a number at the ends of the axis
-LOWER = 0.24  # of a row: from its middle to that of its bar
 POWERS = {1e-6: "10⁻⁶", 1e-4: "10⁻⁴", 1e-2: "10⁻²", 1.0: "1"}
 
 
@@ -30,41 +24,59 @@ def class_bars(
     signed: bool = False,
     top: float = 1.0,
     title: str = "",
-) -> "go.Figure":
-    """Horizontal bars, the first on top, each with its name and number. `before`: where a tick stands in each row.
-    `log`: the axis from 10⁻⁶ on. `signed`: zero in the middle. `top`: what the longest bar may be, which should not
-    change while a slider moves, or all bars seem to.
+) -> str:
+    """HTML of horizontal bars, the first on top, each with its name and number above it. `before`: where a tick stands
+    in each row. `log`: the axis from 10⁻⁶ on. `signed`: zero in the middle. `top`: what the longest bar may be, which
+    should not change while a slider moves, or all bars seem to. `title`: of the axis.
     """
-    import plotly.graph_objects as go
-
     low = FLOOR if log else -top if signed else 0.0
-    row = np.arange(len(names))
-    shown = [literal(name) for name in distinct(names)]
-    numbers = [in_short(value, signed) for value in values]
-    hover = {"customdata": [*zip(shown, numbers, strict=True)],
-             "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra></extra>"}  # fmt: skip
-    drawn: list[Any] = [
-        go.Bar(x=np.clip(values, low, None).tolist(), y=row + LOWER, width=0.38, orientation="h",
-               marker={"color": list(colours), "cornerradius": 3}, **hover),
-        go.Scatter(x=[low] * len(row), y=row, text=shown, textposition="top right", **_WORDS),
-        go.Scatter(x=[top] * len(row), y=row, text=numbers, textposition="top left", **_WORDS),
-    ]  # fmt: skip
-    if before is not None:
-        tick = {"symbol": "line-ns", "size": 20, "line": {"width": 3, "color": OTHERS}}
-        drawn.append(go.Scatter(x=np.clip(before, low, None).tolist(), y=row + LOWER, mode="markers", marker=tick,
-                                cliponaxis=False, hoverinfo="skip"))  # fmt: skip
-    figure = laid_out(drawn, title, "", height=ROW_PX * len(row) + (64 if title else 36), showlegend=False)
-    figure.update_layout(margin={"l": SIDE_PX, "r": SIDE_PX, "t": 0})
-    figure.update_xaxes(range=[low, top], showgrid=True, nticks=4)
+
+    def place(value: float) -> float:
+        """Where a value stands, in percent of the width; beyond an end of the axis: at that end."""
+        value = min(max(value, low), top)
+        share = math.log(value / low) / math.log(top / low) if log else (value - low) / (top - low)
+        return round(100 * share, 3)
+
+    zero = place(0.0)
+    rows = []
+    for at, (name, value, colour) in enumerate(zip(distinct(names), values, colours, strict=True)):
+        start, end = sorted((zero, place(value)))
+        drawn = f"left:{start}%;width:{round(end - start, 3)}%;{_BAR};background:{colour}"
+        tick = ""
+        if before is not None:
+            tick = f'<i class="tick" title="{before[at]:.8g}" style="left:{place(before[at])}%;{_TICK}"></i>'
+        rows.append(
+            f'<div class="row" title="{escape(name)}: {value:.8g}" style="{_ROW}">'
+            f'<span class="name" style="{_NAME}">{escape(name)}</span>'
+            f'<span class="number">{in_short(value, signed)}</span></div>'
+            f'<div class="track" style="{_TRACK}"><i class="bar" style="{drawn}"></i>{tick}</div>'
+        )
+    grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in axis_marks(low, top, log))
+    marks = "".join(
+        f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);position:absolute">{words}</span>'
+        for mark, words in axis_marks(low, top, log).items()
+    )
+    below = f'<div class="title" style="text-align:center">{escape(title)}</div>' if title else ""
+    return (
+        f'<div class="class-bars" style="position:relative"><div style="position:relative">{grid}{"".join(rows)}</div>'
+        f'<div class="axis" style="{_AXIS}">{marks}</div>{below}</div>'
+    )
+
+
+_ROW = "display:flex;justify-content:space-between;gap:8px;line-height:1.35;position:relative"
+_NAME = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+_TRACK = "position:relative;height:14px;margin-bottom:6px"
+_BAR = "position:absolute;top:0;height:100%;border-radius:3px"
+_TICK = f"position:absolute;top:-3px;height:20px;width:3px;margin-left:-1.5px;background:{OTHERS}"
+_LINE = f"position:absolute;top:0;bottom:0;width:1px;background:{faint(OTHERS, 0.3)}"
+_AXIS = "position:relative;height:20px;font-size:.8em;opacity:.75"
+
+
+def axis_marks(low: float, top: float, log: bool) -> dict[float, str]:
+    """What is written below the axis: value → words."""
     if log:
-        figure.update_xaxes(type="log", range=np.log10([low, top]).tolist(), tickvals=[*POWERS],
-                            ticktext=[*POWERS.values()])  # fmt: skip
-    figure.update_yaxes(visible=False, range=[len(row) - 0.45, -0.55])
-    return figure
-
-
-_WORDS: dict[str, Any] = {"mode": "text", "textfont": {"size": 14, "color": INK}, "cliponaxis": False,
-                          "hoverinfo": "skip"}  # fmt: skip
+        return {mark: words for mark, words in POWERS.items() if low <= mark <= top}
+    return {mark: f"{mark:.2g}".replace("-", "−") for mark in (low, (low + top) / 2, top)}
 
 
 def in_short(value: float, signed: bool = False) -> str:
@@ -77,7 +89,7 @@ def in_short(value: float, signed: bool = False) -> str:
 def reach(*values: Sequence[float]) -> float:
     """A round number, a power of two, that no bar goes beyond: an axis that stands still while bars move a little."""
     largest = max((abs(value) for each in values for value in each), default=0.0)
-    return float(2.0 ** np.ceil(np.log2(largest))) if largest > 1e-12 else 1.0
+    return 2.0 ** math.ceil(math.log2(largest)) if largest > 1e-12 else 1.0
 
 
 def distinct(names: Sequence[str]) -> list[str]:

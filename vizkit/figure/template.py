@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CONFIG = {"displayModeBar": False}
-INK = "#000037"
-"""Of words inside a plot. Streamlit puts the colour of the page's text in its place; elsewhere it is nearly black."""
 TITLED_PX = 44  # above the plot; without a title UNTITLED_PX
 UNTITLED_PX = 12
 

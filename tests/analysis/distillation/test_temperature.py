@@ -1,6 +1,5 @@
 """Softmax at a temperature: golden numbers, limits, dark knowledge; typed logits; the bars and lines that show them."""
 
-import json
 import math
 import re
 
@@ -177,32 +176,34 @@ def test_the_golden_example_is_the_default():
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
 def drawn(*given, **more) -> dict[str, list]:
-    return bars(json.loads(class_bars(*given, **more).to_json()))
+    return bars(class_bars(*given, **more))
 
 
 def test_bars_show_their_numbers():
     p, q = probabilities(GOLDEN, 5.0).tolist(), probabilities(GOLDEN, 1.0).tolist()
     names, colours = ["a", "b", "c", "d", "e"], palette.class_colours(range(5), 5)
     first, second = drawn(names, p, colours, before=q), drawn(names, q, colours, before=q)
-    assert first["value"] == p
-    assert first["before"] == second["value"] == q
+    assert first["value"] == pytest.approx(p, rel=1e-7)
+    assert first["before"] == second["value"] == pytest.approx(q, rel=1e-7)
     assert first["number"] == ["0.637", "0.021", "0.192", "0.129", "0.021"]
     assert (first["name"], first["colour"]) == (names, colours)
     log = drawn(names, q, colours, log=True)
-    assert min(log["value"]) == FLOOR
+    assert log["width"][4] == 0.0  # below the floor
+    assert log["width"][2] == pytest.approx(100 * (1 - math.log(q[2]) / math.log(FLOOR)), abs=1e-3)
     assert log["number"][4] == "4e-8"  # the number says what the bar cannot
-    still = [class_bars(names, each, colours, before=q).layout.to_plotly_json() for each in (p, q)]
-    assert still[0] == still[1]  # the axis stands still while a slider moves
+    assert first["width"] == pytest.approx([100 * value for value in p], abs=1e-3)
+    assert first["axis"] == second["axis"] == ["0", "0.5", "1"]  # it stands still while a slider moves
 
 
 def test_signed_bars_have_zero_in_the_middle():
-    figure = class_bars(["a", "b"], [-0.3, 0.1], ["#111111", "#222222"], signed=True, top=reach([-0.3, 0.1]))
-    assert figure.layout.xaxis.range == (-0.5, 0.5)
-    assert list(figure.data[2].text) == ["−0.300", "+0.100"]
+    shown = drawn(["a", "b"], [-0.3, 0.1], ["#111111", "#222222"], signed=True, top=reach([-0.3, 0.1]))
+    assert shown["axis"] == ["−0.5", "0", "0.5"]
+    assert (shown["left"], shown["width"]) == ([20, 50], [30, 10])
+    assert shown["number"] == ["−0.300", "+0.100"]
 
 
 def test_names_are_shown_as_they_are_written():
-    assert drawn(["<b>x</b> & y"], [0.1], ["#111111"])["name"] == ["&lt;b&gt;x&lt;/b&gt; &amp; y"]
+    assert drawn(["<b>x</b> & y"], [0.1], ["#111111"])["name"] == ["<b>x</b> & y"]
 
 
 def test_small_words_of_pictures():
@@ -219,12 +220,14 @@ def test_dots_lie_on_their_lines():
     curves = along(GOLDEN, temperatures()).exp().T.numpy()
     lines = [Line(f"class {i}", curve, "#123456") for i, curve in enumerate(curves)]
     figure = lines_at(x, lines, at, "T", "p")
-    dots, drawn = ([line for line in figure.data if line.mode == mode] for mode in ("markers", "lines"))
-    assert [dot.y[0] for dot in dots] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
-    assert {dot.x[0] for dot in dots} == {at} == {figure.layout.shapes[0].x0}
-    np.testing.assert_allclose([line.y for line in drawn], curves)
+    sizes = np.array([line.marker.size for line in figure.data])
+    assert (np.count_nonzero(sizes, axis=1) == 1).all()
+    dots = sizes[0].argmax()
+    assert [line.y[dots] for line in figure.data] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
+    assert {line.x[dots] for line in figure.data} == {at} == {figure.layout.shapes[0].x0}
+    np.testing.assert_allclose([np.delete(line.y, dots) for line in figure.data], curves)
     low = lines_at(x, lines, at, "T", "p", log_y=True, y_domain=(1e-6, 1.0))
-    ys = np.array([line.y for line in low.data if line.mode == "lines"])
+    ys = np.array([line.y for line in low.data])
     assert np.nanmin(ys) >= 1e-6
     assert np.isnan(ys).any()  # a line ends where it leaves the axis
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from PIL import Image
@@ -90,7 +91,7 @@ def test_relevance_says_what_is_explained(models):
         maps = sent(test, f"relevance{index}")["maps"]
         assert {"Rollout", "Generic relevance", "Grad-CAM"} <= {tile["name"] for tile in maps if tile["rows"]}
     labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
-    assert labels == ["Label or value or feature"]  # none of them has rivals
+    assert labels == ["Output"]  # none of them has rivals
 
 
 def test_a_class_that_a_label_does_not_exclude_is_no_rival(models):
@@ -113,7 +114,7 @@ def test_maps_of_values_are_not_scored_by_probabilities(models, head):
 
 
 def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
-    test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust", trust_scores=["deletion"])
+    test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust", trust_scores="deletion, insertion")
     test = until_done(test, "trust")
     assert not test.exception
     assert "deletion" in test.dataframe[0].value.columns
@@ -130,10 +131,8 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     assert [(bar["name"], bar["share"], "%" in bar["text"]) for bar in regression["bars"]] == [("age", None, False)]
     assert "features, not classes" in embedding["refused"]
     assert [cell.get("mark") for cell in row["cells"][:3]] == ["", "", ""]
-    for head in LABELS:
-        assert f"checkpoint:{head} gives {HEADS[head].gives}: it is shown beside the others, not compared." in texts(
-            test
-        )
+    others = "; ".join(f"checkpoint:{head} gives {HEADS[head].gives}" for head in LABELS)
+    assert f"Shown beside the others, not compared: {others}." in texts(test)
     assert "no classes in common" not in texts(test)
 
 
@@ -182,26 +181,21 @@ def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
 
 
 # ---- other pages -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("head", LABELS)
-@pytest.mark.parametrize(
-    ("page", "view"),
-    [
-        ("positions", "Shuffle"),
-        ("architecture", "From parts"),
-        ("architecture", "Flow"),
-        ("distillation", "Temperature"),
-    ],
-)
-def test_no_page_writes_a_per_cent_that_is_none(models, head, page, view):
-    test = opened(models, page, f"checkpoint:{head}", **{f"{page}_view": view})
-    if page == "distillation":
-        assert f"gives {HEADS[head].gives}; choose a model with a softmax" in texts(test)
-    elif head == "sigmoid" and view == "From parts":
-        assert "A sigmoid makes of these logits" in texts(test)
-    elif view == "Shuffle":
-        assert ("%" in texts(test).split("How")[0].replace("50 %", "")) is (head == "sigmoid")
-    if head != "sigmoid":
-        assert "softmax makes of these" not in texts(test)
+def test_shuffled_patches_change_answers_in_their_own_unit(models):
+    words = texts(opened(models, "positions", *every(models), positions_view="Shuffle"))
+    assert len(re.findall(r"age: \*\*-?[\d.e-]+\*\*", words)) == 4  # in order and shuffled, with positions and without
+    assert len(re.findall(r"shell: \*\*[\d.]+%\*\*", words)) == 4
+
+
+def test_the_parts_of_a_model_end_in_its_own_head(models):
+    test = opened(models, "architecture", "checkpoint:sigmoid", architecture_view="From parts")
+    assert "A sigmoid makes of these logits" in texts(test)
+
+
+def test_a_temperature_is_for_a_softmax(models):
+    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Temperature")
+    assert f"gives {HEADS['sigmoid'].gives}; choose a model with a softmax" in texts(test)
+    assert "Dark knowledge" not in texts(test)
 
 
 # ---- Evaluate --------------------------------------------------------------------------------------------------------

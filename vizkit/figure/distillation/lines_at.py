@@ -43,14 +43,17 @@ def lines_at(
         ys = np.where(ys > 0, ys, np.nan)
     if log_y and y_domain:
         ys = np.where(ys >= y_domain[0], ys, np.nan)
+    place = int(np.searchsorted(x, at))
+    sizes = np.where(np.arange(len(x) + 1) == place, 9, 0)  # a dot at the chosen point alone
     drawn = []
     for line, y in zip(lines, ys, strict=True):
-        look = {"name": literal(line.name), "legendgroup": line.name,
-                "hovertemplate": f"%{{x:.3g}}: %{{y:.3g}}<extra>{literal(line.name)}</extra>"}  # fmt: skip
-        drawn.append(go.Scatter(x=x, y=y, mode="lines", line={"color": line.colour, "width": 2.5, "dash": line.dash},
-                                **look))  # fmt: skip
-        drawn.append(go.Scatter(x=[at], y=[float(np.interp(np.log(at), np.log(x), y))], mode="markers",
-                                marker={"color": line.colour, "size": 9}, showlegend=False, **look))  # fmt: skip
+        name, chosen = literal(line.name), np.interp(np.log(at), np.log(x), y)
+        drawn.append(
+            go.Scatter(x=np.insert(x, place, at), y=np.insert(y, place, chosen), mode="lines+markers", name=name,
+                       line={"color": line.colour, "width": 2.5, "dash": line.dash},
+                       marker={"size": sizes, "opacity": 1, "line": {"width": 0}},
+                       hovertemplate=f"%{{x:.3g}}: %{{y:.3g}}<extra>{name}</extra>")
+        )  # fmt: skip
     figure = laid_out(drawn, x_title, y_title, height=height)
     rule(figure, at)
     figure.update_xaxes(type="log", range=np.log10([x[0], x[-1]]).tolist(), tickvals=decades(x))

@@ -33,9 +33,9 @@ def choose(shown: list[Shown]) -> Classes:
     help = "Type to search. The class whose logit is explained: the maps show the evidence for it."
     if any(model.loaded.head.target(model.trace.logits) == ITSELF for model in shown):
         help += " Without classes: the length of the embedding, along its own direction."
+    label = (" or ".join(kinds) if len(kinds) < 3 else "output").capitalize()
     target = st.selectbox(
-        " or ".join(kinds).capitalize(), [PREDICTED, *names], key="class_a", bind="query-params", width=195,
-        help=help,
+        label, [PREDICTED, *names], key="class_a", bind="query-params", width=195, help=help
     )  # fmt: skip
     if not any(model.loaded.head.exclusive for model in shown):
         return Classes(target or PREDICTED, NOTHING)

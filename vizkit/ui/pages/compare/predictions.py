@@ -66,8 +66,11 @@ def unmatched(table: Table) -> str:
     """Which models share class names with no other, which pairs share a part only, and whose classes do not exclude one
     another."""
     words, heads = [], [loaded.head for loaded in table.opened.values()]
-    words += [f"{name} gives {head.gives}: it is shown beside the others, not compared."
-              for name, head in zip(table.titles, heads, strict=True) if not head.exclusive]  # fmt: skip
+    others = [
+        f"{name} gives {head.gives}" for name, head in zip(table.titles, heads, strict=True) if not head.exclusive
+    ]
+    if others:
+        words.append(f"Shown beside the others, not compared: {'; '.join(others)}.")
     separate = [cluster for cluster in clusters(len(heads), table.comparable) if heads[cluster[0]].exclusive]
     if len(separate) > 1:
         names = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in separate)

@@ -13,7 +13,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_fields import enlarged, seeds, seen
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import inputs
-from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.chart import bars
 
 if TYPE_CHECKING:
     from vizkit.training.pictures.preview import Mixed
@@ -73,7 +73,7 @@ def mixed_card(
     order = np.argsort(-mixture.label, kind="stable").tolist()
     shown = order[:4]
     figure = class_bars([labels[i] for i in shown], mixture.label[shown].tolist(), class_colours(shown, len(labels)))
-    chart(figure, f"mixed_{kind}", f"Mixed label: {labels[shown[0]]} {mixture.label[shown[0]]:.2f}")
+    bars(figure, f"mixed_{kind}", f"Mixed label: {labels[shown[0]]} {mixture.label[shown[0]]:.2f}")
     rest = len(labels) - len(shown)
     others = f", {rest} other classes have {mixture.label[order[-1]]:.3f} each" if rest > 0 else ""
     st.caption(f"The mixed label{others}. As a field of a recipe: `--{kind.lower()}`.")

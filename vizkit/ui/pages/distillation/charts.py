@@ -27,7 +27,7 @@ from vizkit.ui.pages.distillation.fields import LOWEST_OF_LOSSES, MOST_CLASSES, 
 from vizkit.ui.plain import plain
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid, marked, title
-from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.chart import bars, chart
 
 MOST_ROWS = 40  # of the matrix of classes
 
@@ -92,7 +92,7 @@ def answer_bars(answers: Answers, labels: Tensor, t: float) -> None:
             figure = class_bars(
                 rows + others, soft.of(shown), [*colours, OTHERS][: len(rows + others)], before=hard.of(shown)
             )
-            chart(figure, f"says_{key}", f"{heading}: probability of every class")
+            bars(figure, f"says_{key}", f"{heading}: probability of every class")
             mark = ":green[:material/check:]" if first == int(labels[0]) else ":red[:material/close:]"
             st.markdown(f"{mark} predicts **{plain(short(answers.names[first]))}**, {hard.top_share:.3f} at T = 1")
     st.caption(f"Bars: soft labels of the teacher and soft predictions of the students at T = {t:g}. Ticks: at T = 1.")
@@ -142,7 +142,7 @@ def by_class(answers: Answers, student: str, t: float) -> None:
     parts = kl_by_label(answers.teacher, answers.students[student], t).mean(0)
     st.markdown("#### What each class adds to KL")
     figure = class_bars(rows, parts[shown].tolist(), colours, signed=True, top=reach(parts.tolist()), title="nats")
-    chart(figure, "by_class", "What every class adds to the divergence")
+    bars(figure, "by_class", "What every class adds to the divergence")
     st.caption(
         f"Together **{float(parts.sum()):.4f}** nats. Below zero: the student gives this class more than the teacher."
     )
@@ -155,7 +155,7 @@ def gradient_bars(answers: Answers, student: str, t: float) -> None:
     st.markdown("#### Gradient on the logits")
     figure = class_bars(rows, scaled[shown].tolist(), colours, before=unscaled[shown].tolist(), signed=True,
                         top=reach(scaled.tolist(), unscaled.tolist()), title="∂L / ∂z")  # fmt: skip
-    chart(figure, "pull", "Gradient of the soft loss on every logit")
+    bars(figure, "pull", "Gradient of the soft loss on every logit")
     st.caption("Bars: of T² · KL. Ticks: of KL alone. Training goes against it: a bar to the left raises a logit.")
 
 

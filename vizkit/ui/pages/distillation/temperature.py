@@ -23,7 +23,7 @@ from vizkit.ui.pages.distillation.fields import MOST_CLASSES, class_names, short
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import CENTRE, accepted, attempt, keep_valid, marked, title
 from vizkit.ui.views import Page
-from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.chart import bars, chart
 from vizkit.ui.widgets.known import say
 
 TYPED = "typed logits"
@@ -111,7 +111,7 @@ def bars_side_by_side(
         with column:
             st.markdown(f"#### T = {t:g}" + (" · :primary[yours]" if index == len(FIXED) else ""))
             figure = class_bars(rows, values, colours[: len(rows)], log=log)
-            chart(figure, f"soft_{index}", f"Probability of every class at T = {t:g}")
+            bars(figure, f"soft_{index}", f"Probability of every class at T = {t:g}")
             st.caption(
                 f"first choice **{soft.top_share:.3f}** · entropy **{soft.entropy_nats:.2f}** nats, "
                 f"{soft.entropy_share:.0%} of log {len(logits)} = {soft.most_nats:.2f}"
@@ -132,7 +132,7 @@ def beside_the_first(
         log=log,
         top=1.0 if free < 1 or log else float(own.shares[0]),
     )
-    chart(figure, "dark", "How all other classes share what the first choice leaves")
+    bars(figure, "dark", "How all other classes share what the first choice leaves")
     st.caption(
         f"All others have **{own.left:.3g}** at T = 1 and **{dark.left:.3g}** at T = {free:g}. Bars: how they share "
         f"it at T = {free:g}, ticks: at T = 1. The ranking is the same."

@@ -21,7 +21,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
-from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.chart import bars, chart
 from vizkit.ui.widgets.data_choice import row
 from vizkit.ui.widgets.known import chip
 
@@ -71,7 +71,7 @@ def predictions(model: Shown, picture: Picture) -> None:
         values = logits[0].softmax(0)[shown].tolist()
         with column:
             st.markdown(f"**{name.capitalize()}**")
-            chart(class_bars(names, values, colours), f"head_{name}", f"{name}: {names[0]} {values[0]:.3f}")
+            bars(class_bars(names, values, colours), f"head_{name}", f"{name}: {names[0]} {values[0]:.3f}")
             rest = 1 - sum(values)
             others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
             st.caption(f"{words} · first choice **{plain(model.loaded.label(int(logits[0].argmax())))}**{others}")
