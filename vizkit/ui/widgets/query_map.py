@@ -17,10 +17,10 @@ def show_map(
     picture: Picture,
     draw: str,
     label: str,
-    classes: Sequence[Line] = (),
+    classes: Sequence[Line | tuple[str, float]] = (),
     query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it.
+    """Any map of a query on the picture, under the page's one cursor; `classes`: answers, or shares, to list below it.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """
