@@ -19,8 +19,8 @@ def show_map(
     classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with its
-    share or the text of a value.
+    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
+    its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """
