@@ -77,8 +77,8 @@ def test_every_head_answers_in_the_outputs_that_there_are(head):
     assert set(head.answers(logits)) <= set(range(4))
     assert head.target(logits) in {ITSELF, 0, 1, 2, 3}
     assert len(head.top(logits, 2)) <= 2
-    assert all((bar is None) is not head.probable for _, bar, _ in head.lines(logits, str))
-    assert all(("%" in text) is head.probable for _, _, text in head.lines(logits, str))
+    assert isinstance(head.bar(0.25), float) is head.probable
+    assert all(("%" in text) is head.probable for _, text in head.lines(logits, str))
 
 
 # By hand --------------------------------------------------------------------------------------------------------------
@@ -89,9 +89,8 @@ def test_softmax_by_hand():
     torch.testing.assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
     assert SOFTMAX.answers(logits) == (1,)
     assert SOFTMAX.target(logits) == 1
-    assert SOFTMAX.lines(logits, lambda i: "ab"[i]) == [
-        ("b", pytest.approx(0.75), "75.0%"), ("a", pytest.approx(0.25), "25.0%"),
-    ]  # fmt: skip
+    assert SOFTMAX.top(logits) == [(1, pytest.approx(0.75)), (0, pytest.approx(0.25))]
+    assert SOFTMAX.lines(logits, lambda i: "ab"[i]) == [("b", "75.0%"), ("a", "25.0%")]
     assert [index for index, _ in SOFTMAX.top(torch.arange(9.0), 3)] == [8, 7, 6]
     assert [index for index, _ in SOFTMAX.top(torch.tensor([0.0, 2.0, 1.0]))] == [1, 2, 0]
 
@@ -102,12 +101,12 @@ def test_sigmoid_by_hand():
     assert SIGMOID.answers(logits) == (1, 2)  # several may be right
     assert SIGMOID.answers(logits - 2) == ()
     assert SIGMOID.target(logits) == 2
-    assert [text for _, _, text in SIGMOID.lines(logits, str)] == ["75.0%", "50.0%", "25.0%"]
+    assert [text for _, text in SIGMOID.lines(logits, str)] == ["75.0%", "50.0%", "25.0%"]
 
 
 def test_regression_by_hand():
     logits = torch.tensor([-2.0, 37.25])
-    assert REGRESSION.lines(logits, str) == [("0", None, "-2"), ("1", None, "37.25")]  # not sorted: units differ
+    assert REGRESSION.lines(logits, str) == [("0", "-2"), ("1", "37.25")]  # not sorted: units differ
     assert REGRESSION.target(logits) == 0
     assert REGRESSION.answers(logits) == (0, 1)
 

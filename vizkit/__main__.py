@@ -153,7 +153,7 @@ def trace(arguments: argparse.Namespace) -> None:
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
-    for name, _, text in loaded.head.lines(recorded.logits, loaded.label):
+    for name, text in loaded.head.lines(recorded.logits, loaded.label):
         print(f"{text:>8}  {name}")
     if loaded.head is EMBEDDING:
         print(f"{float(recorded.logits.norm()):8.4g}  is the length of its embedding, {len(recorded.logits)} features")

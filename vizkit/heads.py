@@ -13,20 +13,7 @@ if TYPE_CHECKING:
 
     Outputs = Float[Tensor, "*image output"]
 
-__all__ = [
-    "EMBEDDING",
-    "HEADS",
-    "ITSELF",
-    "ITSELF_IN_WORDS",
-    "REGRESSION",
-    "SIGMOID",
-    "SOFTMAX",
-    "Head",
-    "Line",
-    "scorer",
-]
-
-Line = tuple[str, float | None, str]
+__all__ = ["EMBEDDING", "HEADS", "ITSELF", "ITSELF_IN_WORDS", "REGRESSION", "SIGMOID", "SOFTMAX", "Head", "scorer"]
 
 ITSELF = -1
 """In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
@@ -88,13 +75,15 @@ class Head:
         values = self.values(logits)
         return [(index, float(values[index])) for index in self.listed(logits, count)]
 
-    def lines(self, logits: "Float[Tensor, ' output']", label: Callable[[int], str], count: int = 5) -> list[Line]:
-        """The same for people: (name, its bar from 0 to 1, None where the value is no probability, the value)."""
-        return [(label(index), *self.written(value)) for index, value in self.top(logits, count)]
+    def lines(
+        self, logits: "Float[Tensor, ' output']", label: Callable[[int], str], count: int = 5
+    ) -> list[tuple[str, str]]:
+        """The same for people: (name, value in its own unit)."""
+        return [(label(index), self.text(value)) for index, value in self.top(logits, count)]
 
-    def written(self, value: float) -> tuple[float | None, str]:
-        """The bar of a value, and its text."""
-        return value if self.probable else None, self.text(value)
+    def bar(self, value: float) -> float | str:
+        """For a list with bars: a share of the bar, 0 to 1, or the text of a value that has none."""
+        return value if self.probable else self.text(value)
 
     def text(self, value: float) -> str:
         """A value in its own unit: a per cent is for probabilities."""

@@ -103,7 +103,7 @@ def _model(card: Card, limit: int) -> dict[str, Any] | None:
         "image": picture,
         "size": (height, width),
         "box": (x0 / width, y0 / height, x1 / width, y1 / height),
-        "classes": [(name, *card.head.written(value)) for name, value in card.labels],
+        "classes": [(name, card.head.bar(value)) for name, value in card.labels],
         "proof": f"Proof: {proof(card.trace.check)}" + ("" if card.trained else UNTRAINED),
         "passed": card.trace.check.passed,
         "steps": layers.steps,

@@ -269,7 +269,7 @@ def with_clip(tmp_path, **query):
 
 
 def answers(test):
-    return {name for name, *_ in sent(test, "card0")["classes"]}
+    return {name for name, _ in sent(test, "card0")["classes"]}
 
 
 def test_typed_classes_are_the_answers(tmp_path):

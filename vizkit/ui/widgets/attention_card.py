@@ -58,7 +58,7 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
     if content.key_grid is None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
     loaded = shown.loaded
-    classes = loaded.head.lines(shown.trace.logits, loaded.label)
+    classes = [(loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(shown.trace.logits)]
     show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes)
     known.say(loaded)
     reading.proof(shown.trace)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from vizkit.figure.canvas.rows import Rows
-from vizkit.heads import Line
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
@@ -17,10 +16,11 @@ def show_map(
     picture: Picture,
     draw: str,
     label: str,
-    classes: Sequence[Line | tuple[str, float]] = (),
+    classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: answers, or shares, to list below it.
+    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
+    its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """

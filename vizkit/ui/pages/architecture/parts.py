@@ -177,7 +177,7 @@ def logits(shown: Shown, inside: Inside) -> None:
     if not shown.loaded.classifies:
         return
     head = shown.loaded.head
-    classes = ", ".join(f"{plain(name)} {text}" for name, _, text in head.lines(inside.logits, shown.loaded.label, 3))
+    classes = ", ".join(f"{plain(name)} {text}" for name, text in head.lines(inside.logits, shown.loaded.label, 3))
     st.markdown(
         f"A {head.name} makes of these logits: **{classes}**. {chip(shown.loaded)}"
         + ("" if shown.loaded.trained else " It is untrained.")

@@ -43,7 +43,7 @@ def image_of(name: str, picture: Picture) -> dict[str, Any]:
 def cell(
     box_xyxy: tuple[float, float, float, float], picture: Picture, bars: list[dict[str, Any]], mark: str, why: str
 ) -> dict[str, Any]:
-    """`bars`: name, share from 0 to 1 or, where it is None, `text`, colour and `right`, of each class. `mark`: the
+    """`bars`: name, share from 0 to 1 or text of a value, colour and `right`, of each class. `mark`: the
     letter of this answer."""
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = box_xyxy

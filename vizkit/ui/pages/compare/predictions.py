@@ -98,8 +98,8 @@ def drawn(row: Row, table: Table) -> dict[str, Any]:
             cells.append({"refused": answer})
             continue
         bars = [
-            {"name": loaded.label(index), "share": value if loaded.head.probable else None,
-             "text": loaded.head.text(value), "colour": colours.get(table.agreed.of[place][index]),
+            {"name": loaded.label(index), "share": loaded.head.bar(value),
+             "colour": colours.get(table.agreed.of[place][index]),
              "right": truth is not None and loaded.label(index) == truth}
             for index, value in tops[place]
         ]  # fmt: skip

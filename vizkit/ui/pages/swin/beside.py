@@ -106,7 +106,7 @@ def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
     loaded = shown.loaded
     lines = loaded.head.lines(shown.trace.logits, loaded.label, 1) if loaded.trained else []
-    answer = [f"answers {plain(name)} ({text}) {chip(loaded)}" for name, _, text in lines]
+    answer = [f"answers {plain(name)} ({text}) {chip(loaded)}" for name, text in lines]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 
