@@ -142,10 +142,11 @@ def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(model
     other = models | {
         "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
     }
-    test = opened(other, "compare", "checkpoint:sigmoid", "checkpoint:other", images=[PICTURE])
+    test = opened(other, "compare", "checkpoint:sigmoid", "checkpoint:other", images=[PICTURE, "digit 5"])
     row = sent(test, "compare_grid")["rows"][0]
     assert row["lines"] == []
     assert [cell["mark"] for cell in row["cells"]] == ["", ""]
+    assert not test.dataframe  # of pairs
 
 
 def test_the_csv_keeps_values_apart_from_probabilities(models):
