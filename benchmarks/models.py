@@ -152,6 +152,29 @@ def of_transformers() -> list[Source]:
     return rows
 
 
+def with_typed_classes() -> list[Source]:
+    from tests.models.sources.two_towers import KINDS, library_logits, two_towers
+
+    texts, rows = ["a photo of a cat", "two red birds", "a dog"], []
+    for tower, name in KINDS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            model = two_towers(tower, Path(folder))
+
+        def load(folder: Path, tower: str = tower) -> Loaded:
+            two_towers(tower, folder)
+            return vizkit.load(folder, classes=texts, device="cpu")
+
+        def oracle(pixels: Tensor, model: Any = model) -> Answer:
+            logits = library_logits(model, pixels, texts)
+            model.set_attn_implementation("eager")
+            with torch.no_grad():
+                maps = model.vision_model(pixel_values=pixels, output_attentions=True).attentions
+            return logits, [each for each in maps or () if each is not None]
+
+        rows.append(Source("transformers folder", f"{tower}, typed classes: {name}", load, oracle))
+    return rows
+
+
 def wrapped() -> list[Source]:
     from tests.models.test_wrap import Encoder, TenLines
 
@@ -237,7 +260,7 @@ def run() -> None:
         "relevance",
     )
     rows = []
-    for source in [*by_name(), *files(), *of_transformers(), *wrapped()]:
+    for source in [*by_name(), *files(), *of_transformers(), *with_typed_classes(), *wrapped()]:
         rows.append(row(source))
         print(" · ".join(rows[-1]), flush=True)
     lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]

@@ -21,6 +21,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.work_folder": 1,
     "vizkit.traces": 0,
     "vizkit.geometry": 1,
+    "vizkit.heads": 0,
     "vizkit.decoding": 0,
     "vizkit.isolated_decoding": 1,
     "vizkit.image": 2,

@@ -21,6 +21,7 @@ import vizkit
 from vizkit import __version__
 from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, score, train
 from vizkit.commands.model_options import add_model_options, load, refuse_output
+from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
 
 if TYPE_CHECKING:
@@ -152,8 +153,12 @@ def trace(arguments: argparse.Namespace) -> None:
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
-    for name, share in top(loaded, recorded):
-        print(f"{share:8.1%}  {name}" if loaded.classifies else f"{share:8.3f}  {name}")
+    for name, text in loaded.head.lines(recorded.logits, loaded.label):
+        print(f"{text:>8}  {name}")
+    if loaded.head is EMBEDDING:
+        print(f"{float(recorded.logits.norm()):8.4g}  is the length of its embedding, {len(recorded.logits)} features")
+    for note in loaded.notes:
+        print(note)
     print(proof(recorded.check))
 
 
@@ -172,17 +177,11 @@ def facts(loaded: "Loaded", recorded: "Trace", picture_hw: tuple[int, int], box:
         "licence": loaded.licence,
         "trained": loaded.trained,
         "parameters": loaded.parameters,
-        "top": top(loaded, recorded),
+        "head": loaded.head.name,
+        "top": [(loaded.label(index), value) for index, value in loaded.head.top(recorded.logits)],
         "picture_hw": picture_hw,
         "seen_box_xyxy": box,  # the part of the picture that the model saw
     }
-
-
-def top(loaded: "Loaded", recorded: "Trace", count: int = 5) -> list[tuple[str, float]]:
-    """The most probable classes; of a model without classes, its strongest features."""
-    values = recorded.logits.softmax(0) if loaded.classifies else recorded.logits
-    best = values.topk(min(count, len(values)))
-    return [(loaded.label(i), v) for i, v in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

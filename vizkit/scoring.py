@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vizkit.heads import ITSELF
+
 if TYPE_CHECKING:
     from jaxtyping import UInt8
     from torch import Tensor
@@ -36,7 +38,7 @@ def subject_of(
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
     pixels = pixels_of(loaded, picture).to(loaded.device)
-    return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded))
+    return Subject(logits_of_batch(loaded), pixels, target, against, batch_within(loaded), loaded.head)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,8 @@ class Question:
         target: int | None = None,
         against: int | None = None,
     ) -> "Question":
-        """`target`: None takes the most probable class. ValueError for classes that do not exist or are the same.
+        """`target`: None takes the most probable class, or what else the head says (`Head.target`). ValueError for
+        classes that do not exist or are the same; NotApplicable for a rival where they do not exclude one another.
 
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
@@ -70,10 +73,10 @@ class Question:
         small = size <= GRADIENT_BYTES
         if target is None or not small:
             plain = trace(loaded, picture, keep=Keep(heads="mean"))
-            target = int(plain.logits.argmax()) if target is None else target
+            target = loaded.head.target(plain.logits) if target is None else target
         first = trace(loaded, picture, target=target) if small else plain
         for label in (target, against or 0):
-            if not 0 <= label < len(first.logits):
+            if label != ITSELF and not 0 <= label < len(first.logits):
                 raise ValueError(f"Class {label} does not exist: {loaded.name} has {len(first.logits)} classes.")
         if target == against:
             raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
@@ -116,7 +119,8 @@ def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None"
 
 
 def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False) -> "Iterator[Case]":
-    """Every picture with its trace and truth; the target is the class that the model gives it.
+    """Every picture with its trace and truth; the target is the class that the model gives it. NotApplicable for a
+    model that gives no probabilities: what is measured is how they fall and rise.
 
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
     """
@@ -124,11 +128,14 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
     from vizkit.models import family, pixels_of, trace
     from vizkit.models.probes.model_functions import logits_of_batch
     from vizkit.models.probes.model_functions import randomised as shuffled
+    from vizkit.traces import NotApplicable
 
+    if not loaded.classifies:
+        raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}, so there is no probability to score maps by.")
     other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
     for index in range(len(images)):
         picture, _ = images[index]
-        target = int(logits(pixels_of(loaded, picture))[0].argmax())
+        target = loaded.head.target(logits(pixels_of(loaded, picture))[0])
         random_trace = random_subject = None
         if other is not None:
             random_trace, random_subject = trace(other, picture, target=target), subject_of(other, picture, target)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers, top_classes
+from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.geometry import all_ids, merging, window_ids
 from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
@@ -89,13 +89,6 @@ def test_all_heads_are_the_single_maps():
 def test_fixed_pooling_is_no_layer():
     merge = merging("merging 1", Tokens("a", (), (4, 6)), Tokens("b", (), (2, 3)))
     assert [a.name for a in layers(trace_of(ramp(), merge))] == ["ramp"]
-
-
-def test_the_most_probable_classes():
-    (first, p), (second, _) = top_classes(trace_of(ramp()), 2)
-    assert (first, second) == (1, 2)
-    assert p == pytest.approx(float(torch.tensor([0.0, 2.0, 1.0]).softmax(0)[1]))
-    assert len(top_classes(trace_of(ramp()), 5)) == 3
 
 
 def test_strength_is_the_length_of_each_vector():

@@ -96,12 +96,13 @@ def test_trace_options(trace_it):
 
 
 def test_trace_of_features(trace_it, vit, tmp_path):
-    """A model without classes has no probabilities."""
+    """A model without classes has no probabilities, and no single feature is an answer."""
     state = {key: value for key, value in vit.model.state_dict().items() if not key.startswith("head.")}
     torch.save(state, tmp_path / "headless.pt")
     code, printed, _ = trace_it("--architecture", "test_vit", model=str(tmp_path / "headless.pt"))
     assert code == 0
-    assert re.search(r"^ +\d+\.\d{3}  feature \d+$", printed.out, re.MULTILINE)
+    assert re.search(r"^ +\d+\.\d+  is the length of its embedding, 64 features$", printed.out, re.MULTILINE)
+    assert "%" not in printed.out
 
 
 WRONG = {  # what is asked → the sentence

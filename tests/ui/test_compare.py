@@ -273,7 +273,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture():
         changed = perturbed(rgb, kind, PERTURBATIONS[kind].strengths[level], 0)
         torch.testing.assert_close(logits[level], vizkit.trace(loaded, changed).logits, rtol=1e-4, atol=1e-4)
         plain = vizkit.trace(loaded, rgb).logits
-        assert changes.followed(logits)[0] == pytest.approx(float(plain.softmax(0).max()), abs=1e-5)
+        assert changes.followed(logits, loaded.head)[0] == pytest.approx(float(plain.softmax(0).max()), abs=1e-5)
     lines = list(csv.DictReader(io.StringIO(changes.as_csv(request))))
     assert len(lines) == 9 * 8
     assert {line["answer"] for line in lines if line["strength"] == "0"} == {"3"}

@@ -122,9 +122,11 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
     assert "choose a smaller input" in test.info[0].value
 
 
-def test_a_model_without_classes_is_asked_about_features_and_not_scored():
+def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_not_scored():
     test = opened("relevance", models=FEATURES, image="digit 3")
-    assert "for **feature" in texts(test)
+    assert "for **this picture's own embedding**" in texts(test)
+    test.selectbox(key="class_a").set_value("feature 3").run()
+    assert "for **feature 3**" in texts(test)
     test.segmented_control(key="relevance_view").set_value("Trust").run()
     assert not test.exception
     assert "features, not classes" in test.info[0].value

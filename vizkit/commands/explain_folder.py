@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vizkit import writing
 from vizkit.commands.maps import chosen, explained, write_numbers, write_picture
 from vizkit.commands.model_options import class_of, load, several_processes, unwritable
+from vizkit.heads import scorer
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
@@ -132,11 +133,12 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     logits, target, against = question.trace.logits, question.subject.target, question.subject.against
     answer = {
-        "model": loaded.name, "class": loaded.label(target), "class_number": target, "logit": float(logits[target]),
+        "model": loaded.name, "class": loaded.label(target), "class_number": target,
+        "logit": float(scorer(logits, target)(logits)),
         "against": None if against is None else loaded.label(against),
     }  # fmt: skip
     if loaded.classifies:
-        answer["probability"] = float(logits.softmax(0)[target])
+        answer["probability"] = float(loaded.head.values(logits)[target])
     for explanation in explanations:
         heat = explanation.heat
         row, column = divmod(int(heat.argmax()), heat.shape[1])

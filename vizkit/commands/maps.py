@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
+from vizkit.heads import scorer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +35,13 @@ def chosen(names: Iterable[str]) -> list[str]:
 
 
 def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
-    """The classes in question and what the model gives them."""
-    shares, subject = question.trace.logits.softmax(0), question.subject
+    """The classes in question and what the model gives them; of an embedding its length."""
+    logits, subject = question.trace.logits, question.subject
     for label in (subject.target, subject.against):
         if label is not None:
-            value = f"{shares[label]:8.1%}" if loaded.classifies else f"{question.trace.logits[label]:8.3f}"
-            yield f"{value}  {'against ' if label == subject.against else ''}{loaded.label(label)}"
+            value = scorer(logits, label)(loaded.head.values(logits))
+            rival = "against " if label == subject.against else ""
+            yield f"{loaded.head.text(float(value)):>8}  {rival}{loaded.label(label)}"
 
 
 def explained(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vizkit
+from vizkit.heads import HEADS
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -40,23 +41,42 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
         metavar="JSON",
         help="options of a timm architecture that do not follow from a file's shapes, as in '{\"num_heads\": 4}'",
     )
+    command.add_argument(
+        "--classes",
+        type=texts_of,
+        metavar="TEXTS",
+        help='of a CLIP or SigLIP that reads text: its classes, as in "a cat,a dog", or one a line',
+    )
     command.add_argument("--random-weights", action="store_true", help="the architecture without its training")
     command.add_argument(
         "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
     )
+    command.add_argument("--head", choices=tuple(HEADS), help="what the outputs are, where the model does not say it")
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
 
 
 def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
-    """The model of the options, or another one by `name`, with the same options."""
-    return vizkit.load(
+    """The model of the options, or another one by `name`, with the same options; of several models those that read
+    text take the classes."""
+    loaded = vizkit.load(
         name or arguments.model,
         pretrained=not arguments.random_weights,
         device=arguments.device,
         image_size=tuple(arguments.image_size) if arguments.image_size else None,
         architecture=arguments.architecture,
+        head=arguments.head,
         model_args=arguments.model_args,
     )
+    if arguments.classes is None or (isinstance(arguments.model, list) and loaded.text_tower is None):
+        return loaded
+    from vizkit.models.sources.zero_shot import with_classes
+
+    return with_classes(loaded, arguments.classes)
+
+
+def texts_of(text: str) -> list[str]:
+    """Parted by line breaks where there are any, else by commas."""
+    return text.splitlines() if "\n" in text else text.split(",")
 
 
 def arguments_of(text: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def evaluate(
     the device. `stopping` is called after each batch. With an `accelerator` every process answers every n-th batch, the
     first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when `stopping` is true.
     """
-    matched = known(loaded.name, loaded.labels, images)
+    matched = known(loaded.name, loaded.labels, images, loaded.head)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
     weights = weights_digest(loaded.model)
@@ -135,7 +135,7 @@ def _logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
             f"{loaded.name} needs more memory than {owner} has for {len(seen)} pictures at once: choose {elsewhere}"
             "a smaller image size or model."
         ) from error
-    if not isinstance(logits, torch.Tensor) or logits.dim() != 2 or not loaded.classifies:
+    if not isinstance(logits, torch.Tensor) or logits.dim() != 2:
         raise EvaluationError(f"{loaded.name} gives no class for a picture; choose a model that classifies.")
     return logits.float()
 

@@ -8,6 +8,7 @@ from jaxtyping import Int
 
 from vizkit.analysis.comparison.class_names import match
 from vizkit.datasets.image_set import ImageSet
+from vizkit.heads import SOFTMAX, Head
 
 __all__ = ["EvaluationError", "Known", "known"]
 
@@ -33,8 +34,11 @@ class Known:
     note: str
 
 
-def known(model: str, names: Sequence[str], images: ImageSet) -> Known:
-    """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches."""
+def known(model: str, names: Sequence[str], images: ImageSet, head: Head = SOFTMAX) -> Known:
+    """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches, and for a
+    `head` of which accuracy has no meaning."""
+    if head.unjudged:
+        raise EvaluationError(f"{model} gives {head.gives}: {head.unjudged}; it is left out.")
     if not names:
         raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
     indices = match(images.labels, names)

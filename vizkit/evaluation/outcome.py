@@ -99,7 +99,7 @@ def evaluate_all(
     able: dict[int, Any] = {}
     for number, loaded in enumerate(models):  # said before the work, not after it
         try:
-            able[number] = known(names[number], loaded.labels, images)
+            able[number] = known(names[number], loaded.labels, images, loaded.head)
         except EvaluationError as error:
             refused.append(str(error))
     answers_of: dict[int, Answers] = {}
@@ -165,6 +165,7 @@ def _joined(
         for name, (loaded, _) in evaluated.items()
         if not loaded.trained
     ]
+    notes += [note for loaded, _ in evaluated.values() for note in loaded.notes]
     if any(len(answer.rows) > len(rows) for answer in answers):
         notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
     broken = {where: why for answer in answers for where, why in answer.broken.items()}

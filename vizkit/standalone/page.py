@@ -15,6 +15,7 @@ from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import CEILING, FLOOR
 from vizkit.figure.palette import colours
+from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, data_url
 from vizkit.standalone.packing import packed
 from vizkit.traces import Check, Trace, TraceError
@@ -31,13 +32,14 @@ _HOST_CSS = (_HERE / "host.css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Card:
-    """A trace and what stands around it: the picture (RGB), the part that the model saw, its classes."""
+    """A trace and what stands around it: the picture (RGB), the part that the model saw, its answers."""
 
     trace: Trace
     picture: UInt8[np.ndarray, "height width 3"]
     seen_box_xyxy: Box
     labels: Sequence[tuple[str, float]] = ()
     trained: bool = True
+    head: Head = SOFTMAX
 
 
 def document(*cards: Card, limit_mb: float = LIMIT_MB) -> str:
@@ -101,7 +103,7 @@ def _model(card: Card, limit: int) -> dict[str, Any] | None:
         "image": picture,
         "size": (height, width),
         "box": (x0 / width, y0 / height, x1 / width, y1 / height),
-        "classes": card.labels,
+        "classes": [(name, card.head.bar(value)) for name, value in card.labels],
         "proof": f"Proof: {proof(card.trace.check)}" + ("" if card.trained else UNTRAINED),
         "passed": card.trace.check.passed,
         "steps": layers.steps,

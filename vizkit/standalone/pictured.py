@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit import models
-from vizkit.analysis.attention.attention_map import top_classes
+from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, seen_box
 from vizkit.models import Keep, Loaded
 from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
@@ -20,15 +20,17 @@ __all__ = ["PicturedTrace", "save_html", "trace"]
 @dataclass(frozen=True, kw_only=True)
 class PicturedTrace(Trace):
     """`picture`: RGB, before any preprocessing; `seen_box_xyxy`: the part of it in the model's input, in its pixels;
-    `labels`: names of the most probable classes with their probabilities, empty for a model without classes."""
+    `labels`: names of the most probable classes with their probabilities, or of the values of a regression; `head` says
+    what they are."""
 
     picture: UInt8[np.ndarray, "height width 3"] = field(repr=False)
     seen_box_xyxy: Box
     labels: tuple[tuple[str, float], ...] = ()
     trained: bool = True
+    head: Head = SOFTMAX
 
     def card(self) -> Card:
-        return Card(self, self.picture, self.seen_box_xyxy, self.labels, self.trained)
+        return Card(self, self.picture, self.seen_box_xyxy, self.labels, self.trained, self.head)
 
     def save_html(self, path: str | Path) -> None:
         """Write a page that shows the trace in any browser, clickable, from the file alone. See `vizkit.save_html`."""
@@ -62,11 +64,11 @@ def trace(
     not hold together, or the memory does not suffice for it.
     """
     made = models.trace(loaded, image, target=target, keep=keep)
-    best = top_classes(made) if loaded.classifies else []
     return PicturedTrace(
         **{part.name: getattr(made, part.name) for part in fields(made)},
         picture=image,
         seen_box_xyxy=seen_box((image.shape[0], image.shape[1]), loaded.preprocessing),
-        labels=tuple((loaded.label(label), share) for label, share in best),
+        labels=tuple((loaded.label(label), share) for label, share in loaded.head.top(made.logits)),
         trained=loaded.trained,
+        head=loaded.head,
     )

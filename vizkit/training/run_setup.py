@@ -76,6 +76,8 @@ def _teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, d
     if not recipe.teacher:
         return None
     teacher = vizkit.load(recipe.teacher, device=device)
+    if not teacher.head.exclusive:
+        raise RecipeError(f"The teacher {teacher.name} gives {teacher.head.gives}; a student learns from a softmax.")
     names = (getattr(teacher.model, "pretrained_cfg", None) or {}).get("label_names") or teacher.labels
     if tuple(names) != labels:
         raise RecipeError(f"The teacher {teacher.name} does not know the classes of {recipe.data}.")

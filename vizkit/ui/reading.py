@@ -74,11 +74,10 @@ def about(loaded: "Loaded") -> str:
         plain(loaded.source),
         f"licence {plain(loaded.licence)}",
     ]
+    if not loaded.head.exclusive:
+        parts.insert(0, loaded.head.title)
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
-    elif loaded.name.startswith("bundled:"):  # it gives a photograph one of these classes too
-        kind = "handwritten digits" if all(label.isdigit() for label in loaded.labels) else "drawn insects"
-        parts.insert(0, f"knows {len(loaded.labels)} {kind}, nothing else")
     return " · ".join(parts)
 
 

@@ -17,6 +17,7 @@ from vizkit.ui import reading
 from vizkit.ui.session import chosen
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
+from vizkit.ui.widgets.known import banner
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class View:
 
     `needs`: a key of `needs.NEEDS`, "" for a view without models. `fragment`: a change inside draws this view alone
     again, not the page. `query`: the token whose rows it asks for, where the page's own choice does not decide.
-    `formerly`: an earlier title, so that old addresses still open it.
+    `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
     """
 
     title: str
@@ -35,6 +36,7 @@ class View:
     fragment: bool = True
     query: str = ""
     formerly: str = ""
+    answers: bool = False
 
 
 class NothingShownError(Exception):
@@ -88,6 +90,8 @@ def open_page(stem: str) -> None:
             opening()
         view = views[choose_view(key, tuple(views), preset=opening is not None)]
         st.caption(view.line)
+    if view.answers:
+        banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)
 
 

@@ -6,14 +6,13 @@ for its answer (Jain & Wallace 2019).
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import id_at
 from vizkit.traces import Attention, NotApplicable, Trace, query_row
 
-__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "layers", "top_classes"]
+__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "layers"]
 
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
@@ -91,10 +90,3 @@ def fused(attention: Attention, head: int | None) -> Float[Tensor, "group query 
     """The weights of one head, or their mean over heads, in the layer's own groups."""
     weights = attention.weights.float()
     return weights.mean(1) if head is None else weights[:, min(head, weights.shape[1] - 1)]
-
-
-def top_classes(trace: Trace, count: int = 5) -> list[tuple[int, float]]:
-    """The most probable classes and their probabilities, softmax over all logits."""
-    probabilities = torch.softmax(trace.logits, 0)
-    values, indices = probabilities.topk(min(count, len(probabilities)))
-    return list(zip(indices.tolist(), values.tolist(), strict=True))

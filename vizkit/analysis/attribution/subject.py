@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -12,7 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vizkit.traces import Trace
+from vizkit.heads import ITSELF, SOFTMAX, Head, scorer
+from vizkit.traces import NotApplicable, Trace
 
 __all__ = ["Fill", "Progress", "Stopped", "Subject", "cell_of_pixel", "cells_of", "filled", "on_cells"]
 
@@ -32,10 +34,11 @@ class Stopped(Exception):  # noqa: N818  (the wish of a user, not an error)
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model that can be run again, its input, and the class whose logit is explained.
+    """A model that can be run again, its input, and the class whose logit is explained, or what else its `head` gives.
 
     `logits`: (image, channel, height, width) → (image, label), differentiable with respect to the pixels. `against`:
-    explain the difference of the two logits instead. `batch`: images in one forward pass.
+    explain the difference of the two logits instead; only classes that exclude one another have rivals, NotApplicable
+    otherwise. `batch`: images in one forward pass.
     """
 
     logits: Callable[[Tensor], Tensor]
@@ -43,18 +46,36 @@ class Subject:
     target: int
     against: int | None = None
     batch: int = 32
+    head: Head = SOFTMAX
+
+    def __post_init__(self) -> None:
+        if self.against is not None and not self.head.exclusive:
+            raise NotApplicable(f"This model gives {self.head.gives}, so nothing is explained against another.")
+
+    @cached_property
+    def _score_of(self) -> Callable[[Tensor], Tensor]:
+        """An embedding is measured along its own direction, for which the picture is run once."""
+        if self.target != ITSELF:
+            return scorer(self.pixels, self.target)
+        with torch.no_grad():
+            return scorer(self.logits(self.pixels)[0], ITSELF)
 
     def score(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
-        """The target's logit, less that of the other class; in the graph of `pixels`."""
+        """The target's logit or value (`heads.scorer`), less that of the other class; in the graph of `pixels`."""
         logits = self.logits(pixels)
-        return logits[:, self.target] if self.against is None else logits[:, self.target] - logits[:, self.against]
+        first = self._score_of(logits)
+        return first if self.against is None else first - logits[:, self.against]
 
     def share(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
-        """The target's probability, 0 to 1: among all classes, or among the two. No graph, one batch."""
+        """The target's probability, 0 to 1: among all classes, or among the two. No graph, one batch.
+
+        NotApplicable where the head gives no probabilities."""
+        if not self.head.probable:
+            raise NotApplicable(f"This model gives {self.head.gives}, so there is no probability to follow.")
         with torch.no_grad():
             if self.against is not None:
                 return self.score(pixels).sigmoid()
-            return self.logits(pixels).softmax(1)[:, self.target]
+            return self.head.values(self.logits(pixels))[:, self.target]
 
 
 def filled(pixels: Float[Tensor, "image channel height width"], fill: Fill) -> Float[Tensor, "image channel _ _"]:

@@ -92,7 +92,7 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
     def answers(logits: Float[Tensor, " label"]) -> bool:
         if subject.against is not None:
             return bool(logits[subject.target] > logits[subject.against])
-        return int(logits.argmax()) == subject.target
+        return subject.target in subject.head.answers(logits)
 
     if not answers(original):
         preferred = "the model's answer" if subject.against is None else "the one of the two that the model prefers"

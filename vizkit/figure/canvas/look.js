@@ -235,11 +235,12 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- predictions -------------------------------------------------------------------------------------------------
   const list = parentElement.querySelector('ol')
-  list.replaceChildren(...data.classes.map(([name, probability]) => {
+  list.replaceChildren(...data.classes.map(([name, share]) => {   // or the text of a value in its own unit, which is no share
     const item = document.createElement('li'), label = document.createElement('span'), value = document.createElement('b')
     label.textContent = name
-    value.textContent = percent(probability)
-    item.style.setProperty('--share', 100 * probability + '%')
+    const isShare = typeof share === 'number'
+    value.textContent = isShare ? percent(share) : share
+    item.style.setProperty('--share', isShare ? 100 * share + '%' : '0%')
     item.append(label, value)
     return item
   }))

@@ -117,7 +117,7 @@ def finish(
         tuple(_on_cpu(f) for f in features),
         check,
         target,
-        (*([check.failure] if check.failure else []), *notes, *changes(result.calls)),
+        (*([check.failure] if check.failure else []), *notes, *changes(result.calls), *loaded.notes),
         tuple(_on_cpu(f) for f in cam),
         result.linear,
     )

@@ -16,9 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from vizkit.models.families import family, first_grid
-from vizkit.models.recording.forward import logits_of
 from vizkit.models.recording.weights import precise
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, logits_of
 from vizkit.traces import NotApplicable
 
 Size = tuple[int, int]

@@ -44,10 +44,12 @@ def _has_two_heads(model: nn.Module) -> bool:
 
 
 def refuse_one_token(loaded: Loaded) -> None:
-    """Raises NotApplicable, with the reason, for a model without a class and a distillation token."""
-    if has_two_tokens(loaded.model):
-        return
+    """Raises NotApplicable, with the reason, for a model without a class and a distillation token, or no classes."""
     name = loaded.name.removeprefix("bundled:")
+    if has_two_tokens(loaded.model):
+        if loaded.head.exclusive:
+            return
+        raise NotApplicable(f"{name} gives {loaded.head.gives}, so its two heads name no class to compare.")
     if _has_two_heads(loaded.model):
         raise NotApplicable(f"{name} has two heads, but both read one pooled vector: there are no two tokens.")
     if hasattr(loaded.model, "dist_token"):

@@ -1,7 +1,6 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
 import inspect
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -9,14 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.kinds import kind
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
-from vizkit.models.sources.loading import Loaded
-from vizkit.traces import LOGIT_TOLERANCE, TraceError
+from vizkit.models.sources.loaded import Loaded, logits_of
+from vizkit.traces import LOGIT_TOLERANCE
 
-__all__ = ["WITHOUT_SOFTMAX", "Pass", "forward", "logits_of", "plain_pass", "run"]
+__all__ = ["WITHOUT_SOFTMAX", "Pass", "forward", "plain_pass", "run"]
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
@@ -47,8 +47,9 @@ class Pass:
 def forward(
     loaded: Loaded, pixels: Tensor, keep: Keep | None = None, target: int | None = None, *, tokens: bool = False
 ) -> Pass:
-    """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too.
-    `tokens`: features in the order of the tokens, as a ViT has them; maps would be copied.
+    """Run one image, (1, channel, height, width), and record it. `target`: gradients of that class's logit too, or
+    of the whole embedding (`heads.ITSELF`) where there are no classes. `tokens`: features in the order of the tokens,
+    as a ViT has them; maps would be copied.
 
     The first pass of a model at an input size, and for the kind of recording, is compared with a plain one. timm's
     `forward_intermediates` is believed only when it ends in the logits of the recorded pass; a few models finish
@@ -137,10 +138,11 @@ def _recorded(
     _refuse_unknown(target, logits, loaded)
     deciding = ()
     if target is not None:
+        score_of = scorer(logits, target)
         if tokens:
             joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
-            take_score_gradients(loaded.model, recorder.calls, joined, target, logits[target])
-        deciding = _with_gradients(recorder, logits[target], final)
+            take_score_gradients(loaded.model, recorder.calls, joined, score_of, score_of(logits))
+        deciding = _with_gradients(recorder, score_of(logits), final)
     detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
     return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding)
 
@@ -157,7 +159,8 @@ def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> 
 
 
 def _refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:
-    if target is not None and not 0 <= target < len(logits):
+    whole = target == ITSELF and loaded.head.target(logits) == ITSELF
+    if target is not None and not whole and not 0 <= target < len(logits):
         raise ValueError(f"Class {target} does not exist: {loaded.name} has {len(logits)} classes.")
 
 
@@ -185,25 +188,3 @@ def run(
 def _takes_prefix(model: nn.Module) -> bool:
     function: Any = type(model).forward_intermediates  # pyright: ignore[reportAttributeAccessIssue]
     return "return_prefix_tokens" in inspect.signature(function).parameters
-
-
-def logits_of(out: Any) -> Tensor:  # noqa: ANN401
-    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean.
-
-    Other libraries' models return an object or a mapping: their `logits`, or the vector that stands for the image.
-    """
-    for name in ("logits", "pooler_output", "image_embeds"):
-        found = out.get(name) if isinstance(out, Mapping) else getattr(out, name, None)
-        if isinstance(found, Tensor):
-            out = found
-            break
-    if isinstance(out, tuple | list):
-        vectors = [one for one in out if isinstance(one, Tensor) and one.dim() == 2]
-        if not vectors:
-            raise TraceError("This model returns no vector of logits or features for an image.")
-        out = torch.stack(vectors).mean(0) if len({one.shape for one in vectors}) == 1 else vectors[0]
-    if not isinstance(out, Tensor):
-        raise TraceError(f"This model returns a {type(out).__name__}, in which no logits are found.")
-    if out.dim() > 2:
-        raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
-    return (out[0] if out.dim() == 2 else out).float()

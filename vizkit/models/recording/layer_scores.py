@@ -5,7 +5,7 @@ the tokens that leave block l, and only for the attention of block l is âˆ‚s_l/â
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,14 @@ BLOCK = re.compile(r"blocks\.(\d+)\.")
 
 
 def take_score_gradients(
-    model: nn.Module, calls: Sequence[Call], tokens: Sequence[Tensor], target: int, logit: Tensor
+    model: nn.Module,
+    calls: Sequence[Call],
+    tokens: Sequence[Tensor],
+    score_of: Callable[[Tensor], Tensor],
+    logit: Tensor,
 ) -> None:
     """Fill in `Call.score_gradient`, before the graph is freed. `tokens`: what leaves each block, (1, token, channel).
+    `score_of`: the number of the target, of a vector of logits (`heads.scorer`).
 
     Only mean(relu) over heads and queries is kept, one number for each key: whole gradients would double a trace.
     Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
@@ -31,7 +36,7 @@ def take_score_gradients(
     if not tokens or norm is None or head is None or not all(match for match, _ in blocks):
         return
     with torch.enable_grad():
-        scores = [head(norm(x))[0, target].float() for x in tokens]
+        scores = [score_of(head(norm(x))[0].float()) for x in tokens]
     if not float((scores[-1] - logit).detach().abs()) <= LOGIT_TOLERANCE * max(1.0, float(logit.detach().abs())):
         return
     for match, call in blocks:

@@ -15,13 +15,22 @@ from vizkit.models.sources import checkpoint, transformers_names, transformers_s
 from vizkit.models.sources.creating import Size, create, misfit
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on
+from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on, with_head
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.wrap import wrap
 
-__all__ = ["from_transformers", "is_transformers", "plan_transformers"]
+__all__ = [
+    "WEIGHTS",
+    "from_transformers",
+    "is_transformers",
+    "made_by_library",
+    "plan_transformers",
+    "read_config",
+]
+
+TWO_TOWERS = ("CLIPModel", "SiglipModel")
 
 WEIGHTS = "model.safetensors"
 PREFIX = re.compile(r"^(vit|deit|dinov2|dinov2_with_registers|beit|swin|swinv2|convnext|convnextv2|resnet)\.")
@@ -44,6 +53,9 @@ TRANSLATED: dict[str, Callable[[Config, dict[str, Tensor]], Translation | None]]
 }
 SHOWN = ("ForImageClassification", "ForImageClassificationWithTeacher", "Model", "VisionModel", "WithProjection")
 SHOWN += ("ForPreTraining",)  # of MAE, whose encoder is translated
+PROBLEMS = {
+    "single_label_classification": "softmax", "multi_label_classification": "sigmoid", "regression": "regression",
+}  # fmt: skip
 NO_SIZES = ("id2label", "label2id", "text_config")
 
 
@@ -79,7 +91,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     about = processor(folder, title)
     if "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
-    return replace(
+    loaded = replace(
         loaded,
         name=title,
         preprocessing=replace(needs, size_hw=own),
@@ -87,7 +99,10 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         source=said,
         licence=(licence_on(folder / "README.md") or "not stated") if pretrained else NO_LICENCE,
         trained=pretrained,
+        text_tower=folder if pretrained and found is not None and class_named(config) in TWO_TOWERS else None,
     )
+    head = PROBLEMS.get(str(config.get("problem_type"))) if loaded.outputs else None
+    return loaded if head is None else with_head(loaded, head)
 
 
 def plan_transformers(folder: Path, title: str) -> None:
@@ -142,7 +157,22 @@ def in_timm(
 
 
 def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pretrained: bool) -> nn.Module:
-    """The module of the library itself, by its name among its classes: code that a folder brings is never run."""
+    """The module of the library itself, where it takes a picture alone."""
+    model, report = made_by_library(folder, title, config, holds, pretrained, "pixel_values")
+    missing = [key for key in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(key)]
+    if missing:
+        raise ModelError(
+            f"{title} lacks weights of {class_named(config)}: {len(missing)} tensors, the first is "
+            f"{str(missing[0])[:60]}."
+        )
+    return Vector(model, pooled=not report["missing_keys"])
+
+
+def made_by_library(
+    folder: Path, title: str, config: Config, holds: Holding, pretrained: bool = True, takes: str = ""
+) -> tuple[Any, dict[str, Any]]:
+    """The module of the library, by its name among its classes: code that a folder brings is never run. And which of
+    its weights the folder lacks. `takes`: the only input that it may need."""
     try:
         import transformers
     except ImportError:
@@ -154,7 +184,7 @@ def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pr
     kind = getattr(transformers, name, None) if name.isidentifier() else None
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
-    if kind.main_input_name != "pixel_values":
+    if takes and kind.main_input_name != takes:
         raise ModelError(f"{title} is a {name[:60]}, which does not take a picture alone.")
     if config.get("quantization_config") or config.get("backbone") or config.get("use_timm_backbone"):
         raise ModelError(f"{title} is quantized, or made around a model of its own; vizkit opens plain ones only.")
@@ -167,10 +197,10 @@ def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pr
             refuse_over_budget(title, bytes_of(drawn))
             refuse_unfit(title, holds, drawn)
         if not pretrained:
-            return Vector(made._from_config(settings, **eager))
+            return made._from_config(settings, **eager), {"missing_keys": [], "mismatched_keys": []}
         # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
         state = load_file(folder / WEIGHTS)
-        model, report = made.from_pretrained(
+        return made.from_pretrained(
             None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
         )
     except ModelError:
@@ -178,12 +208,6 @@ def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pr
     except Exception as error:  # a stranger's configuration makes constructors raise anything
         reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))[:120]
         raise ModelError(f"{title} cannot be made by transformers: {reason.rstrip('.')}.") from error
-    missing = [key for key in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(key)]
-    if missing:
-        raise ModelError(
-            f"{title} lacks weights of {name}: {len(missing)} tensors, the first is {str(missing[0])[:60]}."
-        )
-    return Vector(model, pooled=not report["missing_keys"])
 
 
 class Vector(nn.Module):

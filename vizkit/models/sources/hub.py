@@ -5,8 +5,9 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
@@ -27,12 +28,14 @@ __all__ = [
     "cached",
     "fetch",
     "over_budget",
+    "refuse_unreachable",
     "weights_file",
 ]
 
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
-MAX_TEXT_BYTES = 16 * 2**20  # of a config.json or a model card
+TEXTS = ("README.md", "preprocessor_config.json", "tokenizer_config.json", "tokenizer.json", "config.json")
+MAX_TEXT_BYTES = 64 * 2**20  # of each of these; the tokenizer of SigLIP 2 takes 34 MB
 LONGEST = 250  # characters of a sentence
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _HASH = re.compile(r"-([0-9a-f]{8,64})\.")  # PyTorch's custom: the name of a file ends in the start of its SHA-256
@@ -91,32 +94,48 @@ def cached(repo: str, revision: str | None = None, with_config: bool = False) ->
     return None if with_config and not isinstance(paths[-1], str) else weights
 
 
-def _download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
-    from huggingface_hub import HfApi, hf_hub_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+def refuse_unreachable(repo: str) -> None:
+    """Ask the hub whether it answers for a repository; nothing is downloaded. Raises as `weights_file` does."""
+    if cached(repo) is None:
+        with _in_a_sentence(repo, None):
+            _files_of(repo, None)
 
-    try:
-        # A cheap question first, with a time-out of our own: the download itself would retry for a long while.
-        about = _within(
-            TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
-        )
-        sizes = {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
+
+def _download(repo: str, revision: str | None = None, check: Callable[[Path], object] | None = None) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    with _in_a_sentence(repo, revision):
+        sizes = _files_of(repo, revision)
         weights = [name for name in WEIGHTS if name in sizes][:1]
         if weights and sizes[weights[0]] > settings().model_bytes:
             raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None
-        for name in (
-            "README.md",
-            "preprocessor_config.json",
-            "config.json",
-            *weights,
-        ):  # the weights last: where they are, all is there
+        for name in (*TEXTS, *weights):  # the weights last: where they are, all is there
             if weights and name in sizes and (name in weights or sizes[name] <= MAX_TEXT_BYTES):
                 path = Path(hf_hub_download(repo, name, revision=revision, etag_timeout=TIMEOUT_S))
             if path is not None and name == "config.json" and check is not None:
                 check(path.parent)
         if path is not None and weights:
             return path
+    raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
+
+
+def _files_of(repo: str, revision: str | None) -> dict[str, int]:
+    """Bytes by name. A cheap question, with a time-out of our own: a download itself would retry for a long while."""
+    from huggingface_hub import HfApi
+
+    about = _within(
+        TIMEOUT_S, lambda: HfApi().model_info(repo, revision=revision, timeout=TIMEOUT_S, files_metadata=True)
+    )
+    return {file.rfilename: getattr(file, "size", None) or 0 for file in about.siblings or []}
+
+
+@contextmanager
+def _in_a_sentence(repo: str, revision: str | None) -> Iterator[None]:
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        yield
     except ModelError:
         raise
     except GatedRepoError:
@@ -127,7 +146,6 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
         raise ModelError(f"There is no model {repo} on the hub, or it is private.") from None
     except Exception as error:  # whatever the network library raises: the sentence for the user is the same
         raise _unreachable(repo, error) from error
-    raise ModelError(f"{repo} holds no model.safetensors; other formats can run code and are not opened.")
 
 
 def fetch(url: str) -> Path:

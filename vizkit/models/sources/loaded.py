@@ -1,19 +1,22 @@
 """A model ready to be looked at, and what is known about it: preprocessing, class names, licence, origin."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from vizkit.heads import EMBEDDING, HEADS, ITSELF, ITSELF_IN_WORDS, REGRESSION, SOFTMAX, Head
 from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
+from vizkit.traces import TraceError
 
-__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on"]
+__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on", "logits_of", "with_head"]
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -27,7 +30,9 @@ class Loaded:
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
     for each input size, how many attention layers a plain pass has. None: unknown;
     `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see `families.measured`. `grid`: (rows,
-    columns) of the patches, where the owner of the model has given it.
+    columns) of the patches, where the owner of the model has given it. `head`: what its outputs are, guessed from their
+    number where it is left out; `outputs`: how many they are, 0 for a model without a head, None where nobody knows.
+    `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`.
     """
 
     name: str
@@ -39,11 +44,22 @@ class Loaded:
     licence: str = "not stated"
     trained: bool = True
     grid: tuple[int, int] | None = None
+    head: Head = None  # pyright: ignore[reportAssignmentType]  # left out, it is guessed below
+    head_guessed: bool = False
+    outputs: int | None = None
+    text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.outputs is None:
+            count = getattr(self.model, "num_classes", None)
+            self.outputs = count if isinstance(count, int) else None
+        if self.head is None:
+            self.head, self.head_guessed = _guessed(self.outputs)
 
     @property
     def parameters(self) -> int:
@@ -56,12 +72,50 @@ class Loaded:
 
     @property
     def classifies(self) -> bool:
-        """Whether the outputs are classes; a model without a head gives features."""
-        return getattr(self.model, "num_classes", 1) > 0
+        """Whether the outputs are classes or labels with probabilities; others are values, or features."""
+        return self.head.probable
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before its answers are believed, in sentences."""
+        if not self.head_guessed:
+            return ()
+        kinds = ", ".join(f'"{name}"' for name in HEADS)
+        return (
+            f"Nothing says what kind of head {self.name} has; {self.head.name} is a guess: give head= one of {kinds} "
+            "to load or wrap, or write it into its config.json.",
+        )
 
     def label(self, index: int) -> str:
-        kind = "class" if self.classifies else "feature"
-        return self.labels[index] if index < len(self.labels) else f"{kind} {index}"
+        """What an output is called: by its own name, else by its number."""
+        if index == ITSELF:
+            return ITSELF_IN_WORDS
+        if index < len(self.labels) and self.head is not EMBEDDING:
+            return self.labels[index]
+        return self.head.output if self.outputs == 1 else f"{self.head.output} {index}"
+
+
+def _guessed(outputs: int | None) -> tuple[Head, bool]:
+    """(head, whether that is a guess) by the number of outputs alone."""
+    from timm.data import infer_imagenet_subset
+
+    if outputs == 0:
+        return EMBEDDING, False
+    if outputs == 1:  # a softmax over one class would always say 1
+        return REGRESSION, True
+    return SOFTMAX, not infer_imagenet_subset({"num_classes": outputs})
+
+
+def with_head(loaded: Loaded, stated: object) -> Loaded:
+    """The model with the head that its owner, or its configuration, states by name. Raises ModelError."""
+    if not (isinstance(stated, str) and stated in HEADS):
+        raise ModelError(f"{loaded.name} cannot have the head {str(stated)[:40]!r}; there are {', '.join(HEADS)}.")
+    head = HEADS[stated]
+    if head.exclusive and loaded.outputs == 1:
+        raise ModelError(
+            f"{loaded.name} has one output, over which a softmax is always 1; say regression, sigmoid or embedding."
+        )
+    return replace(loaded, head=head, head_guessed=False)
 
 
 def described(
@@ -123,3 +177,25 @@ def imagenet_labels(count: int) -> tuple[str, ...]:
 
     subset = infer_imagenet_subset({"num_classes": count})
     return tuple(str(label) for label in ImageNetInfo(subset).label_descriptions()) if subset else ()
+
+
+def logits_of(out: Any) -> Tensor:  # noqa: ANN401
+    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean.
+
+    Other libraries' models return an object or a mapping: their `logits`, or the vector that stands for the image.
+    """
+    for name in ("logits", "pooler_output", "image_embeds"):
+        found = out.get(name) if isinstance(out, Mapping) else getattr(out, name, None)
+        if isinstance(found, Tensor):
+            out = found
+            break
+    if isinstance(out, tuple | list):
+        vectors = [one for one in out if isinstance(one, Tensor) and one.dim() == 2]
+        if not vectors:
+            raise TraceError("This model returns no vector of logits or features for an image.")
+        out = torch.stack(vectors).mean(0) if len({one.shape for one in vectors}) == 1 else vectors[0]
+    if not isinstance(out, Tensor):
+        raise TraceError(f"This model returns a {type(out).__name__}, in which no logits are found.")
+    if out.dim() > 2:
+        raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
+    return (out[0] if out.dim() == 2 else out).float()

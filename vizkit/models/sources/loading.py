@@ -1,6 +1,6 @@
 """Models from every source as one `Loaded`: timm by name, bundled, hub, torchvision, a run folder, a checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from vizkit.models.sources.fitting import fitting
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
 from vizkit.models.sources.hub import ModelError, UnnamedError
-from vizkit.models.sources.loaded import Loaded, described
+from vizkit.models.sources.loaded import Loaded, described, with_head
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
+from vizkit.models.sources.zero_shot import with_classes
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_names", "load", "published_weights"]
 
@@ -30,6 +31,8 @@ def load(
     image_size: int | Size | None = None,
     architecture: str | None = None,
     model_args: Mapping[str, Any] | None = None,
+    head: str | None = None,
+    classes: Sequence[str] | None = None,
 ) -> Loaded:
     """Load a model.
 
@@ -38,8 +41,10 @@ def load(
     the file names it). `pretrained=False`: the same architecture with random weights. `image_size`: pixels, or (height,
     width), where the model allows another input than its own. `model_args`: options of a timm architecture, as
     `timm.create_model` takes them; of a file, depth, patches, windows, classes and image size follow from its shapes.
-    `device=None` takes the GPU if there is one. Raises ModelError with one sentence for the user, OfflineError without
-    a network.
+    `head`: what the outputs are, "softmax", "sigmoid", "regression" or "embedding" (`vizkit.heads`), where the source
+    does not say it; otherwise it is guessed from their number. `classes`: of a CLIP or SigLIP with both towers (a
+    folder of transformers), texts such as "a photo of a cat" that become its classes. `device=None` takes the GPU if
+    there is one. Raises ModelError with one sentence for the user, OfflineError without a network.
     """
     chosen, size_hw = _checked_device(device), _checked_size(image_size)
     options = dict(model_args or {})
@@ -60,9 +65,12 @@ def load(
         raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
         loaded = _from_timm(name, pretrained, size_hw, options)
+    if classes is not None:
+        loaded = with_classes(loaded, classes)
     if loaded.trained:
         refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)
+    loaded = loaded if head is None else with_head(loaded, head)
     return _placed(loaded, chosen, probe=size_hw is not None)
 
 
@@ -125,13 +133,15 @@ def _bundled_folder(name: str) -> Path:
 def _from_timm(name: str, pretrained: bool, size_hw: Size | None, options: dict[str, Any]) -> Loaded:
     name, channels = known(name), options.get("in_chans")
     size_hw = size_hw or _checked_size(options.pop("img_size", None))
-    if not pretrained:
-        model = create(name, size_hw, name, pretrained=False, **options)
-        return described(name, model, size_hw, "timm, random weights", trained=False, channels=channels)
-    plan(name, size_hw, name, **options)
-    file, source = published_weights(name)
-    model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **options)
-    return described(name, model, size_hw, source, channels=channels)
+    if pretrained:
+        plan(name, size_hw, name, **options)
+        file, source = published_weights(name)
+        model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **options)
+    else:
+        model, source = create(name, size_hw, name, pretrained=False, **options), "timm, random weights"
+    loaded = described(name, model, size_hw, source, trained=pretrained, channels=channels)
+    loaded.head_guessed &= "num_classes" in options  # the library's own heads are for classes, or left out
+    return loaded
 
 
 def published_weights(name: str) -> tuple[Path, str]:
@@ -158,7 +168,8 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     if is_transformers(folder):
         source = source if kind else "folder"
         return from_transformers(folder, title, source, pretrained, size_hw)
-    known(checkpoint.read_config(folder / "config.json", title)["architecture"])
+    config = checkpoint.read_config(folder / "config.json", title)
+    known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     model: Any = create(f"local-dir:{folder}", size_hw, title, holds, pretrained=pretrained)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
@@ -167,7 +178,11 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     if pretrained and size_hw is None:
         refuse_stretched_positions(title, holds.shapes, model)
     source = source if pretrained else f"{source}, random weights"
-    return described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
+    loaded = described(name, model, size_hw, source, trained=pretrained, card=folder / "README.md")
+    stated = config.get("head") or (
+        "softmax" if (folder / "recipe.json").is_file() else None
+    )  # as our training makes it
+    return loaded if stated is None else with_head(loaded, stated)
 
 
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:

@@ -39,7 +39,8 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     source = "torchvision" if pretrained else "torchvision, random weights"
     licence = weights.meta.get("license", "BSD-3-Clause") if pretrained else NO_LICENCE
     needs = preprocessing(weights, size_hw or (side, side))
-    return Loaded(f"torchvision:{name}", model, torch.device("cpu"), needs, labels, source, licence, pretrained)
+    place = torch.device("cpu")
+    return Loaded(f"torchvision:{name}", model, place, needs, labels, source, licence, pretrained, outputs=len(labels))
 
 
 def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size | None) -> Loaded:
@@ -55,9 +56,10 @@ def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size
     if error := misfit(path.name, f"torchvision:{name}", state, model.state_dict()):
         raise error
     model.load_state_dict(state)
-    labels = imagenet_labels(options["num_classes"])
-    needs = preprocessing(weights, size_hw or (side, side))
-    return Loaded(path.stem, model, torch.device("cpu"), needs, labels, f"checkpoint of torchvision:{name}")
+    count = options["num_classes"]
+    needs, labels = preprocessing(weights, size_hw or (side, side)), imagenet_labels(count)
+    about = f"checkpoint of torchvision:{name}"
+    return Loaded(path.stem, model, torch.device("cpu"), needs, labels, about, outputs=count)
 
 
 def arguments(title: str, name: str, shapes: Shapes) -> tuple[Callable[..., nn.Module], dict[str, Any]]:

@@ -83,6 +83,6 @@ def _places(pictures: Sequence[np.ndarray] | ImageSet, student: Loaded) -> Answe
 
 
 def _refuse_other_classes(student: Loaded, other: Loaded) -> None:
-    if not other.labels or other.labels != student.labels:
+    if not other.labels or other.labels != student.labels or not other.head.exclusive:
         names = (model.name.removeprefix("bundled:") for model in (student, other))
         raise NotApplicable("{} and {} do not know the same classes, so their answers cannot agree.".format(*names))

@@ -35,7 +35,7 @@ def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None
         path.chmod(0o644)  # safetensors closes its files to others
 
     write(run.path / "model.safetensors", weights)
-    more = {"label_names": list(labels)}
+    more = {"label_names": list(labels), "head": "softmax"}
     # timm says str and opens a Path; older releases take nothing else.
     write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
-from vizkit.ui.session import model_names
+from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.remembered import forget, remembered
 
 if TYPE_CHECKING:
@@ -44,16 +44,32 @@ def model(source: str, whole: Picture | None = None) -> "Loaded":
 
 def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]":
     """`model`, to be called later, without a session too. It holds names, no weights."""
-    path, architecture = st.session_state.get("_checkpoints", {}).get(source, (None, None))
-    if source.startswith("run:"):
-        path = run_folder(source)
-    own = partial(_own, source, path, architecture)
-    if whole is None:
-        return own
-    from vizkit.models.probes.shape import whole_image_size
+    name = chosen.bare(source)
+    path, architecture = st.session_state.get("_checkpoints", {}).get(name, (None, None))
+    if name.startswith("run:"):
+        path = run_folder(name)
+    own = partial(_own, name, path, architecture)
+    if own().text_tower is not None and name not in chosen.readers():
+        chosen.readers().add(name)
+        st.rerun()  # the sidebar asks for its classes
+    if whole is not None:
+        from vizkit.models.probes.shape import whole_image_size
 
-    size_hw = whole_image_size(own(), (whole.rgb.shape[0], whole.rgb.shape[1]))
-    return partial(_whole, source, path, architecture, size_hw)
+        size_hw = whole_image_size(own(), (whole.rgb.shape[0], whole.rgb.shape[1]))
+        own = partial(_whole, name, path, architecture, size_hw)
+    return own if source == name else partial(_reading, own, source, chosen.classes_of(source))
+
+
+def _reading(own: "Callable[[], Loaded]", source: str, texts: tuple[str, ...]) -> "Loaded":
+    loaded = own()
+    return _with_classes(source, loaded.preprocessing, loaded, texts)
+
+
+@remembered
+def _with_classes(source: str, preprocessing: Preprocessing, _own: "Loaded", _texts: tuple[str, ...]) -> "Loaded":
+    from vizkit.models.sources.zero_shot import with_classes
+
+    return with_classes(_own, _texts)
 
 
 def run_folder(source: str) -> str:
@@ -231,7 +247,8 @@ def _statistics(
 
     if weights_bytes(_loaded) > FULL_TRACE_BYTES:
         raise NotApplicable(
-            f"All weights of {source} at this size would take more memory than is kept; choose a smaller input."
+            f"All weights of {chosen.bare(source)} at this size would take more memory than is kept; choose a smaller "
+            "input."
         )
     return by_layer(trace(source, _loaded, _picture, (0.5, 0.5)))
 

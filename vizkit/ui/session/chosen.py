@@ -1,10 +1,15 @@
 """What the sidebar has chosen for every page: a picture, one to four models, and how they are given the picture."""
 
+import hashlib
+
 import streamlit as st
 
 from vizkit.image import Picture
 
 MAX_MODELS = 4
+MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, whose import takes seconds
+FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insect\na photo of a cat\na photo of a dog"
+MARK = " classes-"
 INPUTS = ("cropped", "whole image")
 
 
@@ -18,6 +23,45 @@ def whole_image() -> bool:
 
 
 def sources() -> list[str]:
-    """The chosen models, checked again: what a browser sends is not to be trusted with a path."""
+    """The chosen models, checked again: what a browser sends is not to be trusted with a path.
+
+    To those that read text belong the classes that were typed: results are kept by this name, so it holds their digest.
+    """
     chosen = st.session_state.get("models") or []
-    return list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]
+    names = list(dict.fromkeys(str(name) for name in chosen))[:MAX_MODELS]
+    texts = classes()
+    return [f"{name}{MARK}{digest_of(texts)}" if texts and name in readers() else name for name in names]
+
+
+def add(name: str) -> None:
+    """Choose a model too; where there is room for no more, in the place of the first."""
+    others = [model for model in st.session_state.get("models") or [] if model != name]
+    st.session_state["models"] = [*others, name][-MAX_MODELS:]
+
+
+# ---- classes typed as words ------------------------------------------------------------------------------------------
+def readers() -> set[str]:
+    """The models that this session has seen to read text."""
+    return st.session_state.setdefault("_readers", set())
+
+
+def classes() -> tuple[str, ...]:
+    """The typed classes, each once: text, never a path and never Markdown."""
+    lines = str(st.session_state.get("classes", FIRST_CLASSES)).splitlines()
+    texts = dict.fromkeys(text for line in lines if (text := " ".join(line.split())[:LONGEST_CLASS].strip()))
+    return tuple(texts)[:MOST_CLASSES]
+
+
+def digest_of(texts: tuple[str, ...]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def bare(source: str) -> str:
+    """The model of one of `sources`, without its classes."""
+    return source.partition(MARK)[0]
+
+
+def classes_of(source: str) -> tuple[str, ...]:
+    """The classes of one of `sources`; none where others have been typed since."""
+    texts = classes()
+    return texts if source.partition(MARK)[2] == digest_of(texts) else ()

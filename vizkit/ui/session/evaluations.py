@@ -17,6 +17,7 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.datasets.opening import kind_of
 from vizkit.evaluation.job import JobFolder
 from vizkit.ui.session import allowed, model_names
+from vizkit.ui.session.chosen import bare, classes_of
 from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
 
 MOST_KEPT = 60  # folders of finished evaluations
@@ -25,7 +26,8 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights."""
+    """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights;
+    `classes`: those typed for the models that read text."""
 
     data: str
     split: str
@@ -33,16 +35,19 @@ class Request:
     models: tuple[str, ...]
     architecture: str
     content: str
+    classes: tuple[str, ...] = ()
 
     @property
     def job(self) -> JobFolder:
         parts = (self.data, self.split, self.images, self.models, self.architecture, self.content)
+        parts += self.classes
         return JobFolder.of(digest_of("evaluation", *parts))
 
     def arguments(self) -> list[str]:
         """Of the command line, without those that only a page needs."""
         words = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
         words += [f"--architecture={self.architecture}"] if self.architecture else []
+        words += ["--classes=" + "".join(f"{text}\n" for text in self.classes)] if self.classes else []
         words += [f"--split={self.split}"] if self.split else []
         return words + ([f"--images={self.images}"] if self.images else [])
 
@@ -62,7 +67,8 @@ def request_for(
     models, weights, refused = list[str](), list[object](), list[str]()
     architectures = set[str]()
     own = st.session_state.get("_checkpoints", {})
-    for source in sources:
+    typed = next((classes_of(source) for source in sources if bare(source) != source), ())
+    for source in map(bare, sources):
         if source.startswith("random:"):
             refused.append(f"{source} is untrained, so it is left out.")
         elif source in own:
@@ -92,7 +98,7 @@ def request_for(
         data = str(Path(data).expanduser().absolute())
     content = digest_of(pictures_digest, weights)
     architecture = next(iter(architectures)) if len(architectures) == 1 else ""
-    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content), refused
+    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed), refused
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from vizkit.ui.session.jobs import ACTIVE, jobs
 ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
 BUNDLED = Path(__file__).parents[2] / "bundled"
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
+KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 _SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
@@ -21,6 +22,12 @@ def bundled() -> list[str]:
     names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
     names.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
     return [f"bundled:{name}" for name in names]
+
+
+def knows(source: str) -> str:
+    """What alone a bundled model knows, "" of any other."""
+    kind, _, name = source.partition(":")
+    return KNOWN.get(name.partition("_")[0], "") if kind == "bundled" else ""
 
 
 def trained() -> dict[str, Path]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.chosen import MAX_MODELS
+from vizkit.ui.session.chosen import add
 from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _no_two_tokens(loaded: "Loaded", name: str) -> str:
 
 
 def _no_classes(loaded: "Loaded", name: str) -> str:
-    return "" if loaded.classifies else f"{name} gives features, not classes."
+    return "" if loaded.classifies else f"{name} gives {loaded.head.gives}."
 
 
 def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
@@ -141,7 +141,3 @@ def _words_for(name: str) -> str:
     if name.startswith("random:"):
         return f"Add {name.removeprefix('random:')}, untrained"
     return f"Add {name}, weights from the hub"
-
-
-def add(name: str) -> None:
-    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]

@@ -10,7 +10,7 @@ import streamlit as st
 from vizkit.image import ImageError, Picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.chosen import whole_image
+from vizkit.ui.session.chosen import bare, whole_image
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -32,6 +32,11 @@ class Shown:
     box_xyxy: "Box"
     query: "Query"
     again: "Callable[[], Trace]"
+
+    @property
+    def name(self) -> str:
+        """As the picker calls it; `source` also says which classes were typed."""
+        return bare(self.source)
 
     @property
     def depth(self) -> int:
@@ -98,6 +103,7 @@ def in_box(point: tuple[float, float], box_xyxy: "Box", picture: Picture) -> tup
 
 def explain_refusal(source: str, sentence: str, offline: bool) -> None:
     st.warning(plain(sentence), icon=":material/cloud_off:" if offline else ":material/warning:")
+    source = bare(source)
     if offline and not source.startswith(("hf-hub:", "torchvision:")) and "/" not in source:
 
         def untrained() -> None:
@@ -146,7 +152,7 @@ def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], query: s
 
 
 def title(source: str) -> str:
-    return source.removeprefix("bundled:")
+    return bare(source).removeprefix("bundled:")
 
 
 def marked(source: str) -> str:

@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from vizkit.datasets.image_set import digest_of
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
-from vizkit.ui.session.chosen import MAX_MODELS
+from vizkit.ui.session.chosen import add
 from vizkit.ui.session.uploads import UploadError, keep_checkpoint
 
 TYPES = ["safetensors", "pt", "pth", "ckpt", "json"]
@@ -71,4 +71,4 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
     digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture)
     name = f"checkpoint:{path.stem}-{digest}"
     st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
-    st.session_state["models"] = [*st.session_state.get("models", []), name][-MAX_MODELS:]
+    add(name)

@@ -11,11 +11,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from vizkit.datasets import digits, photographs
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
-from vizkit.ui.session import model_names
+from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import still_here
-from vizkit.ui.sidebar import device
+from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
 
 if TYPE_CHECKING:
@@ -187,6 +187,9 @@ def _model_picker() -> None:
         "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
         "untrained one.",
     )
+    gallery.opening()
+    if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
+        _classes()
     st.segmented_control(
         "Model input",
         INPUTS,
@@ -198,3 +201,19 @@ def _model_picker() -> None:
         "were trained on squares, so compare.",
     )
     dialog()
+
+
+def _classes() -> None:
+    """Of the chosen models that read text."""
+    st.text_area(
+        "Classes, one per line",
+        value=chosen.FIRST_CLASSES,
+        max_chars=chosen.MOST_CLASSES * (chosen.LONGEST_CLASS + 1),
+        height=140,
+        key="classes",
+        bind="query-params",
+        placeholder="a photo of a cat",
+        help=f"At most {chosen.MOST_CLASSES} lines of {chosen.LONGEST_CLASS} characters. Without any, the model gives "
+        "its features alone.",
+    )
+    st.caption("Lines are read as they stand: “a photo of a cat” is often known better than “cat”.")

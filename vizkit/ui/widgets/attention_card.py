@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from vizkit.analysis.attention.attention_map import layers, top_classes
+from vizkit.analysis.attention.attention_map import layers
 from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, keep_valid
-from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets import canvases, known
 from vizkit.ui.widgets.controls import choose_drawing, choose_head
 from vizkit.ui.widgets.query_map import show_map
 
@@ -57,9 +57,11 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
     st.caption(reading.layer_line(shown.trace, chosen, choice.layer, choice.head))
     if content.key_grid is None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
-    classes = [(shown.loaded.label(i), p) for i, p in top_classes(shown.trace)] if shown.loaded.classifies else []
+    loaded = shown.loaded
+    classes = [(loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(shown.trace.logits)]
     show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes)
+    known.say(loaded)
     reading.proof(shown.trace)
-    st.caption(reading.about(shown.loaded))
+    st.caption(reading.about(loaded))
     if content.key_grid is not None:
         export.save_card(index, shown, picture, choice.layer, choice.head)

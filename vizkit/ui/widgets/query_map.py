@@ -16,10 +16,11 @@ def show_map(
     picture: Picture,
     draw: str,
     label: str,
-    classes: Sequence[tuple[str, float]] = (),
+    classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
 ) -> None:
-    """Any map of a query on the picture, under the page's one cursor; `classes`: predictions to list below it.
+    """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
+    its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch".
     """
@@ -39,6 +40,6 @@ def show_map(
         special=special,
         epoch=f"{point}{special}",
         show_grid=True,
-        label=f"{label} {shown.source}. Use the arrow keys to move the query.",
+        label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
     )

@@ -11,6 +11,7 @@ from vizkit.models.families.dual_scale import Streams, logits_at
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import say
 
 CURVE = tuple(round(0.05 * step, 2) for step in range(21))
 CURVE_UP_TO = 400  # tokens; above, the curve is made when it is switched on
@@ -33,6 +34,10 @@ def logits_of(shown: Shown, held: Held, alpha: float) -> Tensor:
     return held.logits[alpha]
 
 
+def values_of(shown: Shown, held: Held, alpha: float) -> Tensor:
+    return shown.loaded.head.values(logits_of(shown, held, alpha))
+
+
 def likeliest(shown: Shown, held: Held) -> list[int]:
     """The classes that the page follows: the first ones at the model's own α, at 0 and at 1."""
     top: list[int] = logits_of(shown, held, held.streams.alpha).topk(SHOWN_CLASSES).indices.tolist()
@@ -42,17 +47,18 @@ def likeliest(shown: Shown, held: Held) -> list[int]:
 
 def predictions(shown: Shown, held: Held, alpha: float) -> None:
     if not shown.loaded.classifies:
-        st.caption("This model has no classes, so there is no prediction to follow.")
+        st.caption(f"This model gives {shown.loaded.head.gives}, so there is no probability to follow.")
         return
     own = held.streams.alpha
     classes = likeliest(shown, held)
     bars = {
-        f"α = {value:.2f}" + " (own)" * (value == own): logits_of(shown, held, value).softmax(-1)[classes].tolist()
+        f"α = {value:.2f}" + " (own)" * (value == own): values_of(shown, held, value)[classes].tolist()
         for value in dict.fromkeys((own, alpha))
     }
     figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
     chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
+    say(shown.loaded)
     if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
 
@@ -68,7 +74,7 @@ def curve(shown: Shown, held: Held, alpha: float) -> None:
         return
     classes = likeliest(shown, held)
     with st.spinner("Running the blocks after the merging at 21 values of α …"):
-        shares = np.array([logits_of(shown, held, value).softmax(-1)[classes].tolist() for value in CURVE])
+        shares = np.array([values_of(shown, held, value)[classes].tolist() for value in CURVE])
     lines = {shown.loaded.label(i): (np.array(CURVE), shares[:, n]) for n, i in enumerate(classes)}
     marked = {held.streams.alpha: "dot", alpha: "solid"}
     figure = curves(lines, "α", "probability", "The prediction at every α", mode="lines+markers", marked=marked)

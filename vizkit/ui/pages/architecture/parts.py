@@ -20,6 +20,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import chip
 
 PICTURE_PX = 230
 
@@ -175,9 +176,9 @@ def spread(numbers: Tensor) -> str:
 def logits(shown: Shown, inside: Inside) -> None:
     if not shown.loaded.classifies:
         return
-    top = inside.logits.softmax(-1).topk(min(3, len(inside.logits)))
-    ranked = zip(top.values.tolist(), top.indices.tolist(), strict=True)
-    classes = ", ".join(f"{plain(shown.loaded.label(i))} {p:.1%}" for p, i in ranked)
+    head = shown.loaded.head
+    classes = ", ".join(f"{plain(name)} {text}" for name, text in head.lines(inside.logits, shown.loaded.label, 3))
     st.markdown(
-        f"A softmax makes of these logits: **{classes}**." + ("" if shown.loaded.trained else " It is untrained.")
+        f"A {head.name} makes of these logits: **{classes}**. {chip(shown.loaded)}"
+        + ("" if shown.loaded.trained else " It is untrained.")
     )

@@ -5,15 +5,16 @@ import io
 from dataclasses import dataclass
 
 import streamlit as st
-from torch import Tensor
 
 from vizkit.analysis.comparison.class_names import Agreed
 from vizkit.analysis.comparison.disagreement import Overlaps, divergences, groups, overlaps
+from vizkit.heads import SOFTMAX
 from vizkit.image import Picture
 from vizkit.models import Loaded
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
+from vizkit.ui.session.chosen import bare
 from vizkit.ui.session.shown import title
 
 BARS = 5
@@ -22,8 +23,8 @@ LETTERS = "ABCD"
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One image. `answers`: of each model, or its sentence. `first`: the class that each puts first. `groups`: those of
-    the same first class, of the models that can be compared. `bits`: how far apart each pair is."""
+    """One image. `answers`: of each model, or its sentence. `first`: the class that each model of classes puts first.
+    `groups`: those of the same first class, of the models that can be compared. `bits`: how far apart each pair is."""
 
     name: str
     picture: Picture
@@ -64,21 +65,18 @@ def answered(opened: dict[str, Loaded], pictures: dict[str, Picture]) -> Table:
     counts = {source: len(answer.logits) for all_of in answers.values()
               for source, answer in zip(opened, all_of, strict=True) if isinstance(answer, Answer)}  # fmt: skip
     agreed = images.agreed(opened, counts)
-    comparable = overlaps(agreed)
+    exclusive = {index for index, loaded in enumerate(opened.values()) if loaded.head.exclusive}
+    comparable = {pair: places for pair, places in overlaps(agreed).items() if set(pair) <= exclusive}
     rows = []
     for name, picture in pictures.items():
-        logits = {index: answer.logits for index, answer in enumerate(answers[name]) if isinstance(answer, Answer)}
+        logits = {index: answer.logits for index, answer in enumerate(answers[name])
+                  if isinstance(answer, Answer) and index in exclusive}  # fmt: skip
         first = {index: agreed.of[index][int(scores.argmax())] for index, scores in logits.items()}
-        shares = {index: scores.softmax(0) for index, scores in logits.items()}
+        shares = {index: SOFTMAX.values(scores) for index, scores in logits.items()}
         pairs_here = [pair for pair in comparable if set(pair) <= set(first)]
         compared = {index: label for index, label in first.items() if any(index in pair for pair in pairs_here)}
         rows.append(Row(name, picture, answers[name], first, groups(compared), divergences(comparable, shares)))
     return Table(opened, agreed, comparable, rows)
-
-
-def likeliest(logits: Tensor, count: int = BARS) -> list[tuple[int, float]]:
-    shares, indices = logits.softmax(0).topk(min(count, len(logits)))
-    return list(zip(indices.tolist(), shares.tolist(), strict=True))
 
 
 def letter(row: Row, place: int) -> str:
@@ -87,22 +85,23 @@ def letter(row: Row, place: int) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """A line for each image, model and class among the likeliest; `apart_bits` is that of the image."""
+    """A line for each image, model and class among the likeliest, or value; `apart_bits` is that of the image.
+
+    What is no probability stands in `value`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("image", "model", "rank", "class", "probability", "answer", "apart_bits"))
+    writer.writerow(("image", "model", "rank", "class", "probability", "answer", "apart_bits", "value"))
     for row in table.rows:
         for place, (source, loaded) in enumerate(table.opened.items()):
             answer = row.answers[place]
             apart = "" if row.apart is None else f"{row.apart:.6f}"
             if isinstance(answer, str):
-                writer.writerow((safe(row.name), source, "", answer, "", "", ""))
+                writer.writerow((safe(row.name), bare(source), "", answer, "", "", "", ""))
                 continue
-            for rank, (index, share) in enumerate(likeliest(answer.logits)):
-                mark = letter(row, place) if rank == 0 else ""
-                writer.writerow(
-                    (safe(row.name), source, rank + 1, safe(loaded.label(index)), f"{share:.6g}", mark, apart)
-                )
+            for rank, (index, value) in enumerate(loaded.head.top(answer.logits, BARS)):
+                mark, number = letter(row, place) if rank == 0 else "", f"{value:.6g}"
+                numbers = (number, mark, apart, "") if loaded.head.probable else ("", mark, apart, number)
+                writer.writerow((safe(row.name), bare(source), rank + 1, safe(loaded.label(index)), *numbers))
     return out.getvalue()
 
 

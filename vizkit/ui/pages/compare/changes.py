@@ -10,6 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
+from vizkit.heads import Head
 from vizkit.image import Picture, prepare
 from vizkit.models import Loaded
 from vizkit.ui.pages.compare.answers import safe
@@ -89,9 +90,9 @@ def shown(rgb: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def followed(logits: Tensor) -> np.ndarray:
+def followed(logits: Tensor, head: Head) -> np.ndarray:
     """Probability of the class that is first at strength 0, at all strengths."""
-    return logits.softmax(1)[:, int(logits[0].argmax())].numpy()
+    return head.values(logits)[:, head.target(logits[0])].numpy()
 
 
 def as_csv(request: Request) -> str:
@@ -103,9 +104,11 @@ def as_csv(request: Request) -> str:
             logits = request.logits(source, name)
             if logits is None:
                 continue
-            first = safe(loaded.label(int(logits[0].argmax())))
-            for strength, share, answer_logits in zip(kind.strengths, followed(logits), logits, strict=True):
-                answer = safe(loaded.label(int(answer_logits.argmax())))
+            first = safe(loaded.label(loaded.head.target(logits[0])))
+            for strength, share, answer_logits in zip(
+                kind.strengths, followed(logits, loaded.head), logits, strict=True
+            ):
+                answer = safe(" · ".join(map(loaded.label, loaded.head.answers(answer_logits))))
                 writer.writerow(
                     (name, f"{strength:.6g}", kind.unit, request.seed, source, first, f"{share:.6g}", answer)
                 )

@@ -44,8 +44,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const bars = cell => {
     const list = element('ol')
     list.append(...cell.bars.map((bar, index) => {
-      const item = element('li'), name = element('span', bar.name), share = element('b', percent(bar.share))
-      item.style.setProperty('--share', 100 * bar.share + '%')
+      const item = element('li'), name = element('span', bar.name), share = element('b', typeof bar.share === 'number' ? percent(bar.share) : bar.share)
+      item.style.setProperty('--share', (typeof bar.share === 'number' ? 100 * bar.share : 0) + '%')
       if (bar.colour) item.style.setProperty('--colour', bar.colour)
       if (index === 0 && cell.mark) {
         const mark = element('em', cell.mark)

@@ -43,7 +43,8 @@ def image_of(name: str, picture: Picture) -> dict[str, Any]:
 def cell(
     box_xyxy: tuple[float, float, float, float], picture: Picture, bars: list[dict[str, Any]], mark: str, why: str
 ) -> dict[str, Any]:
-    """`bars`: name, share from 0 to 1, colour and `right`, of each class. `mark`: the letter of this answer."""
+    """`bars`: name, share from 0 to 1 or text of a value, colour and `right`, of each class. `mark`: the
+    letter of this answer."""
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = box_xyxy
     box = (max(0, x0 / width), max(0, y0 / height), min(1, x1 / width), min(1, y1 / height))

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vizkit.analysis.comparison.class_names import Agreed, agreeing
 from vizkit.geometry import Box
+from vizkit.heads import EMBEDDING
 from vizkit.image import ImageError, Picture
 from vizkit.models import Loaded, ModelError, OfflineError, pixels_of
 from vizkit.traces import NotApplicable, TraceError
@@ -52,8 +53,8 @@ def models(sources: list[str], whole: Picture | None = None) -> dict[str, Loaded
 
 def answer(source: str, loaded: Loaded, picture: Picture) -> Answer | str:
     """What a model says, or a sentence why it says nothing."""
-    if not loaded.classifies:
-        return "This model gives features, not classes, so it has no answer to compare."
+    if loaded.head is EMBEDDING:
+        return f"This model gives {loaded.head.gives}, so it has no answer to compare."
     try:
         return _answer((source, cached.weights_of(source), picture.digest, whole_image()), source, picture)
     except (ModelError, NotApplicable, TraceError, ImageError) as sentence:

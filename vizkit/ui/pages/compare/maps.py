@@ -95,7 +95,7 @@ def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: cl
         raise NotApplicable(explanation)
     drawn = tile(method, explanation)
     top = top_of(explanation.heat.numpy(), quantile_of(explanation))
-    label = f"Evidence for {shown.loaded.label(request.target)} in {shown.source}"
+    label = f"Evidence for {shown.loaded.label(request.target)} in {shown.name}"
     tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
           label=label, tile_px=180)  # fmt: skip
     save(index, request, drawn, explanation, picture)

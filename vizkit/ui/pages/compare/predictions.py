@@ -9,11 +9,12 @@ from vizkit.analysis.comparison.disagreement import clusters
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
-from vizkit.ui.pages.compare.answers import LETTERS, Row, Table, answered, as_csv, letter, likeliest
+from vizkit.ui.pages.compare.answers import BARS, LETTERS, Row, Table, answered, as_csv, letter
 from vizkit.ui.pages.compare.grid import cell, grid, image_of
 from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import chip, chips
 
 ORDERS = ("as chosen", "where they disagree first")
 
@@ -37,6 +38,9 @@ def view(page: Page) -> None:
         rows = [row for row in rows if row.differ(table.comparable)]
     if sentence := unmatched(table):
         st.caption(f":material/link_off: {plain(sentence)}")
+    chips(dict(zip(table.titles, map(chip, opened.values()), strict=True)))
+    for note in [note for loaded in opened.values() for note in loaded.notes]:
+        st.caption(f":material/info: {plain(note)}")
     if rows:
         grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
     else:
@@ -59,9 +63,15 @@ def view(page: Page) -> None:
 
 # ---- words -----------------------------------------------------------------------------------------------------------
 def unmatched(table: Table) -> str:
-    """Which models share class names with no other, and which pairs share a part only."""
-    words = []
-    separate = clusters(len(table.opened), table.comparable)
+    """Which models share class names with no other, which pairs share a part only, and whose classes do not exclude one
+    another."""
+    words, heads = [], [loaded.head for loaded in table.opened.values()]
+    others = [
+        f"{name} gives {head.gives}" for name, head in zip(table.titles, heads, strict=True) if not head.exclusive
+    ]
+    if others:
+        words.append(f"Shown beside the others, not compared: {'; '.join(others)}.")
+    separate = [cluster for cluster in clusters(len(heads), table.comparable) if heads[cluster[0]].exclusive]
     if len(separate) > 1:
         names = "; ".join(joined([table.titles[model] for model in cluster]) for cluster in separate)
         words.append(f"These have no classes in common by name and are shown beside each other, not compared: {names}.")
@@ -75,20 +85,23 @@ def unmatched(table: Table) -> str:
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 def drawn(row: Row, table: Table) -> dict[str, Any]:
-    tops = {place: likeliest(answer.logits) for place, answer in enumerate(row.answers) if isinstance(answer, Answer)}
+    models = list(table.opened.values())
+    tops = {place: models[place].head.top(answer.logits, BARS) for place, answer in enumerate(row.answers)
+            if isinstance(answer, Answer)}  # fmt: skip
     named = [table.agreed.of[place][index] for place, top in tops.items() for index, _ in top]
     several = [label for label in dict.fromkeys(named) if named.count(label) > 1]
     colours = dict(zip(several, CLASSES, strict=False))
     truth = images.truth(row.name)
     cells = []
-    for place, (answer, loaded) in enumerate(zip(row.answers, table.opened.values(), strict=True)):
+    for place, (answer, loaded) in enumerate(zip(row.answers, models, strict=True)):
         if isinstance(answer, str):
             cells.append({"refused": answer})
             continue
         bars = [
-            {"name": loaded.label(index), "share": share, "colour": colours.get(table.agreed.of[place][index]),
+            {"name": loaded.label(index), "share": loaded.head.bar(value),
+             "colour": colours.get(table.agreed.of[place][index]),
              "right": truth is not None and loaded.label(index) == truth}
-            for index, share in tops[place]
+            for index, value in tops[place]
         ]  # fmt: skip
         cells.append(cell(answer.box_xyxy, row.picture, bars, letter(row, place), who(row, place, table)))
     return {**image_of(row.name, row.picture), "lines": lines(row, table), "cells": cells}

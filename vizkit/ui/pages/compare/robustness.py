@@ -19,6 +19,7 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import chip, chips
 
 TASK = "robustness"
 BEGIN_AT = 3
@@ -48,7 +49,7 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
         if loaded.classifies:
             opened[source] = loaded
         else:
-            st.info(f"{plain(title(source))} gives features, not classes, so there is no answer to follow.",
+            st.info(f"{plain(title(source))} gives {loaded.head.gives}, so there is no probability to follow.",
                     icon=":material/block:")  # fmt: skip
     if not opened:
         return
@@ -78,6 +79,7 @@ def panels(request: Request) -> None:
     level = int(st.slider("Strength", 0, LEVELS - 1, BEGIN_AT, key="robust_level", bind="query-params", width=360,
                           help="0 is the image itself; each chart says what a step means."))  # fmt: skip
     st.html(legend([title(source) for source in request.opened]))
+    chips({title(source): chip(loaded) for source, loaded in request.opened.items()})
     kinds = list(PERTURBATIONS.values())
     for start in range(0, len(kinds), 4):
         for column, kind in zip(st.columns(4), kinds[start : start + 4], strict=True):
@@ -96,11 +98,11 @@ def panel(request: Request, kind: Perturbation, level: int) -> None:
         return
     st.image(changed[level], output_format="PNG", width=SHOWN_PX, alt=f"{kind.title}, {words}")
     names, shares, same = [], [], 0
-    for source in request.opened:
-        logits = request.logits(source, kind.name)
+    for source, loaded in request.opened.items():
+        logits, head = request.logits(source, kind.name), loaded.head
         names.append(title(source))
-        shares.append(None if logits is None else followed(logits))
-        same += logits is not None and int(logits[level].argmax()) == int(logits[0].argmax())
+        shares.append(None if logits is None else followed(logits, head))
+        same += logits is not None and head.answers(logits[level]) == head.answers(logits[0])
     known = sum(curve is not None for curve in shares)
     st.caption(f"{same} of {known} keep their answer")
     figure = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
@@ -115,12 +117,14 @@ def means(request: Request) -> None:
         there = next((logits for logits in every.values() if logits is not None), None)
         if there is None:
             continue
-        first = int(there[0].argmax())
+        head = loaded.head
+        first = head.target(there[0])
         means = {
-            name: None if logits is None else 100 * float(followed(logits)[1:].mean()) for name, logits in every.items()
+            name: None if logits is None else 100 * float(followed(logits, loaded.head)[1:].mean())
+            for name, logits in every.items()
         }
         rows.append({"model": title(source), "answer": loaded.label(first),
-                     "unchanged": 100 * float(followed(there)[0]), **means})  # fmt: skip
+                     "unchanged": 100 * float(followed(there, head)[0]), **means})  # fmt: skip
     if rows:
         st.markdown("**Mean probability of the first answer over all strengths beyond 0**")
         percent = st.column_config.NumberColumn(format="%.0f %%", width="small")

@@ -112,7 +112,9 @@ def counted(source: str, loaded: Loaded, teacher: str, data: str, count: int, be
             bar.progress(done / len(pictures), f"{done:,} of {len(pictures):,} pictures of {plain(Path(data).name)}")
 
         others = {title(name): cached.model(name) for name in beside}
-        others = {name: other for name, other in others.items() if other.labels == loaded.labels}
+        others = {
+            name: other for name, other in others.items() if other.labels == loaded.labels and other.head.exclusive
+        }
         whom = cached.model(teacher)
         return ask(loaded, whom, pictures, others, tell=tell, working=cached.device_lock)
     except (DatasetError, ModelError, NotApplicable) as sentence:

@@ -22,9 +22,9 @@ def temperature(label: str, key: str, value: float, help: str, lowest: float = T
 
 
 def class_names(loaded: Loaded, count: int) -> tuple[str, ...]:
-    """How the classes of a model are called, in the order of its logits. NotApplicable when it has none."""
-    if not loaded.classifies:
-        raise NotApplicable(f"{loaded.name} gives features and no classes; choose a model with a head.")
+    """How the classes of a model are called, in the order of its logits. NotApplicable without a softmax."""
+    if not loaded.head.exclusive:
+        raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}; choose a model with a softmax over classes.")
     return tuple(loaded.label(index) for index in range(count))
 
 

@@ -24,6 +24,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import CENTRE, accepted, attempt, keep_valid, marked, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import bars, chart
+from vizkit.ui.widgets.known import say
 
 TYPED = "typed logits"
 FIXED = (1.0, 2.0, 5.0)
@@ -77,6 +78,7 @@ def of_model(source: str, picture: Picture) -> tuple[tuple[str, ...], Tensor] | 
     shown = accepted(source, result)
     if shown is None:
         return None
+    say(shown.loaded)
     if not shown.loaded.trained:
         st.caption(f":material/info: {plain(title(source))} is untrained: its answers mean nothing.")
     try:

@@ -23,6 +23,7 @@ from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import bars, chart
 from vizkit.ui.widgets.data_choice import row
+from vizkit.ui.widgets.known import chip
 
 DEFAULT = "bundled:insects_deit"
 NAMES = {"cls": "class token", "dist": "distillation token"}
@@ -53,7 +54,7 @@ def predictions(model: Shown, picture: Picture) -> None:
     mean = heads.averaged[0].softmax(0)
     shown = mean.argsort(descending=True)[:ROWS].tolist()
     names, colours = [model.loaded.label(i) for i in shown], class_colours(shown, len(mean))
-    st.markdown(f"**What each head predicts** · {plain(title(model.source))}")
+    st.markdown(f"**What each head predicts** · {plain(title(model.source))} {chip(model.loaded)}")
     for column, (name, logits, words) in zip(
         st.columns(3),
         (

@@ -10,6 +10,8 @@ from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.ui import export
 from vizkit.ui.plain import plain
 from vizkit.ui.session.evaluations import Request
+from vizkit.ui.session.shown import title
+from vizkit.ui.widgets.known import chip_of, chips
 
 
 def show(outcome: Outcome, request: Request) -> None:
@@ -38,6 +40,7 @@ def show(outcome: Outcome, request: Request) -> None:
             "Parameters": st.column_config.NumberColumn(format="localized"),
         },
     )
+    chips({title(source): chip_of(source) for source in request.models})
     tests(outcome)
     saving(outcome, request)
     published()

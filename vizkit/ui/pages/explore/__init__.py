@@ -2,4 +2,4 @@
 
 from vizkit.ui.views import View
 
-VIEWS = (View("Cards", "Where every layer and head attends, all models side by side.", "cards"),)
+VIEWS = (View("Cards", "Where every layer and head attends, all models side by side.", "cards", answers=True),)

@@ -53,7 +53,7 @@ def cut(index: int, shown: Shown, picture: Picture) -> None:
     )
     seen = unprepare(pixels, shown.loaded.preprocessing)
     st.image(
-        pulled_apart(seen, tokens.grid, number), alt=f"The input of {shown.source} cut into patches", width="stretch"
+        pulled_apart(seen, tokens.grid, number), alt=f"The input of {shown.name} cut into patches", width="stretch"
     )
     pick(index, shown, picture, tokens)
 

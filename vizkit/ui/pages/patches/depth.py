@@ -41,5 +41,5 @@ def compare(index: int, shown: Shown, picture: Picture, block: int) -> None:
 
 def chosen_features(shown: Shown, block: int) -> Features:
     if not shown.trace.features:
-        raise NotApplicable(f"{shown.source} does not give the vectors between its blocks.")
+        raise NotApplicable(f"{shown.name} does not give the vectors between its blocks.")
     return shown.trace.features[min(block, len(shown.trace.features)) - 1]

@@ -12,6 +12,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.known import say
 
 
 def view(page: Page) -> None:
@@ -39,6 +40,7 @@ def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
     left, right = st.columns(2)
     left.image(unprepare(pixels, preprocessing), caption="in order", alt="The patches in order", width="stretch")
     right.image(unprepare(image, preprocessing), caption="shuffled", alt="The patches shuffled", width="stretch")
+    say(loaded)
     for with_positions in (True, False):
         st.markdown("**with positions**" if with_positions else "**positions removed**")
         answers = [
@@ -46,10 +48,6 @@ def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
             for s in (None, seed)
         ]
         for where, logits in zip(st.columns(2), answers, strict=True):
-            where.markdown("  \n".join(f"{plain(loaded.label(i))}: **{p:.0%}**" for i, p in best(logits)))
+            lines = loaded.head.lines(torch.from_numpy(logits), loaded.label, 3)
+            where.markdown("  \n".join(f"{plain(name)}: **{text}**" for name, text in lines))
         st.caption(f"largest change of a logit: {float(np.abs(answers[0] - answers[1]).max()):.2g}")
-
-
-def best(logits: np.ndarray, count: int = 3) -> list[tuple[int, float]]:
-    values, indices = torch.softmax(torch.from_numpy(logits), 0).topk(min(count, len(logits)))
-    return list(zip(indices.tolist(), values.tolist(), strict=True))

@@ -139,13 +139,15 @@ def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None
     request = maps.request
     own = tops_by_method([maps])
     st.caption(class_choice.in_words(request))
+    for note in request.shown.loaded.notes:
+        st.caption(f":material/info: {plain(note)}")
     drawn = [tile(name, value) for name, value in maps.results.items()]
     limits = []
     for name, card in zip(maps.results, drawn, strict=True):
         top = tops.get(name) or own.get(name, 0.0)
         low = float(card.values.min(initial=top)) if choice.scale == SCALES[1] else 0.0
         limits.append((-top if card.signed else low, top))
-    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.source}"
+    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.name}"
     tiles(f"relevance{index}_{request.shown.source}", drawn, request.shown, request.picture, choice.draw, limits,
           label=label, tile_px=122)  # fmt: skip
     reasons = {reason: [METHODS[name].title for name, why in maps.without.items() if why == reason]
@@ -181,7 +183,8 @@ def how() -> None:
         "Every map answers a different question about the same decision, written below it; bright or red places are "
         "evidence for the class, blue ones against it. Agreement of maps that answer different questions makes them "
         "more credible; open Trust to see which of them the model itself confirms.",
-        r"y_A \ \text{ or } \ y_A - y_B \ \text{ is explained, } y \text{ being the logits before softmax}",
+        r"y_A \ \text{ or } \ y_A - y_B \ \text{ is explained, } y \text{ being the logits or values; "
+        r"of an embedding } y \cdot y_0 / |y_0|, \ y_0 \text{ being that of the picture}",
         "proof that the model used what is marked. Of the attention maps only those with a gradient depend on the "
         "class; colours of two methods cannot be compared, because their units differ.",
         "the papers under “What each map answers”",

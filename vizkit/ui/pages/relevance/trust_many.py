@@ -57,7 +57,7 @@ def show(shown: Shown, choice: Choice) -> None:
 
 def methods_of(shown: Shown, choice: Choice) -> tuple[str, ...]:
     picture = chosen.picture()
-    request = Request(shown, picture, key_of(shown, picture), int(shown.trace.logits.argmax()))
+    request = Request(shown, picture, key_of(shown, picture), shown.loaded.head.target(shown.trace.logits))
     without = why_not(target_trace(request, request.target))
     return tuple(n for n, method in METHODS.items() if n not in without and (not method.slow or n in choice.slow))
 

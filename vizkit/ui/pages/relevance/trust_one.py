@@ -171,7 +171,7 @@ def best_first(work: Work, rows: list[Row]) -> None:
             drawn.append(Tile(row.title, explanation.heat.numpy(), rank, signed=explanation.signed))
             tops.append(top_of(explanation.heat.numpy(), quantile_of(explanation)))
     limits = [(-top if tile.signed else 0.0, top) for tile, top in zip(drawn, tops, strict=True)]
-    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.source}"
+    label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.name}"
     tiles(f"trust_maps_{request.shown.source}", drawn, request.shown, request.picture, "over image", limits,
           label=label, tile_px=110)  # fmt: skip
 

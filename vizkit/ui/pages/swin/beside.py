@@ -3,7 +3,7 @@
 import streamlit as st
 from torch import Tensor
 
-from vizkit.analysis.attention.attention_map import attention_map, layers, top_classes
+from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attention.statistics import farthest_px
 from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
@@ -17,6 +17,7 @@ from vizkit.ui.session import cached, chosen, model_names
 from vizkit.ui.session.shown import Shown, accepted, attempt, cursor, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import chip
 from vizkit.ui.widgets.query_map import show_map
 
 WAYS = ("rollout", "last layer")
@@ -103,8 +104,9 @@ def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
     show_map(f"beside_map_{kind}", for_browser(places, named), shown, picture, "over image", f"{way} of")
     apart = {**{f"[{name}]": share for name, share in special.items()}, **({"padding": lost} if lost > 5e-4 else {})}
     rest = " · ".join(f"{name} {share:.0%}" for name, share in apart.items())
-    classes = top_classes(shown.trace, 1) if shown.loaded.classifies and shown.loaded.trained else []
-    answer = [f"answers {plain(shown.loaded.label(index))} ({share:.0%})" for index, share in classes]
+    loaded = shown.loaded
+    lines = loaded.head.lines(shown.trace.logits, loaded.label, 1) if loaded.trained else []
+    answer = [f"answers {plain(name)} ({text}) {chip(loaded)}" for name, text in lines]
     if answer or rest:
         st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from vizkit.analysis.attention.attention_map import layers, top_classes
+from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.analysis.swin.total_variation import total_variation
@@ -20,6 +20,7 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.known import say
 from vizkit.ui.widgets.query_map import show_map
 
 OFF = ("shift", "relative bias")
@@ -75,9 +76,10 @@ def changed_trace(shown: Shown, picture: Picture, *, shift: bool, bias: bool) ->
 def predictions(shown: Shown, after: Trace, names: tuple[str, str]) -> None:
     if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing, before or after.")
-    probabilities = [dict(top_classes(trace, len(trace.logits))) for trace in (shown.trace, after)]
-    classes = list(dict.fromkeys(i for trace in (shown.trace, after) for i, _ in top_classes(trace, SHOWN_CLASSES)))
-    bars = {name: [share[i] for i in classes] for name, share in zip(names, probabilities, strict=True)}
+    say(shown.loaded)
+    head, logits = shown.loaded.head, (shown.trace.logits, after.logits)
+    classes = list(dict.fromkeys(i for both in logits for i in head.listed(both, SHOWN_CLASSES)))
+    bars = {name: head.values(both)[classes].tolist() for name, both in zip(names, logits, strict=True)}
     figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     chart(figure, "off_predictions", "Probability of the likeliest classes with and without the change")
 

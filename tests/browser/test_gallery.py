@@ -1,0 +1,58 @@
+"""A photograph of one's own meets a banner, and the gallery says what can be had."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import LONG_MS, fits, still
+
+BUNDLED = "models=bundled:digits_vit&models=bundled:insects_cnn"
+SIDEBAR = "[data-testid='stSidebar']"
+BODY = "[role='dialog']"
+
+
+def opened(page: Page) -> None:
+    """The gallery's window, with all its models."""
+    page.locator(f"{SIDEBAR} .st-key-gallery button").click()
+    expect(page.locator(BODY).get_by_role("button", name="SigLIP ViT-B/16")).to_be_visible(timeout=LONG_MS)
+    still(page)
+
+
+def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server: str, tmp_path: Path):
+    page.goto(f"{server}/?{BUNDLED}&image=digit+3")
+    still(page)
+    banner = page.get_by_text("means nothing")
+    expect(banner).to_have_count(0)
+    photo = tmp_path / "rocket.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)).save(photo)
+    page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
+    expect(banner).to_contain_text("rocket.png", timeout=LONG_MS)
+    still(page)
+    page.get_by_role("button", name="Add ViT-S/16, for photographs").click()
+    expect(page.get_by_text("are not on this machine and cannot be fetched")).to_have_count(1, timeout=LONG_MS)
+    still(page)
+    opened(page)
+    body = page.locator(BODY)
+    expect(body).to_contain_text("knows 12 drawn insects")
+    expect(body).to_contain_text("88 MB")
+    body.get_by_role("button", name="Swin-T", exact=True).click()
+    expect(body.get_by_text("cannot be fetched")).to_be_visible(timeout=LONG_MS)
+    body.get_by_role("button", name="insects_vit").click()
+    expect(body).to_have_count(0, timeout=LONG_MS)
+    expect(page.locator(f"{SIDEBAR} [data-testid='stMultiSelect']")).to_contain_text("insects_vit", timeout=LONG_MS)
+    still(page)
+
+
+def test_the_gallery_fits_a_telephone(phone: Page, server: str):
+    phone.goto(f"{server}/?{BUNDLED}&image=china")
+    still(phone)
+    expect(phone.get_by_text("means nothing")).to_be_visible(timeout=LONG_MS)
+    phone.get_by_test_id("stExpandSidebarButton").click()
+    opened(phone)
+    box = phone.locator(BODY).bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    fits(phone)

@@ -1,0 +1,389 @@
+"""What the outputs of a model are: the records whole, their numbers by hand, and where each source says its head."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file
+from timm.models._hub import save_config_for_hf
+
+import vizkit
+from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
+from tests.toys import linear, picture
+from vizkit import heads
+from vizkit.__main__ import main
+from vizkit.analysis.attribution.subject import Subject
+from vizkit.analysis.trust.scores import undecided
+from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
+from vizkit.models import ModelError, pixels_of
+from vizkit.models.sources.loaded import with_head
+from vizkit.scoring import Question, cases, subject_of
+from vizkit.traces import NotApplicable
+
+LN3 = float(np.log(3))
+
+
+# Records --------------------------------------------------------------------------------------------------------------
+
+
+def whole(**changed):
+    parts = {
+        "name": "ordinal", "title": "ordered classes", "output": "rank", "gives": "a rank", "unjudged": "none is right",
+        "values": lambda logits: logits, "listed": lambda logits, count: [0], "answers": lambda logits: (0,),
+        "target": lambda logits: 0,
+    }  # fmt: skip
+    return Head(**(parts | changed))
+
+
+def test_a_whole_record_is_made():
+    assert whole().text(0.5) == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"title": ""}, "give `title`"),
+        ({"output": ""}, "give `output`"),
+        ({"gives": ""}, "give `gives`"),
+        ({"values": None}, "give `values`"),
+        ({"listed": None}, "give `listed`"),
+        ({"answers": None}, "give `answers`"),
+        ({"target": None}, "give `target`"),
+        ({"exclusive": True, "unjudged": ""}, "`exclusive` is for probabilities"),
+        ({"unjudged": ""}, "give `unjudged`"),
+        ({"exclusive": True, "probable": True}, "give `unjudged`"),
+    ],
+)
+def test_a_record_with_a_part_missing_says_what_to_add_where(changed, words):
+    with pytest.raises(ValueError, match=r"head 'ordinal' in vizkit/heads\.py is not whole") as caught:
+        whole(**changed)
+    assert words in str(caught.value)
+
+
+def test_every_record_is_listed_by_its_name():
+    records = {name: value for name, value in vars(heads).items() if isinstance(value, Head)}
+    assert {head.name: head for head in records.values()} == HEADS
+    assert [name.lower() for name in records] == list(HEADS)
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=list(HEADS))
+def test_every_head_answers_in_the_outputs_that_there_are(head):
+    logits = torch.tensor([0.3, -1.2, 2.0, 0.1])
+    assert head.values(logits).shape == (4,)
+    assert head.values(logits[None]).shape == (1, 4)
+    assert set(head.answers(logits)) <= set(range(4))
+    assert head.target(logits) in {ITSELF, 0, 1, 2, 3}
+    assert len(head.top(logits, 2)) <= 2
+    assert isinstance(head.bar(0.25), float) is head.probable
+    assert all(("%" in text) is head.probable for _, text in head.lines(logits, str))
+
+
+# By hand --------------------------------------------------------------------------------------------------------------
+
+
+def test_softmax_by_hand():
+    logits = torch.tensor([0.0, LN3])  # 1 : 3
+    torch.testing.assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
+    assert SOFTMAX.answers(logits) == (1,)
+    assert SOFTMAX.target(logits) == 1
+    assert SOFTMAX.top(logits) == [(1, pytest.approx(0.75)), (0, pytest.approx(0.25))]
+    assert SOFTMAX.lines(logits, lambda i: "ab"[i]) == [("b", "75.0%"), ("a", "25.0%")]
+    assert [index for index, _ in SOFTMAX.top(torch.arange(9.0), 3)] == [8, 7, 6]
+    assert [index for index, _ in SOFTMAX.top(torch.tensor([0.0, 2.0, 1.0]))] == [1, 2, 0]
+
+
+def test_sigmoid_by_hand():
+    logits = torch.tensor([-LN3, 0.0, LN3])  # odds of 1 : 3, 1 : 1, 3 : 1
+    torch.testing.assert_close(SIGMOID.values(logits), torch.tensor([0.25, 0.5, 0.75]))
+    assert SIGMOID.answers(logits) == (1, 2)  # several may be right
+    assert SIGMOID.answers(logits - 2) == ()
+    assert SIGMOID.target(logits) == 2
+    assert [text for _, text in SIGMOID.lines(logits, str)] == ["75.0%", "50.0%", "25.0%"]
+
+
+def test_regression_by_hand():
+    logits = torch.tensor([-2.0, 37.25])
+    assert REGRESSION.lines(logits, str) == [("0", "-2"), ("1", "37.25")]  # not sorted: units differ
+    assert REGRESSION.target(logits) == 0
+    assert REGRESSION.answers(logits) == (0, 1)
+
+
+def test_embedding_by_hand():
+    own = torch.tensor([3.0, 4.0])
+    assert EMBEDDING.lines(own, str) == []
+    assert EMBEDDING.target(own) == ITSELF
+    score = scorer(own, ITSELF)
+    assert score(own) == pytest.approx(5.0)  # its length
+    assert score(torch.tensor([[6.0, 8.0], [4.0, -3.0]])).tolist() == pytest.approx([10.0, 0.0])
+    at = own.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(scorer(at, ITSELF)(at), at)
+    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))  # of the length
+    assert scorer(own, 1)(own) == 4.0
+    assert scorer(torch.zeros(2), ITSELF)(torch.zeros(2)) == 0.0  # not NaN
+
+
+def test_the_share_of_a_label_is_its_own_probability():
+    weights, pixels = picture(1)[0], picture(2)
+    score = float((pixels * weights).sum())
+    alone = Subject(linear(weights, pixels).logits, pixels, 0, head=SIGMOID)
+    assert float(alone.share(pixels)[0]) == pytest.approx(1 / (1 + np.exp(-score)), abs=1e-6)
+    assert float(linear(weights, pixels).share(pixels)[0]) == pytest.approx(
+        np.exp(score) / (np.exp(score) + 1), abs=1e-6
+    )
+    for head in (REGRESSION, EMBEDDING):
+        with pytest.raises(NotApplicable, match="no probability to follow"):
+            Subject(alone.logits, pixels, 0, head=head).share(pixels)
+
+
+@pytest.mark.parametrize("head", [SIGMOID, REGRESSION, EMBEDDING], ids=lambda head: head.name)
+def test_only_classes_that_exclude_one_another_have_rivals(head):
+    toy = linear(picture(1)[0], picture(2))
+    with pytest.raises(NotApplicable, match="nothing is explained against another"):
+        Subject(toy.logits, toy.pixels, 0, 1, head=head)
+
+
+def test_an_embedding_is_scored_along_its_own_direction():
+    matrix = torch.randn(3 * 4 * 8, 5, generator=torch.Generator().manual_seed(4))
+    own, changed = picture(1), picture(2)
+    subject = Subject(lambda x: x.flatten(1) @ matrix, own, ITSELF, head=EMBEDDING)
+    first, then = own.flatten() @ matrix, changed.flatten() @ matrix
+    assert float(subject.score(own)[0]) == pytest.approx(float(first.norm()), rel=1e-5)
+    assert float(subject.score(changed)[0]) == pytest.approx(float(first @ then / first.norm()), rel=1e-4)
+
+
+def test_a_label_is_decided_where_its_probability_is_half_or_more():
+    """Two labels of which both are right, though only one has the largest logit."""
+    pixels = torch.ones(1, 3, 4, 8)
+    pixels[..., 0] = 5.0
+
+    def logits(x):
+        lively = x.flatten(1).std(1) * 10 - 1
+        return torch.stack([lively, 2 * lively], 1)
+
+    assert undecided(Subject(logits, pixels, 0, head=SIGMOID), "mean") == ""
+    assert "not the model's answer" in undecided(Subject(logits, pixels, 0), "mean")
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+class Several(TenLines):
+    def __init__(self, outputs):
+        super().__init__()
+        self.head = torch.nn.Linear(24, outputs)
+
+
+@pytest.fixture(autouse=True)
+def same_weights():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("outputs", "given", "head", "guessed"),
+    [
+        (7, {}, SOFTMAX, True), (1, {}, REGRESSION, True), (1000, {}, SOFTMAX, False),
+        (7, {"labels": list("abcdefg")}, SOFTMAX, True), (7, {"head": "sigmoid"}, SIGMOID, False),
+        (1, {"head": "sigmoid"}, SIGMOID, False), (7, {"head": "embedding"}, EMBEDDING, False),
+        (2, {"head": "regression", "labels": ["age", "weight"]}, REGRESSION, False),
+    ],
+)  # fmt: skip
+def test_a_module_has_the_head_that_is_given_else_a_guess_that_is_said(outputs, given, head, guessed):
+    loaded = vizkit.wrap(Several(outputs), size_hw=SIZE_HW, **given)
+    assert (loaded.head, loaded.head_guessed, loaded.outputs) == (head, guessed, outputs)
+    notes = [note for note in vizkit.trace(loaded, PICTURE).notes if "head" in note]
+    assert len(notes) == guessed
+    assert all(f"{head.name} is a guess: give head=" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "head", "labels", "words"),
+    [
+        (3, "softmax", (), ["class 0", "class 2"]), (3, "sigmoid", (), ["label 0", "label 2"]),
+        (3, "regression", (), ["value 0", "value 2"]), (1, "regression", (), ["value"]),
+        (1, "regression", ("age",), ["age"]), (3, "embedding", ("a", "b", "c"), ["feature 0", "feature 2"]),
+        (3, "sigmoid", ("a", "b", "c"), ["a", "c"]),
+    ],
+)  # fmt: skip
+def test_outputs_are_called_by_what_they_are(outputs, head, labels, words):
+    loaded = vizkit.wrap(Several(outputs), size_hw=SIZE_HW, head=head, labels=labels)
+    assert [loaded.label(0), *([loaded.label(2)] if outputs > 1 else [])] == words
+    assert loaded.label(ITSELF) == "this picture's own embedding"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "head", "words"),
+    [
+        (3, "logistic", "cannot have the head 'logistic'"),
+        (3, "", "cannot have the head ''"),
+        (1, "softmax", "always 1"),
+    ],
+)
+def test_a_head_that_cannot_be_is_refused(outputs, head, words):
+    with pytest.raises(ModelError, match=words):
+        vizkit.wrap(Several(outputs), size_hw=SIZE_HW, head=head)
+
+
+def test_a_module_that_runs_nowhere_is_wrapped_all_the_same():
+    loaded = vizkit.wrap(torch.nn.Linear(3, 3), size_hw=SIZE_HW)
+    assert (loaded.head, loaded.head_guessed, loaded.outputs) == (SOFTMAX, True, None)
+
+
+def test_timms_own_heads_are_no_guess_but_others_are():
+    def head_of(**options):
+        loaded = vizkit.load("test_vit", pretrained=False, device="cpu", **options)
+        return loaded.head, loaded.head_guessed
+
+    assert head_of() == (SOFTMAX, False)
+    assert head_of(model_args={"num_classes": 0}) == (EMBEDDING, False)
+    assert head_of(model_args={"num_classes": 1}) == (REGRESSION, True)
+    assert head_of(model_args={"num_classes": 1}, head="sigmoid") == (SIGMOID, False)
+    assert head_of(model_args={"num_classes": 5}) == (SOFTMAX, True)
+    assert vizkit.load("bundled:digits_vit", device="cpu").notes == ()
+
+
+def folder(path, classes, **more):
+    model = timm.create_model("test_vit", num_classes=classes, img_size=48)
+    path.mkdir(exist_ok=True)
+    save_file(model.state_dict(), path / "model.safetensors", {"format": "pt"})
+    save_config_for_hf(model, str(path / "config.json"), {**more, "pretrained_cfg": {"input_size": (3, 48, 48)}})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("classes", "more", "head", "guessed"),
+    [
+        (3, {"head": "sigmoid", "label_names": ["a", "b", "c"]}, SIGMOID, False),
+        (1, {"head": "regression"}, REGRESSION, False), (1, {}, REGRESSION, True), (3, {}, SOFTMAX, True),
+        (3, {"head": "softmax"}, SOFTMAX, False), (0, {}, EMBEDDING, False),
+    ],
+)  # fmt: skip
+def test_a_folder_says_its_head_in_its_configuration(tmp_path, classes, more, head, guessed):
+    loaded = vizkit.load(folder(tmp_path / "own", classes, **more), device="cpu")
+    assert (loaded.head, loaded.head_guessed) == (head, guessed)
+    assert loaded.labels == tuple(more.get("label_names", ()))
+
+
+def test_a_configuration_with_another_word_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="own cannot have the head 'heads'"):
+        vizkit.load(folder(tmp_path / "own", 3, head="heads"), device="cpu")
+
+
+def test_a_run_of_our_training_is_no_guess(tmp_path):
+    path = folder(tmp_path / "own", 3)
+    (path / "recipe.json").write_text("{}")
+    assert not vizkit.load(path, device="cpu").head_guessed
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem", "head", "guessed"),
+    [
+        (5, "multi_label_classification", SIGMOID, False), (5, "single_label_classification", SOFTMAX, False),
+        (2, "regression", REGRESSION, False), (1, None, REGRESSION, True), (5, None, SOFTMAX, True),
+    ],
+)  # fmt: skip
+def test_transformers_says_it_by_its_problem_type(tmp_path, photo, labels, problem, head, guessed):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8,
+        num_labels=labels, problem_type=problem,
+    )  # fmt: skip
+    model = transformers.ViTForImageClassification(config).eval()
+    model.save_pretrained(tmp_path / "folder")
+    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    assert (loaded.head, loaded.head_guessed) == (head, guessed)
+    with torch.no_grad():
+        logits = model(pixel_values=pixels_of(loaded, photo)).logits[0]
+    answers = vizkit.trace(loaded, photo).labels
+    own = {SIGMOID: logits.sigmoid(), SOFTMAX: logits.softmax(0), REGRESSION: logits}[head]
+    assert dict(answers) == pytest.approx({loaded.label(i): float(v) for i, v in enumerate(own)}, abs=1e-5)
+
+
+# Explaining -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_gradients_of_an_embedding_are_those_of_its_length():
+    model = Several(6)
+    loaded = vizkit.wrap(model, size_hw=SIZE_HW, head="embedding")
+    trace = vizkit.trace(loaded, PICTURE, target=ITSELF)
+    x, maps = pixels_of(loaded, PICTURE).requires_grad_(), []
+    tokens = torch.cat([model.tokens, model.embed(x).flatten(2).transpose(1, 2)], 1)
+    for layer in model.layers:
+        q, k, v = layer["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+        maps.append((q @ k.transpose(-2, -1) / 6**0.5).softmax(-1))
+        tokens = tokens + layer["out"]((maps[-1] @ v).transpose(1, 2).flatten(2))  # pyright: ignore
+    by_hand = torch.autograd.grad(model.head(tokens.mean(1))[0].norm(), maps)
+    assert trace.target == ITSELF
+    for layer, gradient in zip(trace.attention, by_hand, strict=True):
+        torch.testing.assert_close(layer.gradient[0], gradient[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
+    loaded = vizkit.wrap(timm.create_model("test_vit", num_classes=4, img_size=48), size_hw=(48, 48), head=head)
+    picture = np.random.default_rng(1).integers(0, 256, (48, 48, 3), dtype=np.uint8)
+    question = Question.of(loaded, picture)
+    assert question.subject.target == loaded.head.target(question.trace.logits)
+    for method in ("rollout", "generic_relevance", "legrad", "grad_cam", "occlusion"):
+        assert torch.isfinite(question.explain(method).heat).all()
+    if head == "embedding":
+        length = question.trace.logits.norm()
+        torch.testing.assert_close(question.subject.score(question.subject.pixels)[0], length, rtol=1e-4, atol=1e-4)
+        assert question.explain("generic_relevance").target == ITSELF
+
+
+def test_maps_are_scored_for_probabilities_only(digits):
+    for head in ("regression", "embedding"):
+        with pytest.raises(NotApplicable, match="no probability to score maps by"):
+            next(cases(with_head(digits, head), None))  # pyright: ignore[reportArgumentType]
+
+
+def test_no_output_is_explained_that_does_not_exist(digits, photo):
+    with pytest.raises(ValueError, match="Class -1 does not exist"):
+        vizkit.trace(digits, photo, target=ITSELF)
+    with pytest.raises(ValueError, match="Class 10 does not exist"):
+        Question.of(with_head(digits, "sigmoid"), photo, 10)
+    with pytest.raises(NotApplicable, match="several may be right, so nothing is explained against"):
+        subject_of(with_head(digits, "sigmoid"), photo, 3, 5)
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("classes", "head", "line"),
+    [
+        (3, "sigmoid", r"^ +\d+\.\d%  label \d$"), (1, "regression", r"^ +-?[\d.]+  value$"),
+        (3, "embedding", r"^ +[\d.]+  is the length of its embedding, 3 features$"),
+        (3, "softmax", r"^ +\d+\.\d%  class \d$"),
+    ],
+)  # fmt: skip
+def test_the_command_writes_each_answer_in_its_own_unit(tmp_path, capsys, classes, head, line):
+    model = str(folder(tmp_path / "own", classes))
+    picture = str(tmp_path / "picture.png")
+    from PIL import Image
+
+    Image.fromarray(PICTURE).save(picture)
+    assert main(["trace", picture, "--model", model, "--head", head, "-o", str(tmp_path / "out.npz")]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(line, printed, re.MULTILINE)
+    assert ("%" in printed) is HEADS[head].probable
+    with np.load(tmp_path / "out.npz") as file:
+        assert json.loads(str(file["meta"]))["head"] == head
+    assert main(["explain", picture, "--model", model, "--head", head, "-o", str(tmp_path / "out.png")]) == 0
+    said = capsys.readouterr().out.splitlines()[1]
+    assert ("%" in said) is HEADS[head].probable
+    assert ("this picture's own embedding" in said) is (head == "embedding")
+
+
+def test_the_command_says_that_a_head_is_a_guess(tmp_path, capsys):
+    from PIL import Image
+
+    Image.fromarray(PICTURE).save(tmp_path / "picture.png")
+    model = str(folder(tmp_path / "own", 1))
+    main(["trace", str(tmp_path / "picture.png"), "--model", model, "-o", str(tmp_path / "out.npz")])
+    assert "regression is a guess" in capsys.readouterr().out

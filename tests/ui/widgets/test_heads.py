@@ -1,0 +1,233 @@
+"""Models whose outputs are no softmax over classes, on the pages: each answers in its own unit, a guess is said."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+import vizkit
+from tests.test_heads import folder
+from tests.ui.conftest import ROOT, VIT, sent, texts
+from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
+from tests.ui.test_relevance_page import forget_results, until_done
+from vizkit.heads import HEADS
+from vizkit.ui.pages.compare import answers as compare_answers
+from vizkit.ui.pages.compare import changes
+from vizkit.ui.pages.evaluate import data
+from vizkit.ui.session import cached
+from vizkit.ui.sidebar import inputs
+
+LABELS = {"sigmoid": ["wet", "legs", "shell"], "regression": ["age"], "embedding": []}
+PICTURE = "digit 3"
+
+
+@pytest.fixture(autouse=True)
+def no_results():
+    forget_results()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Source → folder of a random model of each kind; "guessed" says nothing of its one output."""
+    root = tmp_path_factory.mktemp("models")
+    made = {head: folder(root / head, len(names) or 4, head=head, label_names=names) for head, names in LABELS.items()}
+    made["guessed"] = folder(root / "guessed", 1)
+    return {f"checkpoint:{head}": str(path) for head, path in made.items()}
+
+
+def opened(models, page, *sources, **query):
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    test.session_state["_checkpoints"] = {source: (path, None) for source, path in models.items()}
+    test.query_params["models"], test.query_params["image"] = list(sources), PICTURE
+    for name, value in query.items():
+        test.query_params[name] = value
+    test = (test if page == "explore" else test.switch_page(f"pages/{page}.py")).run()
+    assert not test.exception, [each.value for each in test.exception]
+    return test
+
+
+def every(models):
+    return [f"checkpoint:{head}" for head in LABELS]
+
+
+# ---- Explore ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("head", LABELS)
+def test_a_card_lists_the_answers_in_their_own_unit(models, head):
+    source = f"checkpoint:{head}"
+    test = opened(models, "explore", source)
+    loaded = vizkit.load(models[source], device="cpu")
+    expected = vizkit.trace(loaded, inputs.sample(PICTURE).rgb)
+    classes = sent(test, "card0")["classes"]
+    assert [name for name, _ in classes] == [name for name, _ in expected.labels]
+    assert sorted(name for name, _ in classes) == sorted(LABELS[head])
+    for (_, bar), (_, value) in zip(classes, expected.labels, strict=True):
+        assert isinstance(bar, str) is (head != "sigmoid")  # a text has no bar, and is written as it is
+        assert float(bar) == pytest.approx(value, rel=1e-3)
+    assert HEADS[head].title in texts(test)
+
+
+def test_a_guess_is_said_on_every_page_with_answers(models):
+    for page in ("explore", "relevance", "compare"):
+        assert "regression is a guess: give head=" in texts(opened(models, page, "checkpoint:guessed")), page
+        assert "is a guess" not in texts(opened(models, page, VIT)), page
+
+
+# ---- Relevance -------------------------------------------------------------------------------------------------------
+def test_relevance_says_what_is_explained(models):
+    test = opened(models, "relevance", *every(models))
+    words = texts(test)
+    loaded = {head: vizkit.load(models[f"checkpoint:{head}"], device="cpu") for head in LABELS}
+    logits = {head: vizkit.trace(each, inputs.sample(PICTURE).rgb).logits for head, each in loaded.items()}
+    likeliest = int(logits["sigmoid"].argmax())
+    assert f"for **{LABELS['sigmoid'][likeliest]}** ({float(logits['sigmoid'][likeliest].sigmoid()):.1%})" in words
+    assert f"for **age** ({float(logits['regression'][0]):.4g})" in words
+    assert f"for **this picture's own embedding** (length {float(logits['embedding'].norm()):.4g})" in words
+    for index in range(3):
+        maps = sent(test, f"relevance{index}")["maps"]
+        assert {"Rollout", "Generic relevance", "Grad-CAM"} <= {tile["name"] for tile in maps if tile["rows"]}
+    labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
+    assert labels == ["Output"]  # none of them has rivals
+
+
+def test_a_class_that_a_label_does_not_exclude_is_no_rival(models):
+    test = opened(models, "relevance", VIT, "checkpoint:sigmoid", class_a="legs", class_b="wet")
+    assert "has no class “legs”" in test.info[0].value
+    assert "several may be right, so nothing is explained against another" in test.info[1].value
+
+
+def test_no_label_is_likely_enough(models):
+    test = opened(models, "relevance", "checkpoint:sigmoid", class_a="wet")
+    logits = vizkit.trace(vizkit.load(models["checkpoint:sigmoid"], device="cpu"), inputs.sample(PICTURE).rgb).logits
+    assert ("it predicts" in texts(test)) is bool(logits[0] < 0)
+
+
+@pytest.mark.parametrize("head", ["regression", "embedding"])
+def test_maps_of_values_are_not_scored_by_probabilities(models, head):
+    test = opened(models, "relevance", f"checkpoint:{head}", relevance_view="Trust")
+    assert f"gives {HEADS[head].gives}" in test.info[0].value
+    assert "shows the bundled digits_vit instead" in test.info[0].value
+
+
+def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
+    test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust", trust_scores="deletion, insertion")
+    test = until_done(test, "trust")
+    assert not test.exception
+    assert "deletion" in test.dataframe[0].value.columns
+
+
+# ---- Compare ---------------------------------------------------------------------------------------------------------
+def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
+    test = opened(models, "compare", VIT, *every(models), images=[PICTURE])
+    row = sent(test, "compare_grid")["rows"][0]
+    softmax, sigmoid, regression, embedding = row["cells"]
+    assert sum(bar["share"] for bar in softmax["bars"]) <= 1.0 + 1e-6
+    assert {bar["name"] for bar in sigmoid["bars"]} == set(LABELS["sigmoid"])
+    assert all(0 <= bar["share"] <= 1 for bar in sigmoid["bars"])
+    (value,) = regression["bars"]
+    assert value["name"] == "age"
+    assert isinstance(value["share"], str)  # no bar, no per cent
+    assert "%" not in value["share"]
+    assert "features, not classes" in embedding["refused"]
+    assert [cell.get("mark") for cell in row["cells"][:3]] == ["", "", ""]
+    others = "; ".join(f"checkpoint:{head} gives {HEADS[head].gives}" for head in LABELS)
+    assert f"Shown beside the others, not compared: {others}." in texts(test)
+    assert "no classes in common" not in texts(test)
+
+
+def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(models, tmp_path):
+    other = models | {
+        "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
+    }
+    test = opened(other, "compare", "checkpoint:sigmoid", "checkpoint:other", images=[PICTURE, "digit 5"])
+    row = sent(test, "compare_grid")["rows"][0]
+    assert row["lines"] == []
+    assert [cell["mark"] for cell in row["cells"]] == ["", ""]
+    assert not test.dataframe  # of pairs
+
+
+def test_the_csv_keeps_values_apart_from_probabilities(models):
+    loaded = {source: vizkit.load(path, device="cpu") for source, path in models.items()}
+    test = opened(models, "compare", *every(models))  # a session in which answers are remembered
+
+    def table():
+        from vizkit.ui.pages.compare.answers import answered
+
+        return answered(loaded, {PICTURE: inputs.sample(PICTURE)})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached, "model", lambda source, whole=None: loaded[source])
+        rows = list(csv.DictReader(io.StringIO(compare_answers.as_csv(table()))))
+    assert not test.exception
+    assert all(bool(row["probability"]) and not row["value"] for row in rows if row["model"] == "checkpoint:sigmoid")
+    (value,) = [row for row in rows if row["model"] == "checkpoint:regression"]
+    assert (value["class"], value["probability"]) == ("age", "")
+    own = vizkit.trace(loaded["checkpoint:regression"], inputs.sample(PICTURE).rgb).logits[0]
+    assert float(value["value"]) == pytest.approx(float(own), rel=1e-3)
+
+
+def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
+    test = opened(models, "compare", *every(models), compare_view="Robustness")
+    test = until_done(test, "robustness")
+    for head in ("regression", "embedding"):
+        assert f"gives {HEADS[head].gives}, so there is no probability to follow" in texts(test)
+    assert test.dataframe[0].value["model"].tolist() == ["checkpoint:sigmoid"]
+    loaded = vizkit.load(models["checkpoint:sigmoid"], device="cpu")
+    request = changes.Request({"checkpoint:sigmoid": loaded}, {"checkpoint:sigmoid": None}, inputs.sample(PICTURE), 0)
+    logits = request.logits("checkpoint:sigmoid", "noise")
+    first = int(logits[0].argmax())
+    assert changes.followed(logits, loaded.head) == pytest.approx(logits.sigmoid()[:, first].numpy(), abs=1e-6)
+    assert test.dataframe[0].value["unchanged"][0] == pytest.approx(100 * float(logits[0, first].sigmoid()), abs=1e-3)
+
+
+# ---- other pages -----------------------------------------------------------------------------------------------------
+def test_shuffled_patches_change_answers_in_their_own_unit(models):
+    words = texts(opened(models, "positions", *every(models), positions_view="Shuffle"))
+    assert len(re.findall(r"age: \*\*-?[\d.e-]+\*\*", words)) == 4  # in order and shuffled, with positions and without
+    assert len(re.findall(r"shell: \*\*[\d.]+%\*\*", words)) == 4
+
+
+def test_the_parts_of_a_model_end_in_its_own_head(models):
+    test = opened(models, "architecture", "checkpoint:sigmoid", architecture_view="From parts")
+    assert "A sigmoid makes of these logits" in texts(test)
+
+
+def test_a_temperature_is_for_a_softmax(models):
+    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Temperature")
+    assert f"gives {HEADS['sigmoid'].gives}; choose a model with a softmax" in texts(test)
+    assert "Dark knowledge" not in texts(test)
+
+
+# ---- Evaluate --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def pictures(home):  # noqa: F811
+    for label in ("wet", "shell"):
+        (home / "pictures" / label).mkdir(parents=True)
+        for number in range(3):
+            Image.new("RGB", (32, 32), (40 * number, 90, 10)).save(home / "pictures" / label / f"{number}.png")
+    return f"{home.name}/pictures"
+
+
+def evaluated(models, pictures, *sources):
+    test = opened(models, "evaluate", *sources, eval_data=data.FOLDER)
+    return sound(test.selectbox(key="eval_folder").set_value(pictures).run()).button(key="eval_start").click().run()
+
+
+@pytest.mark.parametrize("head", LABELS)
+def test_a_model_without_exclusive_classes_is_not_judged_by_folders(models, pictures, head):
+    test = evaluated(models, pictures, f"checkpoint:{head}")
+    assert not test.exception
+    assert f"{head} gives {HEADS[head].gives}: {HEADS[head].unjudged}; it is left out." in texts(test)
+    assert not test.dataframe
+
+
+def test_beside_a_classifier_it_is_left_out_with_a_sentence(models, pictures, tmp_path):
+    softmax = folder(tmp_path / "softmax", 2, head="softmax", label_names=["wet", "shell"])
+    several = models | {"checkpoint:softmax": str(softmax)}
+    test = sound(evaluated(several, pictures, "checkpoint:softmax", "checkpoint:sigmoid"))
+    assert test.dataframe[0].value["Model"].tolist() == ["softmax"]
+    assert "several may be right: a folder says only one label of a picture" in texts(test)
+    assert json.loads((softmax / "config.json").read_text())["head"] == "softmax"

@@ -1,0 +1,157 @@
+"""What the numbers at the end of a model are, and all that follows from it: one record for each kind of head.
+
+Pages, commands and analyses ask the record and go by no name. Imports nothing heavy, so lists are quick.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    Outputs = Float[Tensor, "*image output"]
+
+__all__ = ["EMBEDDING", "HEADS", "ITSELF", "ITSELF_IN_WORDS", "REGRESSION", "SIGMOID", "SOFTMAX", "Head", "scorer"]
+
+ITSELF = -1
+"""In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
+ITSELF_IN_WORDS = "this picture's own embedding"
+
+YES = 0.5
+"""The probability from which on an independent label counts as an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """One kind of head: its words, and its code. Everything takes what the model returns, (…, output), in any unit.
+
+    `values`: what is shown of each output, of the same shape. `listed`: which outputs of one image are worth a line, at
+    most so many, the first first. `answers`: those that the model gives as its answer. `target`: the one that is
+    explained where nobody chooses, `ITSELF` where no single one means anything. `probable`: the values are
+    probabilities, 0 to 1. `exclusive`: exactly one output is right, so they sum to 1 and have rivals.
+
+    `title` is the kind, as a part of a sentence; `output` what an output without a name is called; `gives` ends "this
+    model gives …"; `unjudged` is why accuracy has no meaning, "" where it has one.
+    """
+
+    name: str
+    title: str = ""
+    output: str = ""
+    gives: str = ""
+    unjudged: str = ""
+    values: "Callable[[Outputs], Outputs]" = None  # pyright: ignore[reportAssignmentType]  # left out: refused below
+    listed: "Callable[[Tensor, int], list[int]]" = None  # pyright: ignore[reportAssignmentType]
+    answers: "Callable[[Tensor], tuple[int, ...]]" = None  # pyright: ignore[reportAssignmentType]
+    target: "Callable[[Tensor], int]" = None  # pyright: ignore[reportAssignmentType]
+    probable: bool = False
+    exclusive: bool = False
+
+    def __post_init__(self) -> None:
+        wrong = next((said for is_wrong, said in self.faults() if is_wrong), "")
+        if wrong:
+            raise ValueError(f"The head {self.name!r} in vizkit/heads.py is not whole: {wrong}")
+
+    def faults(self) -> tuple[tuple[bool, str], ...]:
+        """(whether it is so, what to do about it)."""
+        return (
+            (not self.title, "give `title`, its kind as a part of a sentence."),
+            (not self.output, "give `output`, what an output without a name is called."),
+            (not self.gives, 'give `gives`, the end of "this model gives …".'),
+            (not callable(self.values), "give `values`, what is shown of each output."),
+            (not callable(self.listed), "give `listed`, which outputs are worth a line."),
+            (not callable(self.answers), "give `answers`, which outputs are the model's answer."),
+            (not callable(self.target), "give `target`, which output is explained where nobody chooses."),
+            (self.exclusive and not self.probable, "`exclusive` is for probabilities, which sum to 1."),
+            (
+                self.exclusive == bool(self.unjudged),
+                "give `unjudged`, why accuracy has no meaning, unless exactly one output is right.",
+            ),
+        )
+
+    def top(self, logits: "Float[Tensor, ' output']", count: int = 5) -> list[tuple[int, float]]:
+        """(output, its value) of what is worth a line for one image, at most `count`."""
+        values = self.values(logits)
+        return [(index, float(values[index])) for index in self.listed(logits, count)]
+
+    def lines(
+        self, logits: "Float[Tensor, ' output']", label: Callable[[int], str], count: int = 5
+    ) -> list[tuple[str, str]]:
+        """The same for people: (name, value in its own unit)."""
+        return [(label(index), self.text(value)) for index, value in self.top(logits, count)]
+
+    def bar(self, value: float) -> float | str:
+        """For a list with bars: a share of the bar, 0 to 1, or the text of a value that has none."""
+        return value if self.probable else self.text(value)
+
+    def text(self, value: float) -> str:
+        """A value in its own unit: a per cent is for probabilities."""
+        return f"{value:.1%}" if self.probable else f"{value:.4g}"
+
+
+def scorer(logits: "Tensor", target: int) -> "Callable[[Outputs], Tensor]":
+    """The number that is explained, as a function of outputs, (…, output) → (…).
+
+    `logits`: of the picture itself, read for `ITSELF` only. For an output that output; for `ITSELF` the length of the
+    embedding along its own direction, e(x) · e₀ / |e₀|. At the picture that is its length |e₀|, and its gradient that
+    of the length; of a changed picture it is what is left of the embedding.
+    """
+    if target != ITSELF:
+        return lambda outputs: outputs[..., target]
+    direction = logits.detach() / logits.detach().norm().clamp(min=1e-12)
+    return lambda outputs: (outputs * direction).sum(-1)
+
+
+def _likeliest(logits: "Tensor", count: int) -> list[int]:
+    return logits.topk(min(count, len(logits))).indices.tolist()
+
+
+SOFTMAX = Head(
+    name="softmax",
+    title="softmax over classes",
+    output="class",
+    gives="a probability for each class, together 1",
+    values=lambda logits: logits.softmax(-1),
+    listed=_likeliest,
+    answers=lambda logits: (int(logits.argmax()),),
+    target=lambda logits: int(logits.argmax()),
+    probable=True,
+    exclusive=True,
+)
+SIGMOID = Head(
+    name="sigmoid",
+    title="independent labels, each with its own probability; 50 % or more is a yes",
+    output="label",
+    gives="each label its own probability, and several may be right",
+    unjudged="a folder says only one label of a picture, so accuracy and calibration mean nothing",
+    values=lambda logits: logits.sigmoid(),
+    listed=_likeliest,
+    answers=lambda logits: tuple((logits.sigmoid() >= YES).nonzero().flatten().tolist()),
+    target=lambda logits: int(logits.argmax()),
+    probable=True,
+)
+REGRESSION = Head(
+    name="regression",
+    title="regression: a value, no probability",
+    output="value",
+    gives="values, not classes",
+    unjudged="a folder says a class of a picture, so there is nothing to compare a value with",
+    values=lambda logits: logits,
+    listed=lambda logits, count: list(range(min(count, len(logits)))),  # several values may have different units
+    answers=lambda logits: tuple(range(len(logits))),
+    target=lambda logits: 0,
+)
+EMBEDDING = Head(
+    name="embedding",
+    title="an embedding, no classes",
+    output="feature",
+    gives="features, not classes",
+    unjudged="there is no answer that could be right",
+    values=lambda logits: logits,
+    listed=lambda logits, count: [],
+    answers=lambda logits: (),
+    target=lambda logits: ITSELF,
+)
+
+HEADS = {head.name: head for head in (SOFTMAX, SIGMOID, REGRESSION, EMBEDDING)}

@@ -1,0 +1,79 @@
+"""The gallery: models to start with, by what one wants, each a click away."""
+
+import streamlit as st
+
+from vizkit.ui.plain import plain
+from vizkit.ui.session import gallery
+from vizkit.ui.session.chosen import MAX_MODELS, add
+from vizkit.ui.session.gallery import FOR_PHOTOGRAPHS, GALLERY, Entry
+from vizkit.ui.session.shown import marked
+
+REFUSED = "_gallery_refused"  # (where it was clicked, the model, why it cannot be had)
+TAKEN = "_gallery_taken"  # whether a click in the window has chosen a model
+
+
+def opening() -> None:
+    """The button of the sidebar."""
+    if st.button("Models to start with", icon=":material/apps:", key="gallery"):
+        window()
+
+
+@st.dialog("Models to start with", width="medium")
+def window() -> None:
+    """A click closes it, unless it says why the model cannot be had."""
+    listed()
+    if st.session_state.pop(TAKEN, False):
+        st.rerun()  # the choice is the sidebar's, outside of this window
+
+
+def listed() -> None:
+    """Every model with its button."""
+    chosen = st.session_state.get("models") or []
+    if len(chosen) >= MAX_MODELS:
+        st.caption(f":material/info: Four models are chosen: the next takes the place of {marked(chosen[0])}.")
+    for known, sources in gallery.bundled().items():
+        st.markdown(f"**Bundled: knows {known}**")
+        with st.container(horizontal=True, gap="small"):
+            for source in sources:
+                button(source, marked(source), source in chosen)
+    for purpose, entries in GALLERY.items():
+        st.markdown(f"**{purpose}**")
+        for entry in entries:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                button(entry.source, entry.name, entry.source in chosen, entry)
+                st.caption(gallery.cost(entry))
+            say_why_not(entry, "gallery")
+
+
+def button(source: str, name: str, chosen: bool, entry: Entry | None = None) -> None:
+    icon = ":material/check:" if chosen else ":material/add:"
+    disabled = chosen or (entry is not None and gallery.above_budget(entry))
+    st.button(name, icon=icon, key=f"gallery_{source}", disabled=disabled, on_click=take,
+              args=(source, entry, "gallery"))  # fmt: skip
+
+
+def take(source: str, entry: Entry | None, place: str) -> None:
+    """Choose it, where it can be had; else `place` says why not."""
+    st.session_state.pop(REFUSED, None)
+    if entry is not None and (sentence := gallery.why_not(entry)):
+        st.session_state[REFUSED] = (place, source, sentence)
+    else:
+        add(source)
+        st.session_state[TAKEN] = place == "gallery"
+
+
+def say_why_not(entry: Entry, place: str) -> None:
+    """Once, after the click."""
+    if st.session_state.get(REFUSED, ("", "", ""))[:2] == (place, entry.source):
+        _, _, sentence = st.session_state.pop(REFUSED)
+        st.warning(plain(sentence), icon=":material/cloud_off:")
+
+
+def offer(place: str) -> None:
+    """One model for photographs, a click away."""
+    entry = FOR_PHOTOGRAPHS
+    words = f"Add {entry.name}, for photographs"
+    # The callback changes a sidebar widget; outside a fragment that runs the whole page again.
+    st.button(words, key=f"offer_{place}", icon=":material/add:", help=gallery.cost(entry), on_click=take,
+              args=(entry.source, entry, place), disabled=gallery.above_budget(entry))  # fmt: skip
+    say_why_not(entry, place)
