@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.geometry import Box
     from vizkit.traces import Trace
-    from vizkit.ui.session.shown import Shown
 
 
-def save_card(index: int, shown: "Shown", picture: Picture, layer: int, head: int | None) -> None:
-    """Nothing is drawn before it is asked for, and what waits for that holds no trace: the server keeps it as long as
-    the page is open."""
-    box_xyxy, query, again = shown.box_xyxy, shown.query, shown.again
-    layer = min(layer, shown.depth)  # the slider goes as far as the deepest model
-    stem = f"{name_of_file(shown.trace.model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
+def save_card(
+    index: int, model: str, again: "Callable[[], Trace]", picture: Picture, box_xyxy: "Box", query: "Query",
+    layer: int, head: int | None,
+) -> None:  # fmt: skip
+    """Nothing is drawn before it is asked for. `again` gives the trace then: the server keeps what waits to be saved as
+    long as the page is open, so it may not hold one."""
+    stem = f"{name_of_file(model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
 
     def png() -> bytes:
         from vizkit.figure.overlay import overlay
@@ -55,9 +55,7 @@ def save_card(index: int, shown: "Shown", picture: Picture, layer: int, head: in
             st.download_button(label, make, f"{stem}.{suffix}", kind, key=f"{suffix}{index}", on_click="ignore")
 
 
-def save_mosaic(shown: "Shown", shared: bool) -> None:
-    query, again = shown.query, shown.again
-
+def save_mosaic(model: str, again: "Callable[[], Trace]", query: "Query", shared: bool) -> None:
     def png() -> bytes:
         from vizkit.analysis.attention.attention_map import all_heads
 
@@ -67,7 +65,7 @@ def save_mosaic(shown: "Shown", shared: bool) -> None:
     st.download_button(
         "Save (PNG)",
         png,
-        f"{name_of_file(shown.trace.model)}_all_heads.png",
+        f"{name_of_file(model)}_all_heads.png",
         "image/png",
         key="mosaic_png",
         icon=":material/download:",

@@ -64,4 +64,6 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
     reading.proof(shown.trace)
     st.caption(reading.about(loaded))
     if content.key_grid is not None:
-        export.save_card(index, shown, picture, choice.layer, choice.head)
+        layer = min(choice.layer, shown.depth)  # the slider goes as far as the deepest model
+        export.save_card(index, shown.trace.model, shown.again, picture, shown.box_xyxy, shown.query, layer,
+                         choice.head)  # fmt: skip

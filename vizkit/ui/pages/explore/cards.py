@@ -37,4 +37,4 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
-    export.save_mosaic(focus, choice.shared)
+    export.save_mosaic(focus.trace.model, focus.again, focus.query, choice.shared)
