@@ -1,4 +1,5 @@
-"""A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor."""
+"""A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor; and so do the
+outputs of a notebook."""
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 import vizkit
 from tests.browser.canvas import click_at
+from tests.test_notebook import execute, html_of
 
 CANVAS = "canvas[role='application']"
 PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce(
@@ -72,3 +74,28 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, schem
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
     context.close()
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory) -> str:
+    """The address of a page with all HTML outputs below one another, as one notebook has them."""
+    folder = tmp_path_factory.mktemp("notebook")
+    path = folder / "outputs.html"
+    divisions = "".join(f"<div class='output'>{text}</div>" for text in html_of(execute(folder)))
+    path.write_text(f"<!doctype html><meta charset='utf-8'><body>{divisions}</body>", encoding="utf-8")
+    return path.as_uri()
+
+
+def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: str):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(outputs)
+    trained, yours = (page.locator(".output").nth(i) for i in range(2))
+    for output in (trained, yours):
+        expect(output.locator("output").first).to_contain_text("attends")
+    before = trained.locator(CANVAS).evaluate(PIXELS)
+    click_at(trained.locator(CANVAS), 0.02, 0.98)
+    expect(trained.locator("output").first).to_contain_text("row 14, column 1 attends")
+    expect(yours.locator("output").first).to_contain_text("row 6, column 1 attends")
+    assert trained.locator(CANVAS).evaluate(PIXELS) != before
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []

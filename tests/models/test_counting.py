@@ -146,6 +146,44 @@ def test_every_way_to_write_attention_is_one_layer(way):
     assert counted(Model(way, way, way)).layers == 3
 
 
+def gated(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (query @ key.mT).softmax(-1) * key[..., :1].mT.sigmoid() @ value
+
+
+def mixed_after(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return torch.einsum("bhij,gh->bgij", (query @ key.mT).softmax(-1), layer.mix.weight) @ value
+
+
+def subtracted(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return ((query @ key.mT).softmax(-1) - 0.5 * (key @ query.mT).softmax(-1)) @ value
+
+
+def rounded(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    weights = torch.dropout((query @ key.mT).softmax(-1), 0.1, False).to(torch.float64).contiguous()
+    return torch.einsum("bhij,bhjd->bhid", weights.to(value.dtype), value)
+
+
+def mixed_before(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return layer.mix((query @ key.mT).movedim(1, -1)).movedim(-1, 1).softmax(-1) @ value
+
+
+@pytest.mark.parametrize(
+    ("way", "changed"),
+    [
+        (softmax, 0),
+        (fused, 0),
+        (einsum, 0),
+        (rounded, 0),
+        (mixed_before, 0),
+        (gated, 1),
+        (mixed_after, 1),
+        (subtracted, 2),
+    ],
+)
+def test_weights_that_change_between_the_softmax_and_the_values_are_counted(way, changed):
+    assert counted(Model(way, softmax, way)).changed == 2 * changed
+
+
 @pytest.mark.parametrize("way", [linear, no_attention])
 def test_what_is_no_softmax_attention_is_no_layer(way):
     counting = counted(Model(way, way))
@@ -235,15 +273,17 @@ def test_scripted_code_is_seen_through():
 def test_count_and_recording_agree_for_every_module_of_timm(module):
     """Both are right or both are wrong: they share nothing but which axis of a softmax weighs keys."""
     loaded, trace = loaded_of(module), first_trace(module)
-    layers, _ = loaded.counted[trace.image_size]
+    layers, _, changed = loaded.counted[trace.image_size]
     assert layers == trace.check.layers_found > 0
+    said = any("as the softmax gives them" in note for note in trace.notes)
+    assert (changed > 0) == (said and module != "vision_transformer")  # where two kernels' outputs are subtracted
 
 
 @pytest.mark.parametrize("module", ["deit", "eva", "tnt", "swin_transformer", "dual_scale", "gradual_reduction"])
 def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
     """The families read their number off the model: it holds where nothing was counted at all."""
     loaded = loaded_of(module)
-    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0)})
+    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0, 0)})
     monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
     check = FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(module)).check
     assert check.layers_expected == check.layers_found

@@ -13,7 +13,7 @@ from vizkit.geometry import all_ids
 from vizkit.models.families.measured import Placed, given, measured
 from vizkit.models.families.outlook import OUTLOOK, by_place
 from vizkit.models.families.places import Grid, own_grid, places_of
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, names_of
+from vizkit.models.families.translate import AS_SOFTMAX, attention_of, cam_features, features_of, finish, names_of
 from vizkit.models.families.vit import has, special_names
 from vizkit.models.recording.forward import Pass, forward
 from vizkit.models.recording.kinds import home, kind
@@ -97,6 +97,8 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
     notes = (f"{unplaced} of {len(attention)} layers have no known places in the image{why}.",) if unplaced else ()
     if placed is not None:
         notes += (GIVEN if loaded.grid else MEASURED,)
+    if strange and result.changed:
+        notes += (f"{result.changed} of {len(result.calls)} layers change their weights after the softmax{AS_SOFTMAX}",)
     own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
     cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
     return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)

@@ -55,8 +55,8 @@ class _FirstQueries(TorchFunctionMode):
         out = func(*args, **kwargs)
         if func in PRODUCTS:
             self._left = args[0]
-        elif func is torch.einsum:
-            self._left = args[1] if isinstance(args[1], Tensor) else args[1][0]
+        elif func is torch.einsum and (left := _summed_away(*args)) is not None:
+            self._left = left
         elif func in SOFTMAXES and (axis := softmax_axis(out, args, kwargs)) is not None:
             left = self._left
             self._end(left if axis == -1 and left is not None and left.shape[:-1] == out.shape[:-1] else None)
@@ -65,6 +65,18 @@ class _FirstQueries(TorchFunctionMode):
     def _end(self, queries: Tensor | None) -> None:
         self.queries = queries
         raise _ReachedError
+
+
+def _summed_away(equation: Any, *factors: Any) -> Tensor | None:  # noqa: ANN401
+    """The first factor of an einsum that sums over its last axis, as Q Kᵀ does over channels; None where that axis
+    stays, as where heads are mixed."""
+    if not isinstance(equation, str):  # lists of numbers instead of letters, each behind its factor
+        return equation
+    first = factors[0] if isinstance(factors[0], Tensor) else factors[0][0]
+    if "->" not in equation:
+        return first
+    inputs, output = equation.replace(" ", "").split("->")
+    return None if inputs.split(",")[0][-1:] in output else first
 
 
 def measured(model: nn.Module, size_hw: tuple[int, int], channels: int, device: torch.device) -> Placed | None:

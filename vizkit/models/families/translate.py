@@ -23,6 +23,7 @@ CHANGED = {
     "timm.layers.diff_attention.DiffAttention": "subtracts its second map (· 2) from its first (· 1)",
 }
 """What a layer still does to the weights between the softmax and the values."""
+AS_SOFTMAX = "; shown are the weights as the softmax gives them."
 
 OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
 
@@ -134,10 +135,7 @@ def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
 def changes(calls: Sequence[Call]) -> list[str]:
     """One sentence for each kind of layer that does something to its weights after the softmax."""
     kinds = {kind(call.module) for call in calls}
-    notes = [
-        f"{name.rpartition('.')[2]} {CHANGED[name]}; shown are the weights as the softmax gives them."
-        for name in sorted(kinds & CHANGED.keys())
-    ]
+    notes = [f"{name.rpartition('.')[2]} {CHANGED[name]}{AS_SOFTMAX}" for name in sorted(kinds & CHANGED.keys())]
     return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 

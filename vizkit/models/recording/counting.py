@@ -30,6 +30,12 @@ FORGETTING = frozenset(
 )
 """What comes out of these is no matrix of scores any more."""
 
+SAME_NUMBERS = frozenset(
+    {"view", "_unsafe_view", "_reshape_alias", "permute", "transpose", "t", "expand", "squeeze", "unsqueeze", "alias"}
+    | {"clone", "_to_copy", "detach", "slice", "select", "split", "split_with_sizes", "unbind", "as_strided", "dropout"}
+)
+"""What these give are the numbers that they take, elsewhere or rounded."""
+
 WHOLE_LAYER = "_transformer_encoder_layer_fwd"
 """What `nn.TransformerEncoderLayer` becomes where no gradient is asked for: (tokens, width, heads, …)."""
 
@@ -40,7 +46,7 @@ POSITIVE = EXPONENTIALS | {"relu", "clamp", "clamp_min", "sigmoid", "pow", "soft
 @dataclass(frozen=True)
 class Scores:
     """A matrix product on its way: `shape` (…, query, key) as it was made, `both`: both factors come from the image,
-    `positive` and `exponential`: what was done to it since. `weights`: the values of a softmax."""
+    `positive` and `exponential`: what was done to it since. `weights`: the values of a softmax, `changed` since."""
 
     product: int
     shape: tuple[int, ...] = ()
@@ -48,10 +54,12 @@ class Scores:
     positive: bool = False
     exponential: bool = False
     weights: bool = False
+    changed: bool = False
 
     def after(self, name: str) -> "Scores":
         positive, exponential = self.positive or name in POSITIVE, self.exponential or name in EXPONENTIALS
-        return replace(self, positive=positive, exponential=exponential)
+        changed = self.changed or name not in SAME_NUMBERS
+        return replace(self, positive=positive, exponential=exponential, changed=changed)
 
     def lie_in(self, factor: Tensor) -> bool:
         return sorted(factor.shape[-2:]) == sorted(self.shape[-2:])
@@ -62,7 +70,8 @@ class Counting(TorchDispatchMode):
 
     `layers`: how many, None where something ran that cannot be looked into. `linear`: products that are multiplied
     without becoming positive, as Q (Kᵀ V): attention without a softmax. `bytes`: what the weights of all called
-    attention take that a recording keeps, in float32 at least.
+    attention take that a recording keeps, in float32 at least. `changed`: softmaxes whose weights never multiply values
+    as they are.
     """
 
     supports_higher_order_operators = True
@@ -72,6 +81,8 @@ class Counting(TorchDispatchMode):
         self.unknown, self.called, self.bytes = False, 0, 0
         self.written: set[int] = set()
         self.straight: set[int] = set()
+        self._softmaxes: set[int] = set()
+        self._unchanged: set[int] = set()
         self._products = 0
         # Of every tensor that depends on the image.
         self._scores: MutableMapping[Tensor, tuple[Scores, ...]] = WeakTensorKeyDictionary({pixels: ()})
@@ -84,6 +95,10 @@ class Counting(TorchDispatchMode):
     def linear(self) -> int:
         return len(self.straight - self.written)
 
+    @property
+    def changed(self) -> int:
+        return len(self._softmaxes - self._unchanged)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
@@ -95,7 +110,7 @@ class Counting(TorchDispatchMode):
         inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         weights = self._called(name, args, inputs, outputs)
         if any(each in self._scores for each in inputs):
-            scores = (Scores(-1, weights=True),) if weights else self._scores_after(name, args, inputs, outputs)
+            scores = (self._weights(outputs[0]),) if weights else self._scores_after(name, args, inputs, outputs)
             for each in outputs:
                 self._scores[each] = scores
         return out
@@ -124,7 +139,7 @@ class Counting(TorchDispatchMode):
         if name in FORGETTING or name in ("_softmax", WHOLE_LAYER) or "attention" in name:
             return ()
         if name == "convolution":
-            among_heads = tuple(each for each in self._scores.get(args[0], ()) if each.lie_in(outputs[0]))
+            among_heads = tuple(each.after(name) for each in self._scores.get(args[0], ()) if each.lie_in(outputs[0]))
             return among_heads or (self._new(outputs[0], both=False),)
         held = (each.after(name) for tensor in inputs for each in self._scores.get(tensor, ()))
         return tuple(dict.fromkeys(held))
@@ -138,9 +153,16 @@ class Counting(TorchDispatchMode):
             written = {each for each, _ in factors if each.exponential or (each in lying and each.positive)}
             self.written |= {each.product for each in written}
             self.straight |= {each.product for each in lying - written}
+            plain = (each for each, factor in factors if each.weights and not each.changed and each.lie_in(factor))
+            self._unchanged |= {each.product for each in plain}
             return () if lying | written or any(each.weights for each, _ in factors) else (self._new(output, both),)
         among_heads = (each for each, factor in factors if each.both and factor.shape[-1] == prod(each.shape[:-2]))
         return tuple(among_heads) or (self._new(output, both),)
+
+    def _weights(self, output: Tensor) -> Scores:
+        self._products += 1
+        self._softmaxes.add(self._products)
+        return Scores(self._products, tuple(output.shape), weights=True)
 
     def _new(self, output: Tensor, both: bool) -> Scores:
         self._products += 1

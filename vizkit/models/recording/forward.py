@@ -31,7 +31,7 @@ class Pass:
     `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
     the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
-    see `counting`.
+    `changed`: how many change their weights between the softmax and the values; see `counting`.
     """
 
     logits: Tensor
@@ -42,6 +42,7 @@ class Pass:
     deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
     layers: int | None = None
     linear: int = 0
+    changed: int = 0
 
 
 def forward(
@@ -91,10 +92,10 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
             with counting:
                 out = loaded.model(pixels)
         except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
-            loaded.counted[size_hw] = (None, 0)
+            loaded.counted[size_hw] = (None, 0, 0)
             return loaded.model(pixels)
     others = sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules())
-    loaded.counted[size_hw] = (counting.layers, counting.linear or others)
+    loaded.counted[size_hw] = (counting.layers, counting.linear or others, counting.changed)
     return out
 
 
@@ -102,10 +103,10 @@ def _counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if loaded.counted.get(size_hw, (-1, 0))[0] not in (None, len(result.calls)):
+    if loaded.counted.get(size_hw, (-1,))[0] not in (None, len(result.calls)):
         plain_pass(loaded, pixels)
-    layers, linear = loaded.counted[size_hw]
-    return replace(result, layers=layers, linear=linear)
+    layers, linear, changed = loaded.counted[size_hw]
+    return replace(result, layers=layers, linear=linear, changed=changed)
 
 
 @cache

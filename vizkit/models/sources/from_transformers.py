@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
@@ -19,10 +18,10 @@ from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, li
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
+from vizkit.models.sources.transformers_weights import WEIGHTS, held, weights_of
 from vizkit.models.sources.wrap import wrap
 
 __all__ = [
-    "WEIGHTS",
     "from_transformers",
     "is_transformers",
     "made_by_library",
@@ -32,7 +31,6 @@ __all__ = [
 
 TWO_TOWERS = ("CLIPModel", "SiglipModel")
 
-WEIGHTS = "model.safetensors"
 PREFIX = re.compile(r"^(vit|deit|dinov2|dinov2_with_registers|beit|swin|swinv2|convnext|convnextv2|resnet)\.")
 TRANSLATED: dict[str, Callable[[Config, dict[str, Tensor]], Translation | None]] = {
     "vit": transformers_names.vit,
@@ -71,8 +69,7 @@ def is_transformers(folder: Path) -> bool:
 def from_transformers(folder: Path, title: str, source: str, pretrained: bool, size_hw: Size | None) -> Loaded:
     """`source`: where the folder is from, in a word; `size_hw`: another input than its own, positions are stretched."""
     config = read_config(folder, title)
-    path = folder / WEIGHTS
-    holds = checkpoint.read_header(path).holds
+    holds = held(folder, title)
     needs = preprocessing_of(folder, title, config, size_hw)
     try:
         drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
@@ -80,8 +77,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     except Exception:  # a configuration with something missing, or anything at all in it: the library says what
         found = None
     if found is not None:
-        refuse_over_budget(title, path.stat().st_size)
-        loaded = in_timm(path, title, config, found, holds, pretrained, size_hw)
+        loaded = in_timm(folder, title, config, found, holds, pretrained, size_hw)
         how = f"as timm's {found.architecture.partition('_')[0]}"
     else:
         loaded = wrap(in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
@@ -91,6 +87,9 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     about = processor(folder, title)
     if "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
+    both_towers = (
+        pretrained and found is not None and class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
+    )
     loaded = replace(
         loaded,
         name=title,
@@ -99,7 +98,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         source=said,
         licence=(licence_on(folder / "README.md") or "not stated") if pretrained else NO_LICENCE,
         trained=pretrained,
-        text_tower=folder if pretrained and found is not None and class_named(config) in TWO_TOWERS else None,
+        text_tower=folder if both_towers else None,
     )
     head = PROBLEMS.get(str(config.get("problem_type"))) if loaded.outputs else None
     return loaded if head is None else with_head(loaded, head)
@@ -136,14 +135,14 @@ def translation(config: Config, state: Mapping[str, Tensor]) -> Translation | No
 
 
 def in_timm(
-    path: Path, title: str, config: Config, found: Translation, holds: Holding, pretrained: bool, size_hw: Size | None
+    folder: Path, title: str, config: Config, found: Translation, holds: Holding, pretrained: bool, size_hw: Size | None
 ) -> Loaded:
     args = dict(found.args)
     size = size_hw or args.pop("img_size", None)
     args.pop("img_size", None)
     model: Any = create(found.architecture, size, title, holds, **args)
     if pretrained:
-        own = translation(config, load_file(path))
+        own = translation(config, weights_of(folder, title))
         assert own is not None
         state = translated(title, found.architecture, own.state, model, stretch=size_hw is not None)
         if error := misfit(title, found.architecture, state, model.state_dict()):
@@ -199,7 +198,7 @@ def made_by_library(
         if not pretrained:
             return made._from_config(settings, **eager), {"missing_keys": [], "mismatched_keys": []}
         # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
-        state = load_file(folder / WEIGHTS)
+        state = weights_of(folder, title)
         return made.from_pretrained(
             None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
         )

@@ -28,10 +28,11 @@ class Loaded:
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, how many attention layers a plain pass has. None: unknown;
-    `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see `families.measured`. `grid`: (rows,
-    columns) of the patches, where the owner of the model has given it. `head`: what its outputs are, guessed from their
-    number where it is left out; `outputs`: how many they are, 0 for a model without a head, None where nobody knows.
+    for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
+    and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
+    `families.measured`. `grid`: (rows, columns) of the patches, where the owner of the model has given it. `head`: what
+    its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
+    a head, None where nobody knows.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`.
     """
 
@@ -50,7 +51,7 @@ class Loaded:
     text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
-    counted: dict[tuple[int, int], tuple[int | None, int]] = field(default_factory=dict, init=False)
+    counted: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
 

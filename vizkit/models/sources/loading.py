@@ -16,6 +16,7 @@ from vizkit.models.sources.hub import ModelError, UnnamedError
 from vizkit.models.sources.loaded import Loaded, described, with_head
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
+from vizkit.models.sources.transformers_weights import has_weights
 from vizkit.models.sources.zero_shot import with_classes
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_names", "load", "published_weights"]
@@ -162,10 +163,12 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it, or
     transformers' `save_pretrained`."""
     kind, _, title = name.rpartition(":")
-    if not all((folder / file).is_file() for file in ("config.json", "model.safetensors")):
+    own = is_transformers(folder)
+    has_all = has_weights(folder) if own else (folder / "model.safetensors").is_file()
+    if not has_all or not (folder / "config.json").is_file():
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     source = {"bundled": "bundled with vizkit", "hf-hub": f"hub: {title}"}.get(kind, "run folder")
-    if is_transformers(folder):
+    if own:
         source = source if kind else "folder"
         return from_transformers(folder, title, source, pretrained, size_hw)
     config = checkpoint.read_config(folder / "config.json", title)

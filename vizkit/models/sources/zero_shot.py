@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 from vizkit.heads import SIGMOID, SOFTMAX
 from vizkit.models.sources.checkpoint import read_header, read_json
-from vizkit.models.sources.from_transformers import WEIGHTS, made_by_library, read_config
+from vizkit.models.sources.from_transformers import made_by_library, read_config
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.transformers_weights import WEIGHTS
 
 __all__ = ["LONGEST_CLASS", "MOST_CLASSES", "TextHead", "with_classes"]
 
