@@ -189,6 +189,7 @@ def test_shuffled_patches_change_answers_in_their_own_unit(models):
     words = texts(opened(models, "positions", *every(models), positions_view="Shuffle"))
     assert len(re.findall(r"age: \*\*-?[\d.e-]+\*\*", words)) == 4  # in order and shuffled, with positions and without
     assert len(re.findall(r"shell: \*\*[\d.]+%\*\*", words)) == 4
+    assert [words.count(f"largest change of a {number}: ") for number in ("logit", "value", "feature")] == [2, 2, 2]
 
 
 def test_the_parts_of_a_model_end_in_its_own_head(models):

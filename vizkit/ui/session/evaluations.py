@@ -20,6 +20,7 @@ from vizkit.heads import HEADS
 from vizkit.ui.session import allowed, model_names
 from vizkit.ui.session.chosen import bare, classes_of
 from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
+from vizkit.ui.session.shown import title
 
 MOST_KEPT = 60  # folders of finished evaluations
 SEED = 0
@@ -78,7 +79,7 @@ def request_for(
             opened = own[source]
             head = opened.head or ""
             if head and HEADS[head].unjudged:
-                refused.append(f"{source[:60]} gives {HEADS[head].gives}: {HEADS[head].unjudged}; it is left out.")
+                refused.append(f"{title(source)} gives {HEADS[head].gives}: {HEADS[head].unjudged}; it is left out.")
                 continue
             models.append(opened.path)
             weights.append(source)
