@@ -10,7 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from tests.models.test_loading import put_in_cache
 from tests.ui.conftest import fine, opened, sent, texts
+from tests.ui.test_evaluate_page import home  # noqa: F401  (a fixture)
+from vizkit.evaluation import outcome
+from vizkit.models import load, pixels_of
 from vizkit.settings import GIB
+from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import chosen, gallery
 from vizkit.ui.session.gallery import GALLERY
 from vizkit.ui.session.model_names import KNOWN, knows
@@ -57,8 +61,6 @@ def test_what_a_download_costs(monkeypatch):
 
 
 def test_bundled_models_know_what_is_said_of_them():
-    from vizkit.models import load
-
     for source in (INSECTS, DIGITS):
         assert knows(source).startswith(f"{len(load(source, device='cpu').labels)} ")
     assert set(gallery.bundled()) == set(KNOWN.values())
@@ -259,6 +261,7 @@ def with_clip(tmp_path, **query):
     pytest.importorskip("transformers")
     from tests.models.sources.two_towers import two_towers
 
+    tmp_path.mkdir(exist_ok=True)
     two_towers("clip", tmp_path)
     test = opened(models=DIGITS, image="china", **query)
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
@@ -317,3 +320,29 @@ def test_typed_classes_on_other_pages(tmp_path, page):
     test.switch_page(f"pages/{page}.py").run()
     fine(test)
     assert "knows 5 typed classes" in texts(test)
+
+
+def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
+    labels = ("cat", "red bird")
+    for shade, label in enumerate(labels):
+        (home / "pictures" / label).mkdir(parents=True)
+        for number in range(3):
+            Image.new("RGB", (32, 32), (80 * number, 200 * shade, 10)).save(home / "pictures" / label / f"{number}.png")
+    test = with_clip(tmp_path / "clip", eval_data=data.FOLDER)
+    test.switch_page("pages/evaluate.py").run()
+    test.selectbox(key="eval_folder").set_value(f"{home.name}/pictures").run()
+    assert "knows no label" in test.button(key="eval_start").click().run().error[0].value
+    test.text_area(key="classes").set_value("\n".join(labels)).run()
+    test.button(key="eval_start").click().run()
+    fine(test)
+    (folder,) = [path.parent for path in (home / "cache" / "evaluations").rglob("outcome.json")]
+    judged = outcome.read(folder)
+    assert judged.classes == (labels,)
+    zero_shot, right = load(tmp_path / "clip", classes=labels, device="cpu"), 0
+    for image, place in enumerate(judged.places):
+        rgb = np.asarray(Image.open(home / "pictures" / place))
+        with torch.no_grad():
+            expected = int(zero_shot.model(pixels_of(zero_shot, rgb))[0].argmax())
+        assert judged.answer_of(0, image) == labels[expected]
+        right += place.startswith(labels[expected])
+    assert test.dataframe[0].value["Accuracy"].tolist() == pytest.approx([right / 6])
