@@ -26,6 +26,7 @@ def save_card(index: int, shown: "Shown", picture: Picture, layer: int, head: in
     """Nothing is drawn before it is asked for, and what waits for that holds no trace: the server keeps it as long as
     the page is open."""
     box_xyxy, query, again = shown.box_xyxy, shown.query, shown.again
+    layer = min(layer, shown.depth)  # the slider goes as far as the deepest model
     stem = f"{name_of_file(shown.trace.model)}_layer{layer}_{'mean' if head is None else f'head{head + 1}'}"
 
     def png() -> bytes:

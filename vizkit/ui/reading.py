@@ -1,5 +1,6 @@
 """Words beside the pictures: what is shown, how true it is, how to read it, and what it does not show."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,20 @@ def about(loaded: "Loaded") -> str:
         f"{size} parameters",
         f"input {height} × {width} pixels",
         plain(loaded.source),
-        f"licence {plain(loaded.licence)}",
+        plain(licence_words(loaded.licence)),
     ]
     if not loaded.head.exclusive:
         parts.insert(0, loaded.head.title)
     if not loaded.trained:
         parts.insert(0, "**untrained: its predictions mean nothing**")
     return " · ".join(parts)
+
+
+def licence_words(licence: str) -> str:
+    """As it is written by its authors, from a model card's identifier: "MIT licence" from "mit"."""
+    written = {"mit": "MIT", "apache-2.0": "Apache 2.0", "bsd-3-clause": "BSD 3-Clause"}
+    name = written.get(licence.lower()) or re.sub(r"^cc-(.*)-(\d.*)$", lambda m: f"CC {m[1].upper()} {m[2]}", licence)
+    return f"licence {name}" if name.startswith(("no", "unknown")) else f"{name} licence"
 
 
 def attention() -> None:

@@ -179,14 +179,14 @@ def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, qu
     """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""
     waiting: list = []
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.append(make))
-    test = opened(page, models="random:test_vit", image="china", **query)
+    test = opened(page, models="random:test_vit3", image="china", **query)
     assert not test.exception
     assert waiting
-    assert {kind for kind, _ in held("test_vit")} == {Loaded, Trace}
+    assert {kind for kind, _ in held("test_vit3")} == {Loaded, Trace}
     del test
     remembered.shelf().forget(lambda key: True)
     gc.collect()
-    assert not held("test_vit")
+    assert not held("test_vit3")
     for make in waiting:
         assert make() if callable(make) else make
 

@@ -30,7 +30,7 @@ def view(page: Page) -> None:
         st.metric("Patches", f"{counts.tokens:,}", border=True)
         st.metric("Numbers in a patch", f"{counts.flattened:,}", border=True)
         st.metric("Multiply–adds of one layer", f"{counts.flops / 1e9:.2f} G", border=True)
-        st.metric("Weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", border=True)
+        st.metric("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", border=True)
     lines = cost_curves(dim, heads)
     figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
     chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")
