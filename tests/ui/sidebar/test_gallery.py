@@ -335,6 +335,7 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
     test.text_area(key="classes").set_value("\n".join(labels)).run()
     test.button(key="eval_start").click().run()
     fine(test)
+    assert "knows 2 typed classes" in texts(test)
     (folder,) = [path.parent for path in (home / "cache" / "evaluations").rglob("outcome.json")]
     judged = outcome.read(folder)
     assert judged.classes == (labels,)

@@ -17,9 +17,12 @@ def chip(loaded: "Loaded") -> str:
     """For a place beside a model's answers, as Markdown; "" where it knows much. A model that knows drawn insects gives
     a photograph one of their names too."""
     if loaded.text_tower is not None and loaded.classifies:
-        count = len(loaded.labels)
-        return f":gray-badge[knows {count} typed class{'es' if count > 1 else ''}]"
+        return chip_of_typed(len(loaded.labels))
     return chip_of(loaded.name)
+
+
+def chip_of_typed(count: int) -> str:
+    return f":gray-badge[knows {count} typed class{'es' if count > 1 else ''}]"
 
 
 def chip_of(source: str) -> str:
