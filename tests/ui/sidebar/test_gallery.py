@@ -257,13 +257,13 @@ def test_a_chip_stands_at_every_answer(page, query, monkeypatch):
 
 
 # ---- classes typed as words ------------------------------------------------------------------------------------------
-def with_clip(tmp_path, **query):
+def with_clip(tmp_path, page="explore", **query):
     pytest.importorskip("transformers")
     from tests.models.sources.two_towers import two_towers
 
     tmp_path.mkdir(exist_ok=True)
     two_towers("clip", tmp_path)
-    test = opened(models=DIGITS, image="china", **query)
+    test = opened(page, models=DIGITS, image="china", **query)
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
         test.file_uploader(key="checkpoint").upload(name, (tmp_path / name).read_bytes(), "x/y")
     test.run()
@@ -328,8 +328,7 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
         (home / "pictures" / label).mkdir(parents=True)
         for number in range(3):
             Image.new("RGB", (32, 32), (80 * number, 200 * shade, 10)).save(home / "pictures" / label / f"{number}.png")
-    test = with_clip(tmp_path / "clip", eval_data=data.FOLDER)
-    test.switch_page("pages/evaluate.py").run()
+    test = with_clip(tmp_path / "clip", "evaluate", eval_data=data.FOLDER)
     test.selectbox(key="eval_folder").set_value(f"{home.name}/pictures").run()
     assert "knows no label" in test.button(key="eval_start").click().run().error[0].value
     test.text_area(key="classes").set_value("\n".join(labels)).run()

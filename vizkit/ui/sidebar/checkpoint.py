@@ -9,7 +9,7 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.heads import HEADS
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
-from vizkit.ui.session.chosen import Opened, add
+from vizkit.ui.session.chosen import Opened, add, readers
 from vizkit.ui.session.uploads import UploadError, keep_checkpoint
 
 FROM_FILE = "from the file"
@@ -68,7 +68,7 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
     try:
         path = keep_checkpoint(files)
         architecture = None if path.is_dir() else architecture
-        load(path, architecture=architecture, head=head)
+        loaded = load(path, architecture=architecture, head=head)
     except (ModelError, UploadError) as error:
         if path is not None and path.is_file():
             path.unlink()
@@ -82,4 +82,6 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
     digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture, head)
     name = f"checkpoint:{path.stem}-{digest}"
     st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head)
+    if loaded.text_tower is not None:
+        readers().add(name)  # the sidebar asks for its classes, also on a page that loads no model
     add(name)
