@@ -5,6 +5,7 @@ measurement only). What it gets is compared, number by number, with what the sam
 """
 
 import json
+import os
 import random
 import shutil
 import statistics
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import timm
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import FLAGS, serving
@@ -29,6 +31,9 @@ IMAGES = ("mayfly nymph", "damselfly nymph", "diving beetle", "flower", "china")
 LAYERS = range(1, 7)
 GIANT = "random:vit_giant_patch14_224"
 WAIT_S = 120
+OPTIONS = ("--server.enableAgentApi=true", "--server.agentMaxSessions=1000")
+CACHE_GIB = 0.5
+OTHERS = ("deit_*_patch16_224", "vit_[tsb]???*_patch16_224", "swin_[tsb]*_window7_224", "resnet??", "convnext_[tsb]*")
 
 
 class Visitor:
@@ -171,9 +176,22 @@ def idle(address: str, sessions: int) -> float:
     return (resident_mib(address) - before) / sessions
 
 
+def of_every_session_another(folder: Path) -> None:
+    """Sessions with a model each, no two the same, all of them left open: models and traces are bounded by the cache,
+    not by the sessions that look at them."""
+    names = [name for pattern in OTHERS for name in timm.list_models(pattern)]
+    os.environ["VIZKIT_CACHE_GIB"] = str(CACHE_GIB)
+    with serving(folder, *OPTIONS) as address:
+        Visitor(address, MODELS[0], IMAGES[0])
+        before, most = resident_mib(address), 0.0
+        for name in names:
+            Visitor(address, f"random:{name}", IMAGES[0])
+            most = max(most, resident_mib(address))
+    print(f"{len(names)} sessions, a model each, {CACHE_GIB} GiB for all: {before:,.0f} → at most {most:,.0f} MiB")
+
+
 def run() -> None:
-    options = ("--server.enableAgentApi=true", "--server.agentMaxSessions=1000")
-    with tempfile.TemporaryDirectory() as name, serving(Path(name), *options) as address:
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), *OPTIONS) as address:
         print(f"\nserver without a visitor: {resident_mib(address):,.0f} MiB")
         expected = alone(address)
         print(f"{len(expected)} views by one session alone: {resident_mib(address):,.0f} MiB")
@@ -192,3 +210,5 @@ def run() -> None:
             for each in wrong[:3]:
                 print("  ", each)
         print(f"one more idle session: {idle(address, 40):.1f} MiB")
+    with tempfile.TemporaryDirectory() as name:
+        of_every_session_another(Path(name))
