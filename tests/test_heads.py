@@ -1,5 +1,6 @@
 """What the outputs of a model are: the records whole, their numbers by hand, and where each source says its head."""
 
+import argparse
 import json
 import re
 
@@ -17,6 +18,7 @@ from vizkit import heads
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.analysis.trust.scores import undecided
+from vizkit.commands.model_options import add_model_options, load
 from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
 from vizkit.models import ModelError, pixels_of
 from vizkit.models.sources.loaded import with_head
@@ -271,6 +273,14 @@ def test_a_folder_says_its_head_in_its_configuration(tmp_path, classes, more, he
 def test_a_configuration_with_another_word_is_refused(tmp_path):
     with pytest.raises(ModelError, match="own cannot have the head 'heads'"):
         vizkit.load(folder(tmp_path / "own", 3, head="heads"), device="cpu")
+
+
+def test_of_several_models_those_that_say_their_own_head_keep_it(tmp_path):
+    parser = argparse.ArgumentParser()
+    add_model_options(parser, several=True)
+    silent, says = folder(tmp_path / "silent", 3), folder(tmp_path / "says", 3, head="sigmoid")
+    arguments = parser.parse_args(["--model", str(silent), "--model", str(says), "--head", "regression"])
+    assert [load(arguments, name).head for name in arguments.model] == [REGRESSION, SIGMOID]
 
 
 def test_a_run_of_our_training_is_no_guess(tmp_path):

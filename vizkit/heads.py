@@ -70,6 +70,11 @@ class Head:
             ),
         )
 
+    @property
+    def number(self) -> str:
+        """What one of the numbers that the model returns is called: a logit where a probability is made of it."""
+        return "logit" if self.probable else self.output
+
     def top(self, logits: "Float[Tensor, ' output']", count: int = 5) -> list[tuple[int, float]]:
         """(output, its value) of what is worth a line for one image, at most `count`."""
         values = self.values(logits)

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import timm
 import torch
+from safetensors.torch import save_file
+from timm.models._hub import save_config_for_hf
 
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
@@ -74,6 +77,20 @@ def test_a_vit_of_timm_rebuilt_from_our_parts_gives_its_logits(digits):
     stream = block.given + passed["blocks.1.attn"].made  # the residual stream, by hand
     torch.testing.assert_close(block.made, stream + passed["blocks.1.mlp"].made)
     assert not any(part._forward_hooks for part in digits.model.modules())
+
+
+def test_a_vit_whose_weights_are_of_another_size_than_its_input(tmp_path):
+    """timm's `dynamic_img_size` stretches the positions in the pass itself."""
+    timm_model = timm.create_model("test_vit", num_classes=3, img_size=48)
+    save_file(timm_model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
+    save_config_for_hf(timm_model, str(tmp_path / "config.json"), {})
+    loaded = vizkit.load(tmp_path, device="cpu")
+    assert loaded.model.patch_embed.img_size == (48, 48)
+    assert loaded.preprocessing.size_hw == (160, 160)
+    pixels = torch.randn(1, 3, 160, 160, generator=torch.Generator().manual_seed(0))
+    rebuilt = inside(loaded, pixels)
+    assert len(rebuilt.embedded) == 1 + 10 * 10
+    torch.testing.assert_close(rebuilt.logits, loaded.model(pixels)[0], atol=1e-4, rtol=1e-4)
 
 
 def test_other_models_are_refused_in_a_sentence(cnn, swin):

@@ -10,9 +10,12 @@ from google.protobuf.message import Message
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+import vizkit.models
 from tests import hostile
 from tests.hostile import NAME, TEXT
-from tests.ui.conftest import opened
+from tests.ui.conftest import opened, sent, texts
+from tests.ui.sidebar.test_gallery import with_clip
+from vizkit.heads import HEADS
 from vizkit.ui.pages import architecture
 from vizkit.ui.plain import JOINER, plain, without_pictures
 from vizkit.ui.session import cached
@@ -20,6 +23,8 @@ from vizkit.ui.session import cached
 UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
 BAD = f"![x](http://{hostile.HOST}/m.png)"
 VIT, SWIN, DEIT = f"run:{NAME}vit", f"run:{NAME}swin", f"run:{NAME}deit"
+TINY = "vit_tiny_patch16_224"
+TYPED = (TEXT, BAD, "# a heading", "<b>bold</b> <img src=q>")
 # What Streamlit draws as text, or does not draw: never as Markdown.
 NO_MARKDOWN = {
     "alt",
@@ -174,6 +179,30 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
         assert not test.exception
         assert "2 classes" in "\n".join(each.value for each in test.markdown)
         assert unescaped(test) == []
+
+
+def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monkeypatch):
+    real = vizkit.models.load
+
+    def without_head(source, **options):
+        return real(source, **options, **({"model_args": {"num_classes": 0}} if source == TINY else {}))
+
+    monkeypatch.setattr(vizkit.models, "load", without_head)
+    test = with_clip(tmp_path)
+    (reader,) = test.session_state["models"]
+    test.text_area(key="classes").set_value("\n".join(TYPED))
+    test.multiselect(key="models").set_value([f"random:{TINY}", reader])
+    for page in ("explore", "relevance", "compare", "evaluate"):
+        test.switch_page(f"pages/{page}.py").run()
+        assert not test.exception, [each.value for each in test.exception]
+        assert unescaped(test) == [], page
+        if page == "explore":
+            assert HEADS["embedding"].title in texts(test)
+            assert not sent(test, "card0")["classes"]
+            assert {name for name, _ in sent(test, "card1")["classes"]} == set(TYPED)
+        elif page != "evaluate":  # where an untrained model is left out
+            assert "knows 4 typed classes" in texts(test)
+    cached.forget(f"random:{TINY}")
 
 
 # ---- the one function ------------------------------------------------------------------------------------------------

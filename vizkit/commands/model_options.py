@@ -57,17 +57,22 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
 
 def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
     """The model of the options, or another one by `name`, with the same options; of several models those that read
-    text take the classes."""
+    text take the classes, and those whose head would be guessed take the head."""
+    several = isinstance(arguments.model, list)
     loaded = vizkit.load(
         name or arguments.model,
         pretrained=not arguments.random_weights,
         device=arguments.device,
         image_size=tuple(arguments.image_size) if arguments.image_size else None,
         architecture=arguments.architecture,
-        head=arguments.head,
+        head=None if several else arguments.head,
         model_args=arguments.model_args,
     )
-    if arguments.classes is None or (isinstance(arguments.model, list) and loaded.text_tower is None):
+    if several and arguments.head and loaded.head_guessed:
+        from vizkit.models.sources.loaded import with_head
+
+        loaded = with_head(loaded, arguments.head)
+    if arguments.classes is None or (several and loaded.text_tower is None):
         return loaded
     from vizkit.models.sources.zero_shot import with_classes
 

@@ -19,6 +19,7 @@ from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes
 from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import cached
+from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
 
 LABELS = {"sigmoid": ["wet", "legs", "shell"], "regression": ["age"], "embedding": []}
@@ -41,7 +42,7 @@ def models(tmp_path_factory):
 
 def opened(models, page, *sources, **query):
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    test.session_state["_checkpoints"] = {source: (path, None) for source, path in models.items()}
+    test.session_state["_checkpoints"] = {source: Opened(path) for source, path in models.items()}
     test.query_params["models"], test.query_params["image"] = list(sources), PICTURE
     for name, value in query.items():
         test.query_params[name] = value
@@ -188,6 +189,7 @@ def test_shuffled_patches_change_answers_in_their_own_unit(models):
     words = texts(opened(models, "positions", *every(models), positions_view="Shuffle"))
     assert len(re.findall(r"age: \*\*-?[\d.e-]+\*\*", words)) == 4  # in order and shuffled, with positions and without
     assert len(re.findall(r"shell: \*\*[\d.]+%\*\*", words)) == 4
+    assert [words.count(f"largest change of a {number}: ") for number in ("logit", "value", "feature")] == [2, 2, 2]
 
 
 def test_the_parts_of_a_model_end_in_its_own_head(models):
@@ -209,6 +211,30 @@ def pictures(home):  # noqa: F811
         for number in range(3):
             Image.new("RGB", (32, 32), (40 * number, 90, 10)).save(home / "pictures" / label / f"{number}.png")
     return f"{home.name}/pictures"
+
+
+@pytest.mark.parametrize("stated", [None, "softmax"])
+def test_evaluate_says_a_guess_unless_the_head_was_stated(models, pictures, tmp_path, stated):
+    path = str(folder(tmp_path / "silent", 2, label_names=["wet", "shell"]))
+    test = opened({}, "evaluate", VIT, eval_data=data.FOLDER)
+    test.session_state["_checkpoints"] = {"checkpoint:silent": Opened(path, head=stated)}
+    test.multiselect(key="models").set_value(["checkpoint:silent"])
+    sound(test.selectbox(key="eval_folder").set_value(pictures).run())
+    assert ("--head=softmax" in test.code[0].value) is (stated is not None)
+    test = sound(test.button(key="eval_start").click().run())
+    assert test.dataframe[0].value["Model"].tolist() == ["silent"]
+    assert ("what kind of head silent has; softmax is a guess" in texts(test)) is (stated is None)
+
+
+def test_a_checkpoint_stated_to_have_no_exclusive_classes_is_left_out_at_once(models, pictures):
+    test = opened({}, "evaluate", VIT, eval_data=data.FOLDER)
+    test.session_state["_checkpoints"] = {"checkpoint:mine": Opened(models["checkpoint:guessed"], head="sigmoid")}
+    test.multiselect(key="models").set_value(["checkpoint:mine", VIT])
+    sound(test.selectbox(key="eval_folder").set_value(pictures).run())
+    assert f"checkpoint:mine gives {HEADS['sigmoid'].gives}: {HEADS['sigmoid'].unjudged}; it is left out." in texts(
+        test
+    )
+    assert models["checkpoint:guessed"] not in test.code[0].value
 
 
 def evaluated(models, pictures, *sources):

@@ -48,7 +48,7 @@ class Inside:
 def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     """Run one image, (1, channel, height, width), through the parts. NotApplicable for models built differently."""
     pixels = pixels.to(loaded.device)
-    model = _rebuilt(loaded)
+    model = _rebuilt(loaded, (pixels.shape[-2], pixels.shape[-1]))
     passed: dict[str, Passed] = {}
 
     def see(path: str, inputs: tuple, out: Any) -> None:  # noqa: ANN401
@@ -64,8 +64,11 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     return Inside(model, pixels[0].float().cpu(), passed, embedded, logits, error)
 
 
-def _rebuilt(loaded: Loaded) -> ViT:
-    """A ViT from our parts with the weights of `loaded`; our own as it is."""
+def _rebuilt(loaded: Loaded, size_hw: tuple[int, int]) -> ViT:
+    """A ViT from our parts with the weights of `loaded`; our own as it is.
+
+    `size_hw` of the input: timm's `dynamic_img_size` stretches the learned positions to it at every pass.
+    """
     theirs: Any = loaded.model
     if isinstance(theirs, ViT):
         return theirs
@@ -76,7 +79,7 @@ def _rebuilt(loaded: Loaded) -> ViT:
         pools = {"token": "cls", "avg": "mean"}
         first, state = theirs.blocks[0], theirs.state_dict()
         model = ViT(
-            img_size=theirs.patch_embed.img_size,
+            img_size=size_hw,
             patch_size=theirs.patch_embed.patch_size[0],
             in_chans=state["patch_embed.proj.weight"].shape[1],
             num_classes=theirs.num_classes,

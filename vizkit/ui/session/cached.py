@@ -12,6 +12,7 @@ import streamlit as st
 from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
 from vizkit.ui.session import chosen, model_names
+from vizkit.ui.session.chosen import Opened
 from vizkit.ui.session.remembered import forget, remembered
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def model(source: str, whole: Picture | None = None) -> "Loaded":
 def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]":
     """`model`, to be called later, without a session too. It holds names, no weights."""
     name = chosen.bare(source)
-    path, architecture = st.session_state.get("_checkpoints", {}).get(name, (None, None))
+    opened: Opened | None = st.session_state.get("_checkpoints", {}).get(name)
     if name.startswith("run:"):
-        path = run_folder(name)
-    own = partial(_own, name, path, architecture)
+        opened = Opened(run_folder(name))
+    own = partial(_own, name, opened)
     if own().text_tower is not None and name not in chosen.readers():
         chosen.readers().add(name)
         st.rerun()  # the sidebar asks for its classes
@@ -56,7 +57,7 @@ def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]"
         from vizkit.models.probes.shape import whole_image_size
 
         size_hw = whole_image_size(own(), (whole.rgb.shape[0], whole.rgb.shape[1]))
-        own = partial(_whole, name, path, architecture, size_hw)
+        own = partial(_whole, name, opened, size_hw)
     return own if source == name else partial(_reading, own, source, chosen.classes_of(source))
 
 
@@ -105,23 +106,23 @@ def weights_of(source: str) -> tuple[int, int] | None:
 
 
 @remembered
-def _whole(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int]) -> "Loaded":
+def _whole(source: str, opened: Opened | None, size_hw: tuple[int, int]) -> "Loaded":
     from vizkit.models.probes.shape import see_everything
 
-    return see_everything(fresh(source, path, architecture, size_hw))
+    return see_everything(fresh(source, opened, size_hw))
 
 
 @remembered
-def _own(source: str, path: str | None, architecture: str | None) -> "Loaded":
-    return fresh(source, path, architecture, None)
+def _own(source: str, opened: Opened | None) -> "Loaded":
+    return fresh(source, opened, None)
 
 
-def fresh(source: str, path: str | None, architecture: str | None, size_hw: tuple[int, int] | None) -> "Loaded":
+def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -> "Loaded":
     from vizkit.models import ModelError, load
     from vizkit.models.sources.creating import known
 
-    if path is not None:
-        return load(path, architecture=architecture, image_size=size_hw)
+    if opened is not None:
+        return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)
     if source.startswith("random:"):
         import torch
 

@@ -1,6 +1,7 @@
 """What the sidebar has chosen for every page: a picture, one to four models, and how they are given the picture."""
 
 import hashlib
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -11,6 +12,14 @@ MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, wh
 FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insect\na photo of a cat\na photo of a dog"
 MARK = " classes-"
 INPUTS = ("cropped", "whole image")
+
+
+class Opened(NamedTuple):
+    """Weights of a visitor, as `vizkit.load` takes them: a file or a folder, and what it does not say itself."""
+
+    path: str
+    architecture: str | None = None
+    head: str | None = None
 
 
 def picture() -> Picture:

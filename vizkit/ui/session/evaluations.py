@@ -16,9 +16,11 @@ import streamlit as st
 from vizkit.datasets.image_set import digest_of
 from vizkit.datasets.opening import kind_of
 from vizkit.evaluation.job import JobFolder
+from vizkit.heads import HEADS
 from vizkit.ui.session import allowed, model_names
 from vizkit.ui.session.chosen import bare, classes_of
 from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
+from vizkit.ui.session.shown import title
 
 MOST_KEPT = 60  # folders of finished evaluations
 SEED = 0
@@ -27,7 +29,7 @@ SEED = 0
 @dataclass(frozen=True)
 class Request:
     """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights;
-    `classes`: those typed for the models that read text."""
+    `classes`: those typed for the models that read text; `head`: of those that do not say their own."""
 
     data: str
     split: str
@@ -36,17 +38,19 @@ class Request:
     architecture: str
     content: str
     classes: tuple[str, ...] = ()
+    head: str = ""
 
     @property
     def job(self) -> JobFolder:
         parts = (self.data, self.split, self.images, self.models, self.architecture, self.content)
-        parts += self.classes
+        parts += (self.head, *self.classes)
         return JobFolder.of(digest_of("evaluation", *parts))
 
     def arguments(self) -> list[str]:
         """Of the command line, without those that only a page needs."""
         words = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
         words += [f"--architecture={self.architecture}"] if self.architecture else []
+        words += [f"--head={self.head}"] if self.head else []
         words += ["--classes=" + "".join(f"{text}\n" for text in self.classes)] if self.classes else []
         words += [f"--split={self.split}"] if self.split else []
         return words + ([f"--images={self.images}"] if self.images else [])
@@ -65,17 +69,22 @@ def request_for(
 ) -> tuple[Request, list[str]]:
     """What to start, and a sentence for each model that cannot take part. `data`: a set's name or a path."""
     models, weights, refused = list[str](), list[object](), list[str]()
-    architectures = set[str]()
+    architectures, heads = set[str](), set[str]()
     own = st.session_state.get("_checkpoints", {})
     typed = next((classes_of(source) for source in sources if bare(source) != source), ())
     for source in map(bare, sources):
         if source.startswith("random:"):
             refused.append(f"{source} is untrained, so it is left out.")
         elif source in own:
-            path, architecture = own[source]
-            models.append(path)
+            opened = own[source]
+            head = opened.head or ""
+            if head and HEADS[head].unjudged:
+                refused.append(f"{title(source)} gives {HEADS[head].gives}: {HEADS[head].unjudged}; it is left out.")
+                continue
+            models.append(opened.path)
             weights.append(source)
-            architectures.add(architecture or "")
+            architectures.add(opened.architecture or "")
+            heads.add(head)
         elif source.startswith("run:"):
             run_folder = model_names.trained().get(source)
             if run_folder is None:
@@ -93,12 +102,13 @@ def request_for(
                 refused.append(f"{source[:60]!r} is no name of a model.")
     if len(architectures) > 1:
         refused.append("Opened checkpoints of two architectures cannot be evaluated together; choose one of them.")
-        models = [name for name in models if name not in {path for path, _ in own.values()}]
+        models = [name for name in models if name not in {opened.path for opened in own.values()}]
     if data and kind_of(data)[0] in ("folder", "archive"):
         data = str(Path(data).expanduser().absolute())
     content = digest_of(pictures_digest, weights)
     architecture = next(iter(architectures)) if len(architectures) == 1 else ""
-    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed), refused
+    head = next(iter(heads)) if len(heads) == 1 else ""
+    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed, head), refused
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What every page does first: run the chosen models on the chosen image, or say in a sentence why not; one cursor."""
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 CENTRE = (0.5, 0.5)
+_DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], query: s
 
 
 def title(source: str) -> str:
-    return bare(source).removeprefix("bundled:")
+    """For people. Opened weights are named by their whole digest, of which a part is enough to tell two apart."""
+    return _DIGEST.sub(r"\1", bare(source).removeprefix("bundled:"))
 
 
 def marked(source: str) -> str:

@@ -6,11 +6,13 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets.image_set import digest_of
+from vizkit.heads import HEADS
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
-from vizkit.ui.session.chosen import add
+from vizkit.ui.session.chosen import Opened, add, readers
 from vizkit.ui.session.uploads import UploadError, keep_checkpoint
 
+FROM_FILE = "from the file"
 TYPES = ["safetensors", "pt", "pth", "ckpt", "json"]
 TORCHVISION = ("torchvision:vit_b_16", "torchvision:vit_b_32", "torchvision:vit_l_16", "torchvision:swin_t")
 TORCHVISION += ("torchvision:swin_s", "torchvision:swin_b", "torchvision:swin_v2_t")
@@ -41,6 +43,14 @@ def dialog() -> None:
         )
         if fits and files and not named:
             st.info(f"The file does not name its architecture; its shapes fit {', '.join(map(plain, fits))}.")
+        st.selectbox(
+            "Head",
+            [FROM_FILE, *HEADS],
+            key="checkpoint_head",
+            format_func=lambda name: HEADS[name].title if name in HEADS else name,
+            help="What the outputs are. A file of weights alone does not say it, and then it is guessed from their "
+            "number.",
+        )
         st.button("Open", key="open_checkpoint", disabled=not files, on_click=add_checkpoint, args=(files,))
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
@@ -52,12 +62,13 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
     from vizkit.models import ModelError, load
     from vizkit.models.sources.hub import UnnamedError
 
-    path, architecture = None, st.session_state.get("architecture")
+    path, architecture, head = None, st.session_state.get("architecture"), st.session_state.get("checkpoint_head")
+    head = head if head in HEADS else None
     st.session_state.pop("_fitting", None)
     try:
         path = keep_checkpoint(files)
         architecture = None if path.is_dir() else architecture
-        load(path, architecture=architecture)
+        loaded = load(path, architecture=architecture, head=head)
     except (ModelError, UploadError) as error:
         if path is not None and path.is_file():
             path.unlink()
@@ -68,7 +79,9 @@ def add_checkpoint(files: list[UploadedFile]) -> None:
         return
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
-    digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture)
+    digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture, head)
     name = f"checkpoint:{path.stem}-{digest}"
-    st.session_state.setdefault("_checkpoints", {})[name] = (str(path), architecture)
+    st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head)
+    if loaded.text_tower is not None:
+        readers().add(name)  # the sidebar asks for its classes, also on a page that loads no model
     add(name)

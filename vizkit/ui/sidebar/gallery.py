@@ -9,6 +9,7 @@ from vizkit.ui.session.gallery import FOR_PHOTOGRAPHS, GALLERY, Entry
 from vizkit.ui.session.shown import marked
 
 REFUSED = "_gallery_refused"  # (where it was clicked, the model, why it cannot be had)
+ENTRY_PX = 170  # so that what is said of models stands in one column
 TAKEN = "_gallery_taken"  # whether a click in the window has chosen a model
 
 
@@ -49,7 +50,7 @@ def button(source: str, name: str, chosen: bool, entry: Entry | None = None) -> 
     icon = ":material/check:" if chosen else ":material/add:"
     disabled = chosen or (entry is not None and gallery.above_budget(entry))
     st.button(name, icon=icon, key=f"gallery_{source}", disabled=disabled, on_click=take,
-              args=(source, entry, "gallery"))  # fmt: skip
+              args=(source, entry, "gallery"), width="content" if entry is None else ENTRY_PX)  # fmt: skip
 
 
 def take(source: str, entry: Entry | None, place: str) -> None:

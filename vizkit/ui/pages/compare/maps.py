@@ -88,7 +88,7 @@ def relevance(page: Page, method: str) -> None:
 
 def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
     request = class_choice.request_for(shown, picture, classes)
-    st.caption(class_choice.in_words(request))
+    st.markdown(class_choice.in_words(request))
     without = why_not(explained.target_trace(request, request.target))
     explanation: Explanation | str = without[method] if method in without else explained.fast_maps(request)[method]
     if isinstance(explanation, str):

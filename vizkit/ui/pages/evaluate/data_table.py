@@ -11,7 +11,7 @@ from vizkit.ui import export
 from vizkit.ui.plain import plain
 from vizkit.ui.session.evaluations import Request
 from vizkit.ui.session.shown import title
-from vizkit.ui.widgets.known import chip_of, chips
+from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
 
 
 def show(outcome: Outcome, request: Request) -> None:
@@ -40,7 +40,11 @@ def show(outcome: Outcome, request: Request) -> None:
             "Parameters": st.column_config.NumberColumn(format="localized"),
         },
     )
-    chips({title(source): chip_of(source) for source in request.models})
+    known = {title(source): chip_of(source) for source in request.models}
+    for model, classes in zip(outcome.models, outcome.classes, strict=True):
+        if classes and classes == request.classes:
+            known[model.name] = chip_of_typed(len(classes))
+    chips(known)
     tests(outcome)
     saving(outcome, request)
     published()

@@ -50,4 +50,5 @@ def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
         for where, logits in zip(st.columns(2), answers, strict=True):
             lines = loaded.head.lines(torch.from_numpy(logits), loaded.label, 3)
             where.markdown("  \n".join(f"{plain(name)}: **{text}**" for name, text in lines))
-        st.caption(f"largest change of a logit: {float(np.abs(answers[0] - answers[1]).max()):.2g}")
+        change = float(np.abs(answers[0] - answers[1]).max())
+        st.caption(f"largest change of a {loaded.head.number}: {change:.2g}")

@@ -138,7 +138,7 @@ def tops_by_method(all_maps: list[Maps]) -> dict[str, float]:
 def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None:
     request = maps.request
     own = tops_by_method([maps])
-    st.caption(class_choice.in_words(request))
+    st.markdown(class_choice.in_words(request))
     for note in request.shown.loaded.notes:
         st.caption(f":material/info: {plain(note)}")
     drawn = [tile(name, value) for name, value in maps.results.items()]

@@ -57,7 +57,7 @@ def show(shown: Shown, picture: Picture, choice: Choice, top: DeltaGenerator) ->
     with top:
         classes = class_choice.choose([shown])
     request = class_choice.request_for(shown, picture, classes)
-    st.caption(f"{plain(title(shown.source))} · {class_choice.in_words(request)}{drawn_truth()}")
+    st.markdown(f"{plain(title(shown.source))} · {class_choice.in_words(request)}{drawn_truth()}")
     work, nothing = gathered(request, choice)
     todo = work.todo()
     settings = (request.key, tuple(work.maps), work.measures)

@@ -108,7 +108,7 @@ def pooled(shown: Shown, picture: Picture, kind: str, way: str) -> None:
     lines = loaded.head.lines(shown.trace.logits, loaded.label, 1) if loaded.trained else []
     answer = [f"answers {plain(name)} ({text}) {chip(loaded)}" for name, text in lines]
     if answer or rest:
-        st.caption(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
+        st.markdown(" · ".join([*answer, *([f"left out of the picture: {rest}"] if rest else [])]))
 
 
 def for_browser(places: Tensor, query: str) -> Rows:

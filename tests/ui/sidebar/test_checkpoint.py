@@ -1,0 +1,64 @@
+"""The dialog that opens a visitor's own weights: what a file of weights alone does not say can be stated there."""
+
+import io
+
+import pytest
+import timm
+import torch
+
+from tests.ui.conftest import opened, texts
+from vizkit.heads import HEADS
+from vizkit.ui.sidebar.checkpoint import FROM_FILE
+
+
+def weights(outputs):
+    """A bare file: a state dict that names nothing."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        state = timm.create_model("test_vit", num_classes=outputs).state_dict()
+    out = io.BytesIO()
+    torch.save(state, out)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def three():
+    return weights(3)
+
+
+def open_file(test, content, head):
+    test.file_uploader(key="checkpoint").upload("bare.pth", content, "x/y").run()
+    test.selectbox(key="architecture").set_value("test_vit")
+    test.selectbox(key="checkpoint_head").set_value(head).run()
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception, [each.value for each in test.exception]
+    return test
+
+
+@pytest.mark.parametrize("head", [FROM_FILE, *HEADS])
+def test_a_bare_file_has_the_head_that_is_stated_else_a_guess_that_is_said(three, head):
+    test = opened(models="bundled:digits_vit", image="digit 3")
+    assert test.selectbox(key="checkpoint_head").value == FROM_FILE
+    open_file(test, three, head)
+    assert not test.error
+    own = test.session_state["models"][-1]
+    test.multiselect(key="models").set_value([own]).run()
+    said = texts(test)
+    assert ("softmax is a guess" in said) is (head == FROM_FILE)
+    if head not in (FROM_FILE, "softmax"):  # which needs no words
+        assert HEADS[head].title in said
+
+
+def test_the_same_file_with_two_heads_is_two_models(three):
+    test = opened(models="bundled:digits_vit", image="digit 3")
+    for head in ("sigmoid", "regression"):
+        open_file(test, three, head)
+    first, second = test.session_state["models"][-2:]
+    assert first != second
+    assert [test.session_state["_checkpoints"][name].head for name in (first, second)] == ["sigmoid", "regression"]
+
+
+def test_a_head_that_cannot_be_is_refused_in_a_sentence():
+    test = open_file(opened(models="bundled:digits_vit", image="digit 3"), weights(1), "softmax")
+    assert "one output, over which a softmax is always 1" in test.error[0].value
+    assert test.session_state["models"] == ["bundled:digits_vit"]
