@@ -90,27 +90,27 @@ def numbers(text: str) -> tuple[int, ...]:
 # ---- models ----------------------------------------------------------------------------------------------------------
 def models(arguments: argparse.Namespace) -> None:
     folder = Path(__file__).parent / "bundled"  # vizkit.models knows too, but takes seconds to import
-    rows = [bundled_row(card) for card in sorted(folder.glob("*/card.md"))]
+    rows = [_bundled_row(card) for card in sorted(folder.glob("*/card.md"))]
     pattern = arguments.pattern
     if pattern is None:
         table(rows)
         print("\nMore are in timm: give a part of a name, such as vit_tiny, deit or swin.")
         return
     pattern = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
-    rows = [row for row in rows if fnmatch(row[0], pattern)] + timm_rows(pattern)
+    rows = [row for row in rows if fnmatch(row[0], pattern)] + _timm_rows(pattern)
     if not rows:
         raise ValueError(f"No model is called {arguments.pattern[:80]!r}.")
     table(rows)
 
 
-def bundled_row(card: Path) -> tuple[str, ...]:
+def _bundled_row(card: Path) -> tuple[str, ...]:
     """Name, parameters and test result, as the card of a shipped model states them."""
     text = card.read_text(encoding="utf-8")
     matches = (re.search(r"([\d,]+ parameters)", text), re.search(r"\| Test \| ([^|]*?) *\|", text))
     return (f"bundled:{card.parent.name}", *(match[1] if match else "" for match in matches))
 
 
-def timm_rows(pattern: str) -> list[tuple[str, ...]]:
+def _timm_rows(pattern: str) -> list[tuple[str, ...]]:
     from vizkit.models.sources.catalogue import catalogue
 
     return [(entry.name, entry.family, f"weights: {entry.weights}") for entry in catalogue(pattern)]
@@ -135,10 +135,10 @@ def trace(arguments: argparse.Namespace) -> None:
     loaded = load(arguments)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
     recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
-    refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
+    _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")
-    refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in recorded.attention), default=0))
+    _refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in recorded.attention), default=0))
     try:
         if output.suffix.lower() == ".html":
             recorded.save_html(output)
@@ -162,7 +162,7 @@ def trace(arguments: argparse.Namespace) -> None:
     print(proof(recorded.check))
 
 
-def refuse_beyond(kind: str, indices: tuple[int, ...] | None, count: int) -> None:
+def _refuse_beyond(kind: str, indices: tuple[int, ...] | None, count: int) -> None:
     if indices and indices[-1] >= count:
         raise ValueError(f"There is no {kind} {indices[-1]}: this model has {count}, counted from 0.")
 

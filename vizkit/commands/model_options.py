@@ -37,13 +37,13 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
     )
     command.add_argument(
         "--model-args",
-        type=arguments_of,
+        type=_arguments_of,
         metavar="JSON",
         help="options of a timm architecture that do not follow from a file's shapes, as in '{\"num_heads\": 4}'",
     )
     command.add_argument(
         "--classes",
-        type=texts_of,
+        type=_texts_of,
         metavar="TEXTS",
         help='of a CLIP or SigLIP that reads text: its classes, as in "a cat,a dog", or one a line',
     )
@@ -79,12 +79,12 @@ def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
     return with_classes(loaded, arguments.classes)
 
 
-def texts_of(text: str) -> list[str]:
+def _texts_of(text: str) -> list[str]:
     """Parted by line breaks where there are any, else by commas."""
     return text.splitlines() if "\n" in text else text.split(",")
 
 
-def arguments_of(text: str) -> dict[str, Any]:
+def _arguments_of(text: str) -> dict[str, Any]:
     """JSON with the options of a model by name. Raises argparse's error for anything else."""
     try:
         found = json.loads(text)

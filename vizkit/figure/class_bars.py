@@ -51,10 +51,10 @@ def class_bars(
             f'<span class="number">{in_short(value, signed)}</span></div>'
             f'<div class="track" style="{_TRACK}"><i class="bar" style="{drawn}"></i>{tick}</div>'
         )
-    grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in axis_marks(low, top, log))
+    grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in _axis_marks(low, top, log))
     marks = "".join(
         f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);position:absolute">{words}</span>'
-        for mark, words in axis_marks(low, top, log).items()
+        for mark, words in _axis_marks(low, top, log).items()
     )
     below = f'<div class="title" style="text-align:center">{escape(title)}</div>' if title else ""
     return (
@@ -72,7 +72,7 @@ _LINE = f"position:absolute;top:0;bottom:0;width:1px;background:{faint(OTHERS, 0
 _AXIS = "position:relative;height:20px;font-size:.8em;opacity:.75"
 
 
-def axis_marks(low: float, top: float, log: bool) -> dict[float, str]:
+def _axis_marks(low: float, top: float, log: bool) -> dict[float, str]:
     """What is written below the axis: value → words."""
     if log:
         return {mark: words for mark, words in POWERS.items() if low <= mark <= top}

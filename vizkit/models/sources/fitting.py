@@ -48,7 +48,7 @@ def fitting(path: Path, state: State) -> list[str]:
         differs = compared(path, name, weights)
         if differs is not None:
             found.append((differs, name))
-    return [name for _, name in sorted(found, key=lambda pair: pair[0])[:MOST_NAMED]] or of_torchvision(state)
+    return [name for _, name in sorted(found, key=lambda pair: pair[0])[:MOST_NAMED]] or _of_torchvision(state)
 
 
 def compared(path: Path, name: str, weights: dict[str, Tensor]) -> int | None:
@@ -68,7 +68,7 @@ def compared(path: Path, name: str, weights: dict[str, Tensor]) -> int | None:
 def candidates(weights: State) -> list[str]:
     import timm
 
-    patch, width = patch_and_width(weights)
+    patch, width = _patch_and_width(weights)
     for marks, words in ((VITS, (BY_WIDTH.get(width, "*"),)), (OTHERS, SWINS.get(width, ("tiny",)))):
         patterns = next((patterns for mark, patterns in marks if mark in weights), ())
         names = [
@@ -82,12 +82,12 @@ def candidates(weights: State) -> list[str]:
     return []
 
 
-def patch_and_width(weights: State) -> tuple[int, int]:
+def _patch_and_width(weights: State) -> tuple[int, int]:
     first = next((weights[name] for name in ("patch_embed.proj.weight", *RAW_PATCHES) if name in weights), None)
     return (first.shape[-1], first.shape[0]) if first is not None and first.dim() == 4 else (0, 0)
 
 
-def of_torchvision(state: State) -> list[str]:
+def _of_torchvision(state: State) -> list[str]:
     shapes = {name: tuple(value.shape) for name, value in state.items()}
     if "conv_proj.weight" in shapes:
         width, _, patch, _ = shapes["conv_proj.weight"]

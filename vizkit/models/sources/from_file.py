@@ -53,7 +53,7 @@ def from_checkpoint(
     if error := misfit(path.name, name, state, model.state_dict()):
         raise error
     model.load_state_dict(state)
-    refuse_other_tables(path.name, file.state, model)
+    _refuse_other_tables(path.name, file.state, model)
     if "visual.proj" in file.state:
         model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
     said = [file.averaged] if file.averaged else []
@@ -86,13 +86,13 @@ def planned(title: str, name: str, state: State, model_args: Mapping[str, Any]) 
     drawn = plan(name, None, title, **args)
     if drawn is None:
         return args, size
-    shapes = shapes_in_timms_names(name, state, drawn)
+    shapes = _shapes_in_timms_names(name, state, drawn)
     found = followed(title, drawn, shapes)
     follows = found.pop("img_size", None)
     return {**found, **args}, size or follows
 
 
-def shapes_in_timms_names(name: str, state: State, drawn: nn.Module) -> dict[str, tuple[int, ...]]:
+def _shapes_in_timms_names(name: str, state: State, drawn: nn.Module) -> dict[str, tuple[int, ...]]:
     """What timm calls each tensor of a file, with the shape that it has there: what timm would resample is left out of
     its translation."""
     rest = {key: value.to("meta") for key, value in state.items() if not SIZED.search(key)}
@@ -143,7 +143,7 @@ def translated(title: str, name: str, state: State, model: nn.Module, *, stretch
         raise misfit(title, name, state, own) or ModelError(f"{title} does not fit {name}.") from error
 
 
-def refuse_other_tables(title: str, state: State, model: Any) -> None:  # noqa: ANN401
+def _refuse_other_tables(title: str, state: State, model: Any) -> None:  # noqa: ANN401
     """Swin V2 keeps the size of its windows in training in a table that timm makes anew."""
     buffers = dict(model.named_buffers())
     for key, table in state.items():

@@ -77,10 +77,10 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     except Exception:  # a configuration with something missing, or anything at all in it: the library says what
         found = None
     if found is not None:
-        loaded = in_timm(folder, title, config, found, holds, pretrained, size_hw)
+        loaded = _in_timm(folder, title, config, found, holds, pretrained, size_hw)
         how = f"as timm's {found.architecture.partition('_')[0]}"
     else:
-        loaded = wrap(in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
+        loaded = wrap(_in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
         how = "as its own module"
     own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
@@ -88,7 +88,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     if "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
-        pretrained and found is not None and class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
+        pretrained and found is not None and _class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
     )
     loaded = replace(
         loaded,
@@ -112,13 +112,13 @@ def plan_transformers(folder: Path, title: str) -> None:
 def read_config(folder: Path, title: str) -> dict[str, Any]:
     config = checkpoint.read_json(folder / "config.json", title)
     checkpoint.refuse_sizes(title, {key: value for key, value in config.items() if key not in NO_SIZES})
-    name = class_named(config)
+    name = _class_named(config)
     if name and not name.endswith(SHOWN):
         raise ModelError(f"{title} is a {name[:60]}; vizkit shows classifiers and models that give feature vectors.")
     return config
 
 
-def class_named(config: Config) -> str:
+def _class_named(config: Config) -> str:
     names = config.get("architectures")
     return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
@@ -134,7 +134,7 @@ def translation(config: Config, state: Mapping[str, Tensor]) -> Translation | No
     return found
 
 
-def in_timm(
+def _in_timm(
     folder: Path, title: str, config: Config, found: Translation, holds: Holding, pretrained: bool, size_hw: Size | None
 ) -> Loaded:
     args = dict(found.args)
@@ -155,13 +155,13 @@ def in_timm(
     return wrap(model, device="cpu")
 
 
-def in_transformers(folder: Path, title: str, config: Config, holds: Holding, pretrained: bool) -> nn.Module:
+def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, pretrained: bool) -> nn.Module:
     """The module of the library itself, where it takes a picture alone."""
     model, report = made_by_library(folder, title, config, holds, pretrained, "pixel_values")
     missing = [key for key in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(key)]
     if missing:
         raise ModelError(
-            f"{title} lacks weights of {class_named(config)}: {len(missing)} tensors, the first is "
+            f"{title} lacks weights of {_class_named(config)}: {len(missing)} tensors, the first is "
             f"{str(missing[0])[:60]}."
         )
     return Vector(model, pooled=not report["missing_keys"])
@@ -179,7 +179,7 @@ def made_by_library(
             f"{title} is a {config['model_type'][:40]} of the transformers library, which timm lacks: "
             "pip install -r requirements-transformers.txt opens it."
         ) from None
-    name = class_named(config)
+    name = _class_named(config)
     kind = getattr(transformers, name, None) if name.isidentifier() else None
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")

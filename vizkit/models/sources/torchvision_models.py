@@ -32,7 +32,7 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     if fixed and size_hw not in (None, (side, side)):
         raise ModelError(f"torchvision's {name} takes only {side}×{side} pixels; choose timm's model of that kind.")
     sides = {"image_size": side} if fixed else {}
-    model = within_budget(name, lambda: torchvision.models.get_model(name, weights=None, **sides))
+    model = _within_budget(name, lambda: torchvision.models.get_model(name, weights=None, **sides))
     if pretrained:
         model.load_state_dict(checkpoint.read_checkpoint(hub.fetch(weights.url)).state)
     labels = tuple(weights.meta["categories"])
@@ -52,7 +52,7 @@ def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size
     side = options.get("image_size") or weights.transforms().crop_size[0]
     if "image_size" in options and size_hw not in (None, (side, side)):
         raise ModelError(f"{path.name} takes only {side}×{side} pixels, as its positions say.")
-    model = within_budget(path.name, lambda: kind(**options), file.holds)
+    model = _within_budget(path.name, lambda: kind(**options), file.holds)
     if error := misfit(path.name, f"torchvision:{name}", state, model.state_dict()):
         raise error
     model.load_state_dict(state)
@@ -121,7 +121,7 @@ def preprocessing(weights: Any, size_hw: Size) -> Preprocessing:  # noqa: ANN401
     )
 
 
-def within_budget(title: str, make: Callable[[], nn.Module], holds: Holding | None = None) -> nn.Module:
+def _within_budget(title: str, make: Callable[[], nn.Module], holds: Holding | None = None) -> nn.Module:
     drawn = sketch(title, make)
     refuse_over_budget(title, bytes_of(drawn) if drawn is not None else 0)
     if drawn is not None and holds is not None:

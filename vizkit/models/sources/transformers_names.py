@@ -92,7 +92,7 @@ def side(value: Any) -> tuple[int, int]:  # noqa: ANN401
     return int(pair[0]), int(pair[1])
 
 
-def vit_args(config: Config, state: State) -> dict[str, Any]:
+def _vit_args(config: Config, state: State) -> dict[str, Any]:
     """What ViT, DeiT, DINOv2, CLIP and SigLIP share."""
     width, head = config["hidden_size"], state.get("head.weight")
     hidden = config.get("intermediate_size") or width * config.get("mlp_ratio", 4)
@@ -112,16 +112,16 @@ def vit_args(config: Config, state: State) -> dict[str, Any]:
 
 def vit(config: Config, state: State) -> Translation:
     weights = renamed(state, LAYER, BESIDE)
-    return Translation("vit_base_patch16_224", vit_args(config, weights), weights)
+    return Translation("vit_base_patch16_224", _vit_args(config, weights), weights)
 
 
 def deit(config: Config, state: State) -> Translation:
     """With both classifiers it is timm's; with one of them the distillation token only takes part in attention."""
     if "distillation_classifier.weight" in state:
         weights = renamed(state, {**LAYER, r"^distillation_token$": "dist_token"}, BESIDE)
-        return Translation("deit_base_distilled_patch16_224", vit_args(config, weights), weights)
+        return Translation("deit_base_distilled_patch16_224", _vit_args(config, weights), weights)
     weights = renamed(state, {**LAYER, r"^distillation_token$": "reg_token"}, BESIDE)
-    return Translation("vit_base_patch16_224", {**vit_args(config, weights), "reg_tokens": 1}, weights)
+    return Translation("vit_base_patch16_224", {**_vit_args(config, weights), "reg_tokens": 1}, weights)
 
 
 def dinov2(config: Config, state: State) -> Translation | None:
@@ -129,7 +129,7 @@ def dinov2(config: Config, state: State) -> Translation | None:
     if config.get("use_swiglu_ffn") or "classifier.weight" in state:
         return None
     weights = renamed(state, LAYER, BESIDE)
-    args = {**vit_args(config, weights), "init_values": 1.0}
+    args = {**_vit_args(config, weights), "init_values": 1.0}
     if "reg_token" in weights:  # inserted after the positions were added, so timm adds that of the class token before
         places = weights["pos_embed"]
         weights |= {"cls_token": weights["cls_token"] + places[:, :1], "pos_embed": places[:, 1:]}
@@ -147,7 +147,7 @@ def beit(config: Config, state: State) -> Translation | None:
         r"^pooler\.layernorm\.": "fc_norm.",
     }
     weights = renamed(state, names, r"(embeddings\.mask_token|relative_position_index)")
-    args = vit_args(config, weights) | {
+    args = _vit_args(config, weights) | {
         "use_rel_pos_bias": bool(config.get("use_relative_position_bias")),
         "use_abs_pos_emb": bool(config.get("use_absolute_position_embeddings")),
         "init_values": config.get("layer_scale_init_value", 0.1) or None,
@@ -173,20 +173,20 @@ CLIP = {
 TEXT = r"(^text_|^logit_|position_ids$)"
 
 
-def vision_of(config: Config) -> Config:
+def _vision_of(config: Config) -> Config:
     return config.get("vision_config", config)
 
 
 def clip(config: Config, state: State) -> Translation | None:
     """The picture tower, also of a model with both. The classifier that transformers adds reads unnormalised tokens."""
-    vision, width = vision_of(config), vision_of(config)["hidden_size"]
+    vision, width = _vision_of(config), _vision_of(config)["hidden_size"]
     if "classifier.weight" in state or vision.get("hidden_act", "quick_gelu") not in ACTIVATIONS:
         return None
     weights = renamed(state, CLIP, TEXT)
     weights |= {"cls_token": weights["cls_token"].view(1, 1, width), "pos_embed": weights["pos_embed"][None]}
     if "head.weight" in weights:
         weights["head.bias"] = torch.zeros(len(weights["head.weight"]))
-    args = vit_args({"layer_norm_eps": 1e-5, **vision}, weights) | {"pre_norm": True}
+    args = _vit_args({"layer_norm_eps": 1e-5, **vision}, weights) | {"pre_norm": True}
     args["act_layer"] = ACTIVATIONS[vision.get("hidden_act", "quick_gelu")]
     return Translation("vit_base_patch16_clip_224", args, weights)
 
@@ -201,7 +201,7 @@ SIGLIP = {
 
 
 def siglip(config: Config, state: State) -> Translation | None:
-    vision = vision_of(config)
+    vision = _vision_of(config)
     if "classifier.weight" in state or vision.get("hidden_act", "gelu_pytorch_tanh") not in ACTIVATIONS:
         return None
     weights = renamed(state, SIGLIP, TEXT)
@@ -210,6 +210,6 @@ def siglip(config: Config, state: State) -> Translation | None:
     for kind in ("weight", "bias"):
         joined = weights.pop(f"head.attention.in_proj_{kind}")
         weights |= {f"attn_pool.q.{kind}": joined[:width], f"attn_pool.kv.{kind}": joined[width:]}
-    args = vit_args({"layer_norm_eps": 1e-6, **vision}, weights)
+    args = _vit_args({"layer_norm_eps": 1e-6, **vision}, weights)
     args["act_layer"] = ACTIVATIONS[vision.get("hidden_act", "gelu_pytorch_tanh")]
     return Translation("vit_base_patch16_siglip_224", args, weights)

@@ -23,11 +23,11 @@ def preprocessing_of(folder: Path, title: str, config: Mapping[str, Any], size_h
         side = vision.get("image_size", 224)
         own = (int(side[0]), int(side[1])) if isinstance(side, list | tuple) else (int(side), int(side))
         resized, cut = about.get("size"), about.get("crop_size") if about.get("do_center_crop") else None
-        size, shortest = read_size(resized, own), shortest_edge(resized)
+        size, shortest = _read_size(resized, own), shortest_edge(resized)
         crop_pct, crop_mode = 1.0, "squash"  # to height and width, whatever the picture's shape
         if cut is not None:
-            size = read_size(cut, own)
-            crop_pct, crop_mode = size[0] / (shortest or read_size(resized, size)[0]), "center"
+            size = _read_size(cut, own)
+            crop_pct, crop_mode = size[0] / (shortest or _read_size(resized, size)[0]), "center"
         elif shortest:
             size, crop_mode = (shortest, shortest), "center"
             if shortest < 384 and about.get("crop_pct"):  # ConvNeXt resizes to more, and cuts the middle out
@@ -61,7 +61,7 @@ def processor(folder: Path, title: str) -> dict[str, Any]:
     return {}
 
 
-def read_size(size: Any, own: Size) -> Size:  # noqa: ANN401
+def _read_size(size: Any, own: Size) -> Size:  # noqa: ANN401
     if isinstance(size, Mapping):
         return (int(size["height"]), int(size["width"])) if "height" in size else own
     return (int(size), int(size)) if isinstance(size, int) else own

@@ -29,7 +29,7 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the prefixes of their wrappers, and without what only the training needed."""
     names = {name: PREFIXES.sub("", name) for name in state}
     weights = {new: state[old] for old, new in names.items() if not BESIDE.match(new)}
-    while weights and len(first := {name.partition(".")[0] for name in weights}) == 1 and not has_bare_names(weights):
+    while weights and len(first := {name.partition(".")[0] for name in weights}) == 1 and not _has_bare_names(weights):
         weights = {name.removeprefix(f"{next(iter(first))}."): value for name, value in weights.items()}
     blocks = [name for name in weights if name.startswith("blocks.")]
     if blocks and all(CHUNK.match(name) for name in blocks):
@@ -37,7 +37,7 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return weights
 
 
-def has_bare_names(weights: Mapping[str, Tensor]) -> bool:
+def _has_bare_names(weights: Mapping[str, Tensor]) -> bool:
     return any("." not in name for name in weights)
 
 

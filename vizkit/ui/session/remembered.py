@@ -78,7 +78,7 @@ class Shelf:
                 self._drop(next(iter(self._kept)))
             dropped = before - self.bytes
         if dropped > TRIMMED_BYTES:
-            give_back()
+            _give_back()
 
     def forget(self, belongs: Callable[[Any], bool]) -> None:
         """Let go of all keys that belong to something."""
@@ -126,7 +126,7 @@ def forget(argument: object) -> None:
     shelf().forget(lambda key: argument in key)
 
 
-def give_back() -> None:
+def _give_back() -> None:
     """Return freed memory to the system: glibc keeps what lies between things still in use, hundreds of MiB after some
     thirty models (malloc_trim(3)). Elsewhere nothing."""
     trim = getattr(ctypes.CDLL(None) if os.name == "posix" else None, "malloc_trim", None)

@@ -51,12 +51,12 @@ def dialog() -> None:
             help="What the outputs are. A file of weights alone does not say it, and then it is guessed from their "
             "number.",
         )
-        st.button("Open", key="open_checkpoint", disabled=not files, on_click=add_checkpoint, args=(files,))
+        st.button("Open", key="open_checkpoint", disabled=not files, on_click=_add_checkpoint, args=(files,))
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
 
 
-def add_checkpoint(files: list[UploadedFile]) -> None:
+def _add_checkpoint(files: list[UploadedFile]) -> None:
     """Load it once to see that it fits; only then it joins the models. Where it does not say what it is, the names that
     fit are suggested, the best chosen."""
     from vizkit.models import ModelError, load

@@ -43,7 +43,7 @@ def listed() -> None:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 button(entry.source, entry.name, entry.source in chosen, entry)
                 st.caption(gallery.cost(entry))
-            say_why_not(entry, "gallery")
+            _say_why_not(entry, "gallery")
 
 
 def button(source: str, name: str, chosen: bool, entry: Entry | None = None) -> None:
@@ -63,7 +63,7 @@ def take(source: str, entry: Entry | None, place: str) -> None:
         st.session_state[TAKEN] = place == "gallery"
 
 
-def say_why_not(entry: Entry, place: str) -> None:
+def _say_why_not(entry: Entry, place: str) -> None:
     """Once, after the click."""
     if st.session_state.get(REFUSED, ("", "", ""))[:2] == (place, entry.source):
         _, _, sentence = st.session_state.pop(REFUSED)
@@ -77,4 +77,4 @@ def offer(place: str) -> None:
     # The callback changes a sidebar widget; outside a fragment that runs the whole page again.
     st.button(words, key=f"offer_{place}", icon=":material/add:", help=gallery.cost(entry), on_click=take,
               args=(entry.source, entry, place), disabled=gallery.above_budget(entry))  # fmt: skip
-    say_why_not(entry, place)
+    _say_why_not(entry, place)

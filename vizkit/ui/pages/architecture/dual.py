@@ -26,7 +26,7 @@ from vizkit.ui.widgets.tiles import Tile, tiles
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    held = held_of(shown, picture)
+    held = _held_of(shown, picture)
     tokens = held.streams.tokens
     point = shown.query if isinstance(shown.query, tuple) else (0.5, 0.5)
     token_id = id_at(tokens, point)
@@ -36,7 +36,7 @@ def view(page: Page) -> None:
     columns = st.columns([4, 4, 3])
     with columns[0]:
         st.markdown(f"**{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one**")
-        show_map("dual_grids", grids_for_browser(pair), shown, picture, "image only", "Patches of")
+        show_map("dual_grids", _grids_for_browser(pair), shown, picture, "image only", "Patches of")
     with columns[1]:
         st.markdown(f"**Merged attention of block {merge_block(shown)}**")
         content = canvases.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
@@ -61,7 +61,7 @@ def view(page: Page) -> None:
     worth.section()
 
 
-def held_of(shown: Shown, picture: Picture) -> Held:
+def _held_of(shown: Shown, picture: Picture) -> Held:
     """Both streams up to the merging block: the model runs so far once for each image."""
     from vizkit.models.families.dual_scale import streams
 
@@ -87,7 +87,7 @@ def controls(shown: Shown, streams: Streams) -> tuple[float, int | None]:
                 help="1: the scores of the fine stream alone. 0: those of the coarse one.",
             )  # fmt: skip
         st.button(
-            f"Back to {own:.2f}", key="dual_own", icon=":material/undo:", disabled=chosen == own, on_click=put_back,
+            f"Back to {own:.2f}", key="dual_own", icon=":material/undo:", disabled=chosen == own, on_click=_put_back,
             args=(own,),
         )  # fmt: skip
         head = choose_head("dual_head", len(streams.fine_scores))
@@ -105,12 +105,12 @@ def before(merging: int) -> str:
     return "The embedding" if merging == 1 else "Block 1" if merging == 2 else f"Blocks 1 to {merging - 1}"
 
 
-def put_back(own: float) -> None:
+def _put_back(own: float) -> None:
     st.session_state["dual_alpha"] = own
 
 
 # ---- alignment -------------------------------------------------------------------------------------------------------
-def grids_for_browser(pair: Partners) -> Rows:
+def _grids_for_browser(pair: Partners) -> Rows:
     """Both grids and nothing else: a click on a fine patch outlines its coarse one."""
     fine, coarse = pair.fine.grid, pair.coarse.grid
     assert fine is not None
@@ -158,7 +158,7 @@ def scores(shown: Shown, picture: Picture, streams: Streams, token_id: int, alph
 
     maps = [row(values) for values in (streams.fine_scores, streams.coarse_scores, streams.merged(alpha))]
     weights = row(streams.attention(alpha).weights[0])
-    fine, coarse = streams.tokens.stride, streams.tokens.stride * ratio_of(shown)
+    fine, coarse = streams.tokens.stride, streams.tokens.stride * _ratio_of(shown)
     names = (f"S of {fine:g} × {fine:g}", f"S of {coarse:g} × {coarse:g}", f"merged S, α = {alpha:.2f}")
     notes = ("the fine stream", "the coarse stream, by its copies", "α · fine + (1 − α) · coarse")
     limit = float(max(abs(values).max() for values in maps)) or 1.0
@@ -173,6 +173,6 @@ def scores(shown: Shown, picture: Picture, streams: Streams, token_id: int, alph
     st.caption(f"{which}. The three scores share one scale.")
 
 
-def ratio_of(shown: Shown) -> int:
+def _ratio_of(shown: Shown) -> int:
     model: Any = shown.loaded.model
     return model.ratio

@@ -35,10 +35,10 @@ def view(page: Page) -> None:
     with left:
         st.markdown("**Click a patch: which token represents it?**")
         show_map("gradual_pick", canvases.grid_for_browser(sets[0]), shown, picture, "image only", "Patches of")
-        own_pixels(shown, picture, [tokens for tokens, _, _ in stages])
+        _own_pixels(shown, picture, [tokens for tokens, _, _ in stages])
         summary = st.container()
     with right:
-        seen_by(shown, picture, stages, len(sets) - 1)
+        _seen_by(shown, picture, stages, len(sets) - 1)
     with st.spinner("Counting the model with and without reduction …"):
         steps = flow.steps_of(shown.source, shown.loaded, picture)
         plain = flow.steps_of(shown.source, unreduced(shown.loaded), picture)
@@ -62,14 +62,14 @@ def seen(shown: Shown, picture: Picture) -> np.ndarray:
     return unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
 
 
-def chosen_cell(shown: Shown, tokens: Tokens) -> tuple[int, int]:
+def _chosen_cell(shown: Shown, tokens: Tokens) -> tuple[int, int]:
     token = id_at(tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     cell = None if token is None else cell_of(tokens, token)
     assert cell is not None
     return cell
 
 
-def seen_by(shown: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]], depth: int) -> None:
+def _seen_by(shown: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]], depth: int) -> None:
     """The image after every reduction, two in a row."""
     pixels = seen(shown, picture)
     for start in range(0, len(stages), 2):
@@ -80,7 +80,7 @@ def seen_by(shown: Shown, picture: Picture, stages: list[tuple[Tokens, int, int]
             when = "At first" if not before else f"After block {before}"
             with column:
                 st.markdown(f"**{when}: {rows * columns}{special}**")
-                drawn = token_colours(pixels, tokens.grid, chosen_cell(shown, tokens))
+                drawn = token_colours(pixels, tokens.grid, _chosen_cell(shown, tokens))
                 st.image(
                     drawn, alt=f"{rows} × {columns} tokens, each in the mean colour of its pixels", width="stretch"
                 )
@@ -99,13 +99,13 @@ def size_of(tokens: Tokens) -> str:
     return f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
 
 
-def own_pixels(shown: Shown, picture: Picture, sets: list[Tokens]) -> None:
+def _own_pixels(shown: Shown, picture: Picture, sets: list[Tokens]) -> None:
     """The pixels of the chosen token at every stage, all at one scale."""
     pixels = seen(shown, picture)
     lines = []
     boxes = []
     for tokens in sets:
-        token = id_of(tokens, chosen_cell(shown, tokens))
+        token = id_of(tokens, _chosen_cell(shown, tokens))
         box = pixel_box(tokens, token, (pixels.shape[0], pixels.shape[1]))
         assert box is not None
         boxes.append(tuple(round(edge) for edge in box))

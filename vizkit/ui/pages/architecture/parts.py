@@ -36,14 +36,14 @@ class Value:
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    inside = inside_of(shown, picture)
+    inside = _inside_of(shown, picture)
     depth = len(inside.model.blocks)
     keep_valid("parts_block", range(1, depth + 1))
     with st.container(width=300):
         block = st.slider("Block", 1, max(2, depth), 1, key="parts_block", bind="query-params")
     index = min(int(block), depth) - 1
     proof(shown, inside)
-    for number, (name, code, values) in enumerate(sections(shown, inside, index), 1):
+    for number, (name, code, values) in enumerate(_sections(shown, inside, index), 1):
         st.subheader(f"{number} · {name}", anchor=False)
         left, right = st.columns([3, 2])
         with left:
@@ -67,7 +67,7 @@ def view(page: Page) -> None:
     )
 
 
-def inside_of(shown: Shown, picture: Picture) -> Inside:
+def _inside_of(shown: Shown, picture: Picture) -> Inside:
     """Every part's input and output: the model runs once for each image, whichever block is looked at."""
 
     def make() -> Inside:
@@ -89,7 +89,7 @@ def proof(shown: Shown, inside: Inside) -> None:
     )
 
 
-def sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, list[Value]]]:
+def _sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, list[Value]]]:
     """(name, code, what goes in and comes out) in reading order."""
     model: Any = inside.model
     block, attn, mlp = (inside.passed[f"blocks.{index}{part}"] for part in ("", ".attn", ".mlp"))
@@ -97,7 +97,7 @@ def sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, l
     table = model.pos_embed[0].detach().float().cpu()
     embedding = type(model.patch_embed)
     heads = f"{model.blocks[index].attn.num_heads} heads of {model.blocks[index].attn.d_k} channels"
-    weights = mean_weights(shown, index)
+    weights = _mean_weights(shown, index)
     extra = " and a class token in front" if model.cls_token is not None else ""
     block_name, out = f"block {index + 1}", inside.embedded
     return [
@@ -143,7 +143,7 @@ def source(what: type | Callable) -> str:
     return inspect.cleandoc("\n" + inspect.getsource(what))
 
 
-def mean_weights(shown: Shown, index: int) -> Tensor | None:
+def _mean_weights(shown: Shown, index: int) -> Tensor | None:
     """The recorded attention of the layer, where all rows were kept."""
     recorded = layers(shown.trace)
     if index >= len(recorded) or recorded[index].weights.shape[-2] != recorded[index].weights.shape[-1]:

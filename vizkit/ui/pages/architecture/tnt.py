@@ -34,9 +34,9 @@ def view(page: Page) -> None:
     assert token is not None
     assert cell is not None
     assert patches.grid is not None
-    patch, box = cell[0] * patches.grid[1] + cell[1], box_of(shown, patches.grid, cell)
-    weights = rows_inside(inside, patch, inner_head)
-    rows, columns = side_of(inside)
+    patch, box = cell[0] * patches.grid[1] + cell[1], _box_of(shown, patches.grid, cell)
+    weights = _rows_inside(inside, patch, inner_head)
+    rows, columns = _side_of(inside)
     left, right = st.columns([5, 4])
     with left:
         st.markdown(f"**Outer: {name_of(patches, token)} attends to {len(patches) - 1} patches**")
@@ -75,20 +75,20 @@ def controls(inner: list[Attention], outer: list[Attention]) -> tuple[int, int |
     return min(int(block), len(outer)) - 1, chosen[0], chosen[1]
 
 
-def box_of(shown: Shown, grid: tuple[int, int], cell: tuple[int, int]) -> Box:
+def _box_of(shown: Shown, grid: tuple[int, int], cell: tuple[int, int]) -> Box:
     """The patch in pixels of the picture."""
     x0, y0, x1, y1 = shown.box_xyxy
     wide, tall = (x1 - x0) / grid[1], (y1 - y0) / grid[0]
     return (x0 + cell[1] * wide, y0 + cell[0] * tall, x0 + (cell[1] + 1) * wide, y0 + (cell[0] + 1) * tall)
 
 
-def rows_inside(layer: Attention, patch: int, head: int | None) -> np.ndarray:
+def _rows_inside(layer: Attention, patch: int, head: int | None) -> np.ndarray:
     """(word, word) weights inside one patch."""
     weights = layer.weights[patch]
     return (weights.mean(0) if head is None else weights[head]).numpy()
 
 
-def side_of(layer: Attention) -> tuple[int, int]:
+def _side_of(layer: Attention) -> tuple[int, int]:
     """(rows, columns) of words in a patch."""
     count = layer.query_ids.shape[1]
     across = layer.query_ids[0].diff().argmax().item() + 1 if count > 1 else 1
@@ -97,9 +97,9 @@ def side_of(layer: Attention) -> tuple[int, int]:
 
 def cut(shown: Shown, picture: Picture, layer: Attention, patch: int, weights: np.ndarray) -> str:
     """The clicked patch cut into its numbered words, and the scale of their maps, which is chosen beside it."""
-    rows, columns = side_of(layer)
+    rows, columns = _side_of(layer)
     with st.container(horizontal=True, vertical_alignment="center"):
-        drawn = pulled_apart(pixels_of_patch(shown, picture, layer, patch), (rows, columns), side_px=220, numbers=True)
+        drawn = pulled_apart(_pixels_of_patch(shown, picture, layer, patch), (rows, columns), side_px=220, numbers=True)
         st.image(drawn, alt=f"The patch cut into {rows} × {columns} words", width=150)
         with st.container(width=260):
             scale = st.segmented_control(
@@ -116,7 +116,7 @@ def cut(shown: Shown, picture: Picture, layer: Attention, patch: int, weights: n
 
 def words(shown: Shown, picture: Picture, layer: Attention, weights: np.ndarray, scale: str, box: Box) -> None:
     """One small map of the patch for each of its words."""
-    rows, columns = side_of(layer)
+    rows, columns = _side_of(layer)
     maps = [Tile(f"word {n + 1}", row.reshape(rows, columns), unit="%") for n, row in enumerate(weights)]
     low = 0.0 if scale == SCALES[0] else float(weights.min())
     with st.container(width=104 * columns):  # as many in a line as words lie beside each other, on a phone too
@@ -127,7 +127,7 @@ def words(shown: Shown, picture: Picture, layer: Attention, weights: np.ndarray,
         )  # fmt: skip
 
 
-def pixels_of_patch(shown: Shown, picture: Picture, layer: Attention, patch: int) -> np.ndarray:
+def _pixels_of_patch(shown: Shown, picture: Picture, layer: Attention, patch: int) -> np.ndarray:
     """The part of the model's input that the words of a patch cover."""
     seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     ids = layer.query_ids[patch].tolist()

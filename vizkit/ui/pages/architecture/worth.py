@@ -36,7 +36,7 @@ def section() -> None:
     with right:
         table(rows)
         st.markdown(verdict(rows))
-        how_trained(size, rows)
+        _how_trained(size, rows)
 
 
 def shipped() -> list[RunFolder]:
@@ -92,7 +92,7 @@ def verdict(rows: list[Worth]) -> str:
             f"(± {100 * spread:.1f}).")  # fmt: skip
 
 
-def how_trained(size: Size, rows: list[Worth]) -> None:
+def _how_trained(size: Size, rows: list[Worth]) -> None:
     recipe = rows[0].runs[0].recipe
     images = rows[0].runs[0].read("result.json").get("test_images")
     tested = f" {images:,} test images: one is {100 / images:.2f} %." if images else ""

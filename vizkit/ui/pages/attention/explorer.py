@@ -44,7 +44,7 @@ def view(page: Page) -> None:
     with right:
         from vizkit.figure.attention.matrix import matrix
 
-        thumbs = patches_of(shown, picture, parts)
+        thumbs = _patches_of(shown, picture, parts)
         picture_of = matrix(
             fused.numpy(), [thumbs[i] for i in parts.query_ids.tolist()], [thumbs[i] for i in parts.key_ids.tolist()]
         )
@@ -61,7 +61,7 @@ def view(page: Page) -> None:
     )
 
 
-def patches_of(shown: Shown, picture: Picture, parts: Parts) -> dict[int, np.ndarray | str]:
+def _patches_of(shown: Shown, picture: Picture, parts: Parts) -> dict[int, np.ndarray | str]:
     """What stands on the axes for every token id: its pixels, its special name, or a dash for padding."""
     seen = unprepare(prepare(picture.rgb, shown.loaded.preprocessing)[0], shown.loaded.preprocessing)
     patches: dict[int, np.ndarray | str] = {-1: "-"}

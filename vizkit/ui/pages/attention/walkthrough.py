@@ -130,7 +130,7 @@ def row_by_row(parts: Parts, steps: Steps, position: int, head: int) -> None:
         return
     for column, (name, values, signed) in zip(st.columns(len(stages)), stages, strict=True):
         row = values[head, position]
-        grid, rows, columns = shown_part(on_grid(row, parts.key_ids, parts.key_tokens))
+        grid, rows, columns = _shown_part(on_grid(row, parts.key_ids, parts.key_tokens))
         figure = heat_map(
             grid, "column", "row", name, signed=signed, height=300, x_names=columns, y_names=rows,
             digits=2 if grid.shape[1] <= 8 and len(stages) < 4 else None,
@@ -144,7 +144,7 @@ def row_by_row(parts: Parts, steps: Steps, position: int, head: int) -> None:
         st.caption("weights of special tokens: " + ", ".join(special))
 
 
-def shown_part(grid: Tensor) -> tuple[np.ndarray, list[str], list[str]]:
+def _shown_part(grid: Tensor) -> tuple[np.ndarray, list[str], list[str]]:
     """A window of a large grid is cut out, so that its cells can be seen; with its rows and columns counted from 1."""
     there = ~grid.isnan()
     rows, columns = (there.any(axis).nonzero().flatten().tolist() for axis in (1, 0))

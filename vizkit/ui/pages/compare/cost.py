@@ -49,7 +49,7 @@ def view(page: Page) -> None:
             st.button("Measure on this device", icon=":material/timer:", key="compare_measure", type="primary",
                       on_click=begin, args=(opened, picture, batch))  # fmt: skip
     background.show(TASK)
-    costs = [cost for source, loaded in opened.items() if (cost := cost_of(source, loaded, batch)) is not None]
+    costs = [cost for source, loaded in opened.items() if (cost := _cost_of(source, loaded, batch)) is not None]
     if costs:
         table(costs, batch)
         save(costs, batch)
@@ -66,7 +66,7 @@ def view(page: Page) -> None:
 
 
 # ---- counted ---------------------------------------------------------------------------------------------------------
-def cost_of(source: str, loaded: Loaded, batch: int) -> Cost | None:
+def _cost_of(source: str, loaded: Loaded, batch: int) -> Cost | None:
     """None, and a sentence on the page, where a model of a stranger cannot be run on an empty image."""
     try:
         counted, tokens = _counted((source, cached.weights_of(source), loaded.preprocessing.size_hw), loaded)
@@ -99,10 +99,10 @@ def key_of(source: str, loaded: Loaded, batch: int) -> tuple:
 
 def begin(opened: dict[str, Loaded], picture: Picture, batch: int) -> None:
     models = [(title(source), loaded, key_of(source, loaded, batch)) for source, loaded in opened.items()]
-    background.start(TASK, partial(measure_all, models, picture, batch))
+    background.start(TASK, partial(_measure_all, models, picture, batch))
 
 
-def measure_all(models: list[tuple[str, Loaded, tuple]], picture: Picture, batch: int, task: background.Task) -> None:
+def _measure_all(models: list[tuple[str, Loaded, tuple]], picture: Picture, batch: int, task: background.Task) -> None:
     from vizkit.models.probes.cost import measure
 
     for done, (name, loaded, key) in enumerate(models):

@@ -108,7 +108,7 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     options = [*uploads, *inputs.samples()]
     chosen = str(st.session_state["image"])
     given = st.session_state.get("images", st.query_params.get_all("images"))
-    names = names_to_compare([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
+    names = _names_to_compare([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
     if st.session_state.get("images") != names:
         st.session_state["images"] = names
     picked = st.multiselect(
@@ -119,7 +119,7 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     return {name: uploads[name] if name in uploads else inputs.sample(name) for name in picked}
 
 
-def names_to_compare(now: list[str], chosen: str, uploads: tuple[str, ...], samples: tuple[str, ...]) -> list[str]:
+def _names_to_compare(now: list[str], chosen: str, uploads: tuple[str, ...], samples: tuple[str, ...]) -> list[str]:
     """What the picker holds: new suggestions while the user has not changed them, and every new upload."""
     before: Suggestion | None = st.session_state.get("_images_suggested")
     untouched = not now or (before is not None and before.names == tuple(now))

@@ -73,7 +73,7 @@ def relevance(page: Page, method: str) -> None:
         draw = choose_drawing()
     for index, (column, shown) in enumerate(columns):
         with column:
-            reading.guarded(one_map, index, shown, page.picture, method, classes, draw)
+            reading.guarded(_one_map, index, shown, page.picture, method, classes, draw)
     known = METHODS[method]
     reading.how(
         f"{known.asks} The number in a corner is the map's value under the cursor, which is at the same point of the "
@@ -86,7 +86,7 @@ def relevance(page: Page, method: str) -> None:
     )
 
 
-def one_map(index: int, shown: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
+def _one_map(index: int, shown: Shown, picture: Picture, method: str, classes: class_choice.Classes, draw: str) -> None:
     request = class_choice.request_for(shown, picture, classes)
     st.markdown(class_choice.in_words(request))
     without = why_not(explained.target_trace(request, request.target))

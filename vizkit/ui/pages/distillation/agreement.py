@@ -31,7 +31,7 @@ def section(source: str, loaded: Loaded, others: list[str]) -> None:
     """The controls, and the table of the last count with them."""
     st.markdown("**Agreement over many pictures**")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        teacher = teacher_picker(source)
+        teacher = _teacher_picker(source)
         data = data_picker(loaded)
         count = int(st.select_slider("Pictures", COUNTS, 200, key="agree_count", bind="query-params",
                                      help="At most so many; a model runs once for each.", width=200))  # fmt: skip
@@ -39,7 +39,7 @@ def section(source: str, loaded: Loaded, others: list[str]) -> None:
         uploads = tuple(picture.digest for picture in inputs.read_uploads()[0].values()) if data == UPLOADS else ()
         key = (source, teacher, data, uploads, count, tuple(beside))
         st.button(
-            "Count", icon=":material/functions:", key="agree_go", type="primary", on_click=request_count, args=(key,)
+            "Count", icon=":material/functions:", key="agree_go", type="primary", on_click=_request_count, args=(key,)
         )
     kept: dict[tuple, Answered] = st.session_state.setdefault("_agreements", {})
     requested = st.session_state.pop("_agree_requested", None) == key
@@ -54,11 +54,11 @@ def section(source: str, loaded: Loaded, others: list[str]) -> None:
         )
 
 
-def request_count(key: tuple) -> None:
+def _request_count(key: tuple) -> None:
     st.session_state["_agree_requested"] = key
 
 
-def teacher_picker(source: str) -> str:
+def _teacher_picker(source: str) -> str:
     """Whose answers to compare with: by default, whom the run of this model names as its teacher."""
     known = taught(source)
     options = list(dict.fromkeys([*([known] if known else []), *model_names.bundled(), *model_names.trained()]))

@@ -55,7 +55,7 @@ def on_pictures(pictures: ImageSet, models: dict[str, Loaded], teacher: str, stu
     bar = st.progress(0.0, f"{total:,} pictures")
     for start in range(0, total, BATCH):
         rows = range(start, min(start + BATCH, total))
-        seen = opened_once(pictures, rows)
+        seen = _opened_once(pictures, rows)
         for source, loaded in models.items():
             key = (source, cached.weights_of(source), pictures.digest, rows)
             logits[source].append(_answers(key, loaded.preprocessing, loaded, seen))
@@ -67,7 +67,7 @@ def on_pictures(pictures: ImageSet, models: dict[str, Loaded], teacher: str, stu
     )
 
 
-def opened_once(pictures: ImageSet, rows: range) -> Callable[[], list[RGB]]:
+def _opened_once(pictures: ImageSet, rows: range) -> Callable[[], list[RGB]]:
     """The pictures of a batch, read when a model first asks for them."""
     kept: list[RGB] = []
 

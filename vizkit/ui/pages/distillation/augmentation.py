@@ -39,7 +39,7 @@ def rand_augment(picture: Picture, needs: Preprocessing) -> None:
                                    help="How many are drawn; each is left out half the time. DeiT: 2."))  # fmt: skip
         chosen = seeds("ra_draw", DRAWS)
     changed = rand_augmented(picture.digest, needs, magnitude, operations, chosen, picture.rgb)
-    with_original(picture, needs, changed)
+    _with_original(picture, needs, changed)
     st.caption(f"timm calls this `rand-m{magnitude}-n{operations}-mstd0.5-inc1`; as a field of a recipe: "
                "`--randaugment`.")  # fmt: skip
     reading.how(
@@ -57,7 +57,7 @@ def erasing(picture: Picture, needs: Preprocessing) -> None:
         chance = st.slider("Chance", 0.0, 1.0, 0.5, 0.05, key="erase_chance", bind="query-params", width=260,
                            help="Of a picture to lose a rectangle; DeiT takes 0.25.")  # fmt: skip
         chosen = seeds("erase_draw", DRAWS)
-    with_original(picture, needs, erased(picture.digest, needs, float(chance), chosen, picture.rgb))
+    _with_original(picture, needs, erased(picture.digest, needs, float(chance), chosen, picture.rgb))
     st.caption("As a field of a recipe: `--erasing`.")
     reading.how(
         "A rectangle of 2 to 33 % of the picture is filled with noise, in the normalised colours that the model gets. "
@@ -68,7 +68,7 @@ def erasing(picture: Picture, needs: Preprocessing) -> None:
     )
 
 
-def with_original(picture: Picture, needs: Preprocessing, changed: list[Changed]) -> None:
+def _with_original(picture: Picture, needs: Preprocessing, changed: list[Changed]) -> None:
     pictures = [enlarged(seen(picture, needs)), *(enlarged(change.picture) for change in changed)]
     row(pictures, ["as the model sees it", *(change.words for change in changed)], TILE_PX)
 

@@ -40,12 +40,12 @@ def mixing(picture: Picture, needs: Preprocessing) -> None:
                                     width=190, help="Spread evenly over all classes; DeiT takes 0.1."))  # fmt: skip
         seed = seeds("mix_draw", 1)[0]
     second = uploads.get(partner) or inputs.sample(partner)
-    labels, places = label_space(name, partner)
+    labels, places = _label_space(name, partner)
     for column, (kind, alpha) in zip(st.columns(2, gap="large", border=True), alphas.items(), strict=True):
         with column:
             mixture = mixed((picture.digest, second.digest), needs, kind, alpha, smoothing, places, len(labels), seed,
                           (picture.rgb, second.rgb))  # fmt: skip
-            mixed_card(kind, mixture, labels, (name, partner), picture, second, needs)
+            _mixed_card(kind, mixture, labels, (name, partner), picture, second, needs)
     reading.how(
         "Two pictures become one, and so do their labels: Mixup lays one over the other, CutMix pastes a rectangle. "
         "The bars are the target of the cross-entropy; a teacher is run on the mixed picture itself, and its "
@@ -57,7 +57,7 @@ def mixing(picture: Picture, needs: Preprocessing) -> None:
     )
 
 
-def mixed_card(
+def _mixed_card(
     kind: str, mixture: "Mixed", labels: list[str], names: tuple[str, str], first: Picture, second: Picture,
     needs: Preprocessing,
 ) -> None:  # fmt: skip
@@ -83,7 +83,7 @@ def kind_of(name: str) -> str:
     return "insect" if name in inputs.INSECTS else "digit" if name.startswith(DIGIT) else "other"
 
 
-def label_space(name: str, partner: str) -> tuple[list[str], tuple[int, int]]:
+def _label_space(name: str, partner: str) -> tuple[list[str], tuple[int, int]]:
     """The classes that the label is one of, and those of both pictures; of pictures without any, their own names."""
     if kind_of(name) == kind_of(partner) == "insect":
         return list(inputs.INSECTS), (inputs.INSECTS.index(name), inputs.INSECTS.index(partner))

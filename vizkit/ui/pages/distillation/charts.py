@@ -34,21 +34,21 @@ MOST_ROWS = 40  # of the matrix of classes
 
 def draw(answers: Answers, labels: Tensor, t: float, share: float) -> None:
     if len(labels) == 1:
-        answer_bars(answers, labels, t)
+        _answer_bars(answers, labels, t)
     else:
-        class_similarity(answers, labels, t)
-    loss_table(answers, labels, t, share)
+        _class_similarity(answers, labels, t)
+    _loss_table(answers, labels, t, share)
     student = focus(answers)
     left, right = st.columns(2, gap="large")
     with left:
         by_class(answers, student, t)
     with right:
-        gradient_bars(answers, student, t)
+        _gradient_bars(answers, student, t)
     left, right = st.columns(2, gap="large")
     with left:
         why_squared(answers, student, labels, t)
     with right:
-        whole_loss(answers, student, labels, t, share)
+        _whole_loss(answers, student, labels, t, share)
 
 
 def columns(answers: Answers) -> list[tuple[str, Tensor, str]]:
@@ -79,7 +79,7 @@ def rows_of(answers: Answers) -> tuple[list[int], list[str], list[str]]:
 
 
 # ---- predictions ----------------------------------------------------------------------------------------------------
-def answer_bars(answers: Answers, labels: Tensor, t: float) -> None:
+def _answer_bars(answers: Answers, labels: Tensor, t: float) -> None:
     """Soft labels and soft predictions as bars, hard ones in words; one image."""
     shown, rows, colours = rows_of(answers)
     others = [f"{len(answers.names) - len(shown)} others"] if len(shown) < len(answers.names) else []
@@ -98,7 +98,7 @@ def answer_bars(answers: Answers, labels: Tensor, t: float) -> None:
     st.caption(f"Bars: soft labels of the teacher and soft predictions of the students at T = {t:g}. Ticks: at T = 1.")
 
 
-def class_similarity(answers: Answers, labels: Tensor, t: float) -> None:
+def _class_similarity(answers: Answers, labels: Tensor, t: float) -> None:
     """What each says about the pictures of every class beside that class; many pictures."""
     if len(answers.names) > MOST_ROWS:
         st.caption(f"{len(answers.names)} classes are too many for a picture of every pair.")
@@ -118,7 +118,7 @@ def class_similarity(answers: Answers, labels: Tensor, t: float) -> None:
 
 
 # ---- what it costs ---------------------------------------------------------------------------------------------------
-def loss_table(answers: Answers, labels: Tensor, t: float, share: float) -> None:
+def _loss_table(answers: Answers, labels: Tensor, t: float, share: float) -> None:
     st.markdown(f"#### Losses in nats{f', mean over {len(labels):,} pictures' if len(labels) > 1 else ''}")
     heads = ["", "KL", "T² · KL", "CE, label", "CE, teacher's choice", "soft distillation", "hard distillation"]
     several = len(labels) > 1
@@ -148,7 +148,7 @@ def by_class(answers: Answers, student: str, t: float) -> None:
     )
 
 
-def gradient_bars(answers: Answers, student: str, t: float) -> None:
+def _gradient_bars(answers: Answers, student: str, t: float) -> None:
     shown, rows, colours = rows_of(answers)
     unscaled = kl_gradient(answers.teacher, answers.students[student], t).mean(0)
     scaled = soft_gradient(answers.teacher, answers.students[student], t).mean(0)
@@ -161,7 +161,7 @@ def gradient_bars(answers: Answers, student: str, t: float) -> None:
 
 # ---- the whole axes --------------------------------------------------------------------------------------------------
 def why_squared(answers: Answers, student: str, labels: Tensor, t: float) -> None:
-    sizes = over_axes(answers, student, labels)[0]
+    sizes = _over_axes(answers, student, labels)[0]
     count = len(sizes.temperatures)
     lines = [
         Line("T² · KL", sizes.scaled.numpy(), CLASSES[0]),
@@ -175,8 +175,8 @@ def why_squared(answers: Answers, student: str, labels: Tensor, t: float) -> Non
     st.caption("Without T² the teacher's gradient vanishes beside the label's as T grows.")
 
 
-def whole_loss(answers: Answers, student: str, labels: Tensor, t: float, share: float) -> None:
-    loss = over_axes(answers, student, labels)[1]
+def _whole_loss(answers: Answers, student: str, labels: Tensor, t: float, share: float) -> None:
+    loss = _over_axes(answers, student, labels)[1]
     levels = [(level, line.numpy()) for level, line in level_lines(loss)]
     st.markdown("#### Soft distillation over T and λ")
     figure = loss_surface(loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (t, share))
@@ -184,7 +184,7 @@ def whole_loss(answers: Answers, student: str, labels: Tensor, t: float, share: 
     st.caption("White lines: equal loss. The point marks the values of the sliders.")
 
 
-def over_axes(answers: Answers, student: str, labels: Tensor) -> tuple[GradientSizes, Surface]:
+def _over_axes(answers: Answers, student: str, labels: Tensor) -> tuple[GradientSizes, Surface]:
     """What no slider changes."""
     key = (answers.key, student, tuple(labels.tolist()))
     return _over_axes(key, answers.teacher, answers.students[student], labels)

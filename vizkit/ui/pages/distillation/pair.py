@@ -31,16 +31,16 @@ COUNTS = (50, 100, 200, 500, 1000, 2000)
 
 
 def view(page: Page) -> None:
-    teacher, students, over = choose_models(page.sources)
+    teacher, students, over = _choose_models(page.sources)
     if not students:
         st.info("Choose a student.", icon=":material/school:")
         return
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     try:
         answered = (
-            on_this_image(page.picture, teacher, students, controls)
+            _on_this_image(page.picture, teacher, students, controls)
             if over == THIS
-            else on_many_pictures(teacher, students, controls)
+            else _on_many_pictures(teacher, students, controls)
         )
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
@@ -59,7 +59,7 @@ def view(page: Page) -> None:
     how()
 
 
-def choose_models(sources: list[str]) -> tuple[str, list[str], str]:
+def _choose_models(sources: list[str]) -> tuple[str, list[str], str]:
     known = list(dict.fromkeys([*model_names.bundled(), *model_names.trained(), *sources]))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         keep_valid("teacher", known)
@@ -79,7 +79,7 @@ def choose_models(sources: list[str]) -> tuple[str, list[str], str]:
 
 
 # ---- this image ------------------------------------------------------------------------------------------------------
-def on_this_image(
+def _on_this_image(
     picture: Picture, teacher: str, students: list[str], controls: DeltaGenerator
 ) -> tuple[Answers, Tensor] | None:
     answers = on_image(picture, teacher, students)
@@ -102,7 +102,7 @@ def on_this_image(
 
 
 # ---- many pictures ---------------------------------------------------------------------------------------------------
-def on_many_pictures(teacher: str, students: list[str], controls: DeltaGenerator) -> tuple[Answers, Tensor] | None:
+def _on_many_pictures(teacher: str, students: list[str], controls: DeltaGenerator) -> tuple[Answers, Tensor] | None:
     with controls:
         kind = st.selectbox("Pictures", [*SETS, FOLDER], key="distil_set", bind="query-params", width=170)
         name = kind

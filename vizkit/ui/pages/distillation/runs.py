@@ -69,7 +69,7 @@ def live() -> None:
                     icon=":material/arrow_downward:")  # fmt: skip
         else:
             comparison(experiment)
-        experiment_on_digits()
+        _experiment_on_digits()
 
     drawn()
 
@@ -103,7 +103,7 @@ def comparison(experiment: Experiment) -> None:
     if any(run.metrics() for run in experiment.runs):
         for column, what, name in zip(st.columns(2), ("val_accuracy", "val_loss"), ("accuracy", "loss"), strict=True):
             with column:
-                curve_chart(experiment, what, f"Validation {name}")
+                _curve_chart(experiment, what, f"Validation {name}")
     else:
         st.caption("No run has finished an epoch yet.")
     results = outcomes(experiment)
@@ -112,7 +112,7 @@ def comparison(experiment: Experiment) -> None:
         st.markdown(sentence)
 
 
-def curve_chart(experiment: Experiment, what: str, name: str) -> None:
+def _curve_chart(experiment: Experiment, what: str, name: str) -> None:
     lines = curves(experiment, what)
     st.markdown(f"**{name}**")
     figure = learning_curves(lines, name.lower(), percent=what.endswith("accuracy"))
@@ -165,7 +165,7 @@ def verdict(results: list[Outcome]) -> str:
 
 
 # ---- the experiment on digits ----------------------------------------------------------------------------------------
-def experiment_on_digits() -> None:
+def _experiment_on_digits() -> None:
     with st.container(border=True):
         st.markdown(
             f"**Try it on digits, in about three minutes.** {DIGITS.images} handwritten digits, a small ViT three "

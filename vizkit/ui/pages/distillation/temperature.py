@@ -44,7 +44,7 @@ def view(page: Page) -> None:
         )
         log = st.toggle("Log scale", key="log_scale", bind="query-params",
                         help="Shows what is too small for a bar: equal steps are equal factors.")  # fmt: skip
-    answer = typed() if chosen == TYPED else of_model(chosen or options[0], page.picture)
+    answer = typed() if chosen == TYPED else _of_model(chosen or options[0], page.picture)
     if answer:
         reading.guarded(draw, *answer, free, log)
     reading.how(
@@ -72,7 +72,7 @@ def typed() -> tuple[tuple[str, ...], Tensor] | None:
     return tuple(names), torch.tensor(logits, dtype=torch.float64)
 
 
-def of_model(source: str, picture: Picture) -> tuple[tuple[str, ...], Tensor] | None:
+def _of_model(source: str, picture: Picture) -> tuple[tuple[str, ...], Tensor] | None:
     with st.spinner(f"Running {plain(title(source))} …"):
         result = attempt(source, picture, "patch", CENTRE)
     shown = accepted(source, result)
@@ -94,15 +94,15 @@ def draw(names: tuple[str, ...], logits: Tensor, free: float, log: bool) -> None
     rows = [short(names[label]) for label in shown]
     colours = [*class_colours(shown, len(names)), OTHERS]
     others = [f"{len(order) - len(shown)} others"] if len(shown) < len(order) else []
-    bars_side_by_side(logits, shown, rows + others, colours, free, log)
+    _bars_side_by_side(logits, shown, rows + others, colours, free, log)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        beside_the_first(logits, shown, rows, colours, free, log)
+        _beside_the_first(logits, shown, rows, colours, free, log)
     with right:
         axis(logits, shown, rows, colours, free, log)
 
 
-def bars_side_by_side(
+def _bars_side_by_side(
     logits: Tensor, shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
 ) -> None:
     for index, (column, t) in enumerate(zip(st.columns(len(FIXED) + 1), (*FIXED, free), strict=True)):
@@ -118,7 +118,7 @@ def bars_side_by_side(
             )
 
 
-def beside_the_first(
+def _beside_the_first(
     logits: Tensor, shown: list[int], rows: list[str], colours: list[str], free: float, log: bool
 ) -> None:
     dark, own = dark_knowledge(logits, free), dark_knowledge(logits, 1.0)

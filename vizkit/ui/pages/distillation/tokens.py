@@ -35,7 +35,7 @@ def view(page: Page) -> None:
     shown = page.focus
     predictions(shown, page.picture)
     agreement.section(shown.source, shown.loaded, [name for name in page.chosen if name != shown.source])
-    insides(shown, page.picture)
+    _insides(shown, page.picture)
     how()
 
 
@@ -79,7 +79,7 @@ def predictions(model: Shown, picture: Picture) -> None:
 
 # ---- what they see and become ----------------------------------------------------------------------------------------
 @st.fragment
-def insides(shown: Shown, picture: Picture) -> None:
+def _insides(shown: Shown, picture: Picture) -> None:
     st.markdown("**Where each token attends**")
     reading.guarded(attention, shown, picture)
     left, right = st.columns(2, gap="large")

@@ -27,11 +27,11 @@ def read(text: str) -> tuple[list[str], list[float]]:
     for place, part in enumerate(parts, 1):
         match = NAMED.fullmatch(part)
         if match is None:
-            raise TypedError(f"“{shortened(part)}” is not a number; type logits as {GOLDEN}, or cow = 17, dog = 11.")
+            raise TypedError(f"“{_shortened(part)}” is not a number; type logits as {GOLDEN}, or cow = 17, dog = 11.")
         value = float(match["number"].replace("−", "-"))
         if not math.isfinite(value) or abs(value) > LARGEST:
-            raise TypedError(f"Logits lie between −{LARGEST:,} and {LARGEST:,}, which {shortened(part)} does not.")
-        names.append(shortened(match["name"] or "") or f"class {place}")
+            raise TypedError(f"Logits lie between −{LARGEST:,} and {LARGEST:,}, which {_shortened(part)} does not.")
+        names.append(_shortened(match["name"] or "") or f"class {place}")
         logits.append(value)
     return names, logits
 
@@ -45,5 +45,5 @@ def divided(text: str) -> list[str]:
     return text.split()
 
 
-def shortened(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 24 else f"{text[:23]}…"

@@ -91,7 +91,7 @@ def cell(outcome: Outcome, model: int) -> None:
     """The pictures of one label and one answer, the surest first."""
     st.subheader("Pictures of a cell", anchor=False)
     judged, labels = outcome.judged[model], outcome.labels
-    first = likeliest_mistake(outcome, model)
+    first = _likeliest_mistake(outcome, model)
     options, answers = list(labels), [*labels, OTHERS, ANY]
     keep_valid("eval_label", options)
     keep_valid("eval_answer", answers)
@@ -111,7 +111,7 @@ def cell(outcome: Outcome, model: int) -> None:
     pictures(outcome, model, rows[:MOST_SHOWN].tolist())
 
 
-def likeliest_mistake(outcome: Outcome, model: int) -> tuple[str, str]:
+def _likeliest_mistake(outcome: Outcome, model: int) -> tuple[str, str]:
     """Label and answer of the most frequent mistake; the first label and itself where there is none."""
     counts = confusion(outcome.judged[model], len(outcome.labels))
     np.fill_diagonal(counts, 0)
@@ -176,11 +176,11 @@ def pictures(outcome: Outcome, model: int, rows: Sequence[int], *, label: bool =
 
 
 def picture_set(outcome: Outcome) -> ImageSet:
-    return reopened(outcome.digest, dict(outcome.opened))
+    return _reopened(outcome.digest, dict(outcome.opened))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def reopened(digest: str, _opened: dict[str, Any]) -> ImageSet:
+def _reopened(digest: str, _opened: dict[str, Any]) -> ImageSet:
     """The very pictures that were judged. DatasetError where they have changed since."""
     image_set = open_pictures(**_opened)
     if image_set.digest != digest:

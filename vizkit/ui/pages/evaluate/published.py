@@ -53,7 +53,7 @@ def table(rows: list[Row], columns: tuple[Column, ...]) -> None:
         return
     import pandas as pd
 
-    values = {column.title: [in_unit(row, column) for row in rows] for column in columns}
+    values = {column.title: [_in_unit(row, column) for row in rows] for column in columns}
     st.dataframe(pd.DataFrame(values), hide_index=True, height="content", placeholder="–",
                  column_config={column.title: config(column) for column in columns})  # fmt: skip
 
@@ -65,7 +65,7 @@ def config(column: Column) -> Any:  # noqa: ANN401
     return st.column_config.NumberColumn(format=f"%.{column.digits}f", help=column.help)
 
 
-def in_unit(row: Row, column: Column) -> Any:  # noqa: ANN401
+def _in_unit(row: Row, column: Column) -> Any:  # noqa: ANN401
     value = getattr(row, column.field)
     return value if column.digits is None or value is None else value / column.unit
 
@@ -118,7 +118,7 @@ def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:  # noq
     twin = sum(other.name == row.name for other in shown.rows) > 1
     name = f"{row.name} {detail}".removesuffix("px") if twin else row.name
     sized = shown.detail == "side_px"
-    return Point(name, row.family, in_unit(row, cost), getattr(row, accuracy.field),
+    return Point(name, row.family, _in_unit(row, cost), getattr(row, accuracy.field),
                  line=f"{row.family} {detail}" if sized else "", note=f"{detail} px" if sized else detail)  # fmt: skip
 
 

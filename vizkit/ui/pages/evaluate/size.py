@@ -64,8 +64,8 @@ def chosen() -> Study | None:
 def offered() -> list[Group]:
     shipped = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
     own = [run for folder in sorted(runs_root().glob("data_size*")) for run in runs(folder)]
-    groups = [Group(f"{title(study)} · shipped", study) for study in with_results(shipped)]
-    for study in with_results(own):
+    groups = [Group(f"{title(study)} · shipped", study) for study in _with_results(shipped)]
+    for study in _with_results(own):
         groups.append(Group(f"{title(study)} · yours", study))
         twin = next((group.study for group in groups if group.name == f"{title(study)} · shipped"), None)
         if twin is not None and not set(twin.seeds) & set(study.seeds):
@@ -74,7 +74,7 @@ def offered() -> list[Group]:
     return groups
 
 
-def with_results(folders: list[RunFolder]) -> list[Study]:
+def _with_results(folders: list[RunFolder]) -> list[Study]:
     return [study for study in studies(folders) if study.outcomes]
 
 
@@ -129,7 +129,7 @@ def verdict(study: Study) -> list[str]:
     """What the numbers allow to say, and no more."""
     leads = [first for images in (study.sizes[0], study.sizes[-1]) if (first := lead(study, images))]
     return [
-        *(f":material/flag: {lead_in_words(first)}" for first in leads),
+        *(f":material/flag: {_lead_in_words(first)}" for first in leads),
         *(
             f":material/compare_arrows: {sentence}"
             for sentence in (gaps(study), hunger(study), limits(study))
@@ -138,7 +138,7 @@ def verdict(study: Study) -> list[str]:
     ]
 
 
-def lead_in_words(lead: Lead) -> str:
+def _lead_in_words(lead: Lead) -> str:
     with_images, best, second = f"With **{lead.images:,} images** the", lead.best, lead.second
     if lead.significant:
         return (f"{with_images} **{best.family}** leads: {best.mean:.1%} of the test pictures right, "
@@ -175,7 +175,7 @@ def limits(study: Study) -> str:
     """Where the ViT learned its pictures by heart, and where it was stopped before it knew even them."""
     parts = []
     for images in study.sizes:
-        learned, unseen = (end_of(study, images, what) for what in ("train_accuracy", "val_accuracy"))
+        learned, unseen = (_end_of(study, images, what) for what in ("train_accuracy", "val_accuracy"))
         if learned is None or unseen is None:
             continue
         if learned > KNOWN and unseen < learned - BY_HEART:
@@ -185,7 +185,7 @@ def limits(study: Study) -> str:
     return f"The **ViT** learned {'; '.join(parts)}." if parts else ""
 
 
-def end_of(study: Study, images: int, what: str) -> float | None:
+def _end_of(study: Study, images: int, what: str) -> float | None:
     return next((line.mean[-1] for line in curves(study, images, what) if line.name == "ViT"), None)
 
 

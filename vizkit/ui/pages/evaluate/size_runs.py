@@ -97,7 +97,7 @@ def experiment() -> None:
             st.caption(":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
                        "begin when it has ended.")  # fmt: skip
             return
-        planned = planned_runs(busy[0][1].data, busy[0][1].seed) if busy else planned_runs(data, seed)
+        planned = _planned_runs(busy[0][1].data, busy[0][1].seed) if busy else _planned_runs(data, seed)
         if planned is None:
             return
         states = planned.states()
@@ -105,7 +105,7 @@ def experiment() -> None:
         if sentence := st.session_state.pop("_size_refused", None):
             st.warning(plain(sentence), icon=":material/front_hand:")
         if any(states.values()):
-            progress_of(planned, states)
+            _progress_of(planned, states)
 
 
 def ours(run: RunFolder) -> bool:
@@ -132,7 +132,7 @@ def data_picker(busy: bool) -> str:
     return folders.choose("size_folder", 240, disabled=busy)
 
 
-def planned_runs(data: str, seed: int) -> Planned | None:
+def _planned_runs(data: str, seed: int) -> Planned | None:
     """What the pickers ask for; None with a sentence where that cannot be."""
     if not data:
         st.caption("Choose a folder with one folder of pictures for each class.")
@@ -215,7 +215,7 @@ def seconds_left(planned: Planned, missing: list[str], past: list[RunFolder]) ->
     return sum(known) if len(known) == len(needed) else None
 
 
-def progress_of(planned: Planned, states: dict[str, str]) -> None:
+def _progress_of(planned: Planned, states: dict[str, str]) -> None:
     done = sum(state == "done" for state in states.values())
     missing = [name for name, state in states.items() if state != "done"]
     left = seconds_left(planned, missing, list(runs(planned.folder))) if missing else None

@@ -36,7 +36,7 @@ def view(page: Page) -> None:
 
 
 def cut(index: int, shown: Shown, picture: Picture) -> None:
-    tokens = first_tokens(shown)
+    tokens = _first_tokens(shown)
     assert tokens.grid is not None
     pixels = prepare(picture.rgb, shown.loaded.preprocessing)[0]
     point = shown.query if not isinstance(shown.query, str) else (0.5, 0.5)
@@ -78,7 +78,7 @@ def hybrid(index: int, feature_map: Tensor) -> None:
     chart(figure, f"hybrid_{index}", "Length of the CNN's vector at every place")
 
 
-def first_tokens(shown: Shown) -> Tokens:
+def _first_tokens(shown: Shown) -> Tokens:
     tokens = next((layer.query for layer in layers(shown.trace) if layer.query.grid), None)
     if tokens is None:
         raise NotApplicable(

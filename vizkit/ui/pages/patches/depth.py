@@ -33,13 +33,13 @@ def view(page: Page) -> None:
 
 
 def compare(index: int, shown: Shown, picture: Picture, block: int) -> None:
-    features = chosen_features(shown, block)
+    features = _chosen_features(shown, block)
     st.caption(f"`{features.name}` · {features.values.shape[1]} channels")
     content = canvases.similarity_for_browser(features.values, features.tokens, shown.query)
     show_map(f"like{index}_{shown.source}", content, shown, picture, "map only", "Similarity of the chosen patch in")
 
 
-def chosen_features(shown: Shown, block: int) -> Features:
+def _chosen_features(shown: Shown, block: int) -> Features:
     if not shown.trace.features:
         raise NotApplicable(f"{shown.name} does not give the vectors between its blocks.")
     return shown.trace.features[min(block, len(shown.trace.features)) - 1]

@@ -38,7 +38,7 @@ def learned(index: int, shown: Shown, picture: Picture) -> None:
     st.caption(f"{rows} × {columns} positions of {channels} channels")
     st.image(tiles(cosine_grid(table).numpy()), alt="Similarity of every position to every other", width="stretch")
     tokens = Tokens("positions", (), (rows, columns), stride=1.0)
-    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, in_grid(shown.query))
+    content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, _in_grid(shown.query))
     show_map(f"position{index}_{shown.source}", content, shown, picture, "map only", "Similarity of positions in")
     colours = pca_rgb(table)
     doubled = pca_rgb(resampled(shown.loaded, (2 * rows, 2 * columns)))
@@ -53,7 +53,7 @@ def learned(index: int, shown: Shown, picture: Picture) -> None:
     chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
 
 
-def in_grid(query: "str | tuple[float, float]") -> tuple[float, float]:
+def _in_grid(query: "str | tuple[float, float]") -> tuple[float, float]:
     return (0.5, 0.5) if isinstance(query, str) else query
 
 

@@ -30,7 +30,7 @@ def relative(shown: Shown) -> None:
         head = int(st.number_input("Head", 1, len(heads), 1, key="rope_head", width=120)) if len(heads) > 1 else 1
         figure = heat_map(
             heads[head - 1].numpy(), "columns right", "rows down", "Similarity of rotations by offset", signed=True,
-            x_names=names_of_offsets(right), y_names=names_of_offsets(down), limit=1.0, height=460,
+            x_names=_names_of_offsets(right), y_names=_names_of_offsets(down), limit=1.0, height=460,
         )  # fmt: skip
         chart(figure, "rope", "Similarity of rotations by offset")
     layers = biased_layers(shown.loaded.model)
@@ -46,7 +46,7 @@ def relative(shown: Shown) -> None:
             for column, head in zip(st.columns(4), range(start, min(start + 4, len(bias.by_offset))), strict=False):
                 figure = heat_map(
                     bias.by_offset[head].numpy(), "columns right", "rows down", f"head {head + 1}", signed=True,
-                    x_names=names_of_offsets(bias.window[1] - 1), y_names=names_of_offsets(bias.window[0] - 1),
+                    x_names=_names_of_offsets(bias.window[1] - 1), y_names=_names_of_offsets(bias.window[0] - 1),
                     limit=limit, height=250,
                 )  # fmt: skip
                 with column:
@@ -58,5 +58,5 @@ def relative(shown: Shown) -> None:
         chart(figure, "bias_index", "Which entry of the bias table each pair of places reads")
 
 
-def names_of_offsets(reach: int) -> list[str]:
+def _names_of_offsets(reach: int) -> list[str]:
     return [f"{offset:+d}" if offset else "0" for offset in range(-reach, reach + 1)]

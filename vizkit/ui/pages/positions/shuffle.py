@@ -20,7 +20,7 @@ def view(page: Page) -> None:
         seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", width=140))
     for column, shown in page.columns():
         with column:
-            reading.guarded(both_orders, shown, page.picture, seed)
+            reading.guarded(_both_orders, shown, page.picture, seed)
     reading.how(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
         "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
@@ -30,7 +30,7 @@ def view(page: Page) -> None:
     )
 
 
-def both_orders(shown: Shown, picture: Picture, seed: int) -> None:
+def _both_orders(shown: Shown, picture: Picture, seed: int) -> None:
     loaded, preprocessing = shown.loaded, shown.loaded.preprocessing
     rows, columns = first_grid(loaded, preprocessing.size_hw)
     pixels = prepare(picture.rgb, preprocessing)[0]

@@ -59,8 +59,8 @@ def view(page: Page) -> None:
         with blocks[model.source]:
             reading.guarded(collect, model, picture, choice, all_maps)
     with controls:
-        run_slow(all_maps, choice)
-    tops = tops_by_method(all_maps) if choice.scale == SCALES[2] else {}
+        _run_slow(all_maps, choice)
+    tops = _tops_by_method(all_maps) if choice.scale == SCALES[2] else {}
     for index, maps in enumerate(all_maps):
         with blocks[maps.request.shown.source]:
             grid(index, maps, tops, choice)
@@ -86,7 +86,7 @@ def choices(shown: list[Shown]) -> Choice:
     return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw)
 
 
-def run_slow(all_maps: list[Maps], choice: Choice) -> None:
+def _run_slow(all_maps: list[Maps], choice: Choice) -> None:
     """The button, and the progress of what it has started."""
     todo = [(maps.request, name) for maps in all_maps for name in choice.slow if maps.results.get(name) is None]
     store = shelf()
@@ -126,7 +126,7 @@ def collect(shown: Shown, picture: Picture, choice: Choice, into: list[Maps]) ->
     into.append(Maps(request, results, without))
 
 
-def tops_by_method(all_maps: list[Maps]) -> dict[str, float]:
+def _tops_by_method(all_maps: list[Maps]) -> dict[str, float]:
     tops: dict[str, float] = {}
     for maps in all_maps:
         for name, value in maps.results.items():
@@ -137,7 +137,7 @@ def tops_by_method(all_maps: list[Maps]) -> dict[str, float]:
 
 def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None:
     request = maps.request
-    own = tops_by_method([maps])
+    own = _tops_by_method([maps])
     st.markdown(class_choice.in_words(request))
     for note in request.shown.loaded.notes:
         st.caption(f":material/info: {plain(note)}")

@@ -22,7 +22,7 @@ UPDATES = 12  # the page is drawn again so many times on the way
 
 def show(shown: Shown, choice: Choice) -> None:
     images = pictures(shown.loaded, choice.over, choice.images) if choice.images else opened(inputs.read_uploads()[0])
-    methods = methods_of(shown, choice)
+    methods = _methods_of(shown, choice)
     measures = tuple(m for m in choice.measures if m != "truth" or choice.over == "insects")
     key = (
         "many",
@@ -55,7 +55,7 @@ def show(shown: Shown, choice: Choice) -> None:
         trust_table.caveats(rows)
 
 
-def methods_of(shown: Shown, choice: Choice) -> tuple[str, ...]:
+def _methods_of(shown: Shown, choice: Choice) -> tuple[str, ...]:
     picture = chosen.picture()
     request = Request(shown, picture, key_of(shown, picture), shown.loaded.head.target(shown.trace.logits))
     without = why_not(target_trace(request, request.target))

@@ -57,7 +57,7 @@ def show(shown: Shown, picture: Picture, choice: Choice, top: DeltaGenerator) ->
     with top:
         classes = class_choice.choose([shown])
     request = class_choice.request_for(shown, picture, classes)
-    st.markdown(f"{plain(title(shown.source))} · {class_choice.in_words(request)}{drawn_truth()}")
+    st.markdown(f"{plain(title(shown.source))} · {class_choice.in_words(request)}{_drawn_truth()}")
     work, nothing = gathered(request, choice)
     todo = work.todo()
     settings = (request.key, tuple(work.maps), work.measures)
@@ -72,15 +72,15 @@ def show(shown: Shown, picture: Picture, choice: Choice, top: DeltaGenerator) ->
     there = {name: score for name, score in scores.items() if score.figures()}
     if there:
         rows = trust_table.show([list(there.values())], "trust_table")
-        curves_of(there, rows)
-        best_first(work, rows)
+        _curves_of(there, rows)
+        _best_first(work, rows)
         save(request, there, rows)
         trust_table.caveats(rows)
     for sentence in dict.fromkeys([*nothing, *(note for score in scores.values() for note in score.notes)]):
         st.caption(f":material/block: {plain(sentence)}")
 
 
-def drawn_truth() -> str:
+def _drawn_truth() -> str:
     """What a drawn picture shows, and by which parts its class differs from the others."""
     insect = inputs.chosen_insect()
     if insect is None:
@@ -146,7 +146,7 @@ def merged(method: str, work: Work) -> Score:
     return Score(method, **values_by_field)
 
 
-def curves_of(there: dict[str, Score], rows: list[Row]) -> None:
+def _curves_of(there: dict[str, Score], rows: list[Row]) -> None:
     curves = {row.title: there[row.method].curves for row in rows if row.method in there}
     measured = {name: curve for name, curve in curves.items() if curve is not None}
     if not measured:
@@ -162,7 +162,7 @@ def curves_of(there: dict[str, Score], rows: list[Row]) -> None:
             chart(figure, f"trust_{name}", f"{words}: probability of the class by method")
 
 
-def best_first(work: Work, rows: list[Row]) -> None:
+def _best_first(work: Work, rows: list[Row]) -> None:
     request, drawn, tops = work.request, [], []
     for row in rows:
         explanation = work.maps.get(row.method)

@@ -41,16 +41,16 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
         f" of that layer's {here[0]} × {here[1]}" if here and here != tokens.grid and choice.query == "patch" else ""
     )
     st.caption(f"layers {start} to {upto} of {depth} · row of {whose(rolled, choice.query)}{coarser}")
-    content = in_browser(rolled, tokens, query)
-    rows = all_tokens(ready, key, settings) if choice.full else None
+    content = _in_browser(rolled, tokens, query)
+    rows = _all_tokens(ready, key, settings) if choice.full else None
     if rows is not None and upto == depth:
-        content = all_rows(content, query, tokens, rows)
+        content = _all_rows(content, query, tokens, rows)
     low, top = limits([rolled], grown, choice.scale)[0]
     content = replace(content, low=low, top=top)
     asking = replace(shown, query=query if isinstance(query, str) else cursor())
     show_map(f"rollout{index}_{shown.source}", content, asking, picture, choice.draw, "Rollout of", masses(rolled),
              query_key="rollout_query")  # fmt: skip
-    if words := how_followed(ready.layers):
+    if words := _how_followed(ready.layers):
         st.caption(words)
     growth(index, shown, picture, choice, grown, start, upto)
     if {"cls", "dist"} <= set(tokens.special):
@@ -76,7 +76,7 @@ def masses(rolled: Rollout) -> list[tuple[str, float]]:
     return [*bars, *([("padding", rolled.padding)] if rolled.padding > 1e-6 else [])]
 
 
-def how_followed(layers: list[Attention]) -> str:
+def _how_followed(layers: list[Attention]) -> str:
     """One sentence for models whose layers do not all see all tokens."""
     pooled = any(not layer.learned for layer in layers)
     windows = any(len(layer.weights) > 1 for layer in layers if layer.learned)
@@ -88,7 +88,7 @@ def how_followed(layers: list[Attention]) -> str:
     return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
 
 
-def in_browser(rolled: Rollout, tokens: Tokens, query: Query) -> Rows:
+def _in_browser(rolled: Rollout, tokens: Tokens, query: Query) -> Rows:
     """One row as a card reads it: the share of every special token and place of the input."""
     special, asks = rolled.tokens.special, (rolled.query,)
     if isinstance(query, tuple):
@@ -103,7 +103,7 @@ def in_browser(rolled: Rollout, tokens: Tokens, query: Query) -> Rows:
     )
 
 
-def all_tokens(ready: Ready, key: tuple, settings: tuple[Fusion, float, int, float]) -> Tensor | None:
+def _all_tokens(ready: Ready, key: tuple, settings: tuple[Fusion, float, int, float]) -> Tensor | None:
     """The full matrix, or None with a sentence where that is too much."""
     most = max(len(tokens) for layer in ready.layers for tokens in (layer.query, layer.key))
     if most > MOST_TOKENS and len(ready.tokens) > MOST_TOKENS:
@@ -112,7 +112,7 @@ def all_tokens(ready: Ready, key: tuple, settings: tuple[Fusion, float, int, flo
     return explained.rolled_matrix(key, *settings, ready.trace)
 
 
-def all_rows(content: Rows, query: Query, tokens: Tokens, rows: Tensor) -> Rows:
+def _all_rows(content: Rows, query: Query, tokens: Tokens, rows: Tensor) -> Rows:
     """Every row, so that hovering shows them; `content` where that is too much, or lacks this query."""
     other = (isinstance(query, str) and query not in tokens.special) or rows.shape[1] != content.values.shape[-1]
     if rows.numel() > canvases.MAX_MATRIX or other:
@@ -165,14 +165,14 @@ def matrix(ready: Ready, picture: Picture, tokens: Tokens, rows: Tensor) -> None
     else:
         preprocessing = ready.shown.loaded.preprocessing
         seen = unprepare(prepare(picture.rgb, preprocessing)[0], preprocessing)
-        drawing = drawn(rows.numpy(), *(on_axis(axis, count, seen) for axis, count in zip(
+        drawing = drawn(rows.numpy(), *(_on_axis(axis, count, seen) for axis, count in zip(
             (ready.tokens, tokens), rows.shape, strict=True)))  # fmt: skip
     st.image(drawing, alt="Rollout of all tokens as a matrix", width="stretch")
     st.caption(f"All layers: {rows.shape[0]} queries down, {rows.shape[1]} tokens of the input across, largest "
                f"{float(rows.max()):.1%}.")  # fmt: skip
 
 
-def on_axis(tokens: Tokens, count: int, seen: np.ndarray) -> list[np.ndarray | str]:
+def _on_axis(tokens: Tokens, count: int, seen: np.ndarray) -> list[np.ndarray | str]:
     """The pixels or the special name of each of the last `count` tokens."""
     labels: list[np.ndarray | str] = []
     for token in range(len(tokens) - count, len(tokens)):

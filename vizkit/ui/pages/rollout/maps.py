@@ -12,7 +12,7 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 
 
-def add_ready(shown: Shown, picture: Picture, into: list[Ready]) -> None:
+def _add_ready(shown: Shown, picture: Picture, into: list[Ready]) -> None:
     trace = explained.whole_trace(shown, picture)
     into.append(Ready(shown, trace, stream(trace)))
 
@@ -27,7 +27,7 @@ def view(page: Page) -> None:
     for column, shown in page.columns():
         columns[shown.source] = column
         with column:
-            reading.guarded(add_ready, shown, page.picture, able)
+            reading.guarded(_add_ready, shown, page.picture, able)
     if able:
         with controls:
             choice = choices(able)

@@ -26,7 +26,7 @@ BUNDLED_VIT = "bundled:insects_vit"
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    candidates = vits()
+    candidates = _vits()
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = st.selectbox(
@@ -52,9 +52,9 @@ def view(page: Page) -> None:
     left, right = st.columns(2)
     top = max(farthest(shown), farthest(other))
     with left:
-        reading.guarded(how_far, shown, picture, "swin", top, "the window's diagonal")
+        reading.guarded(_how_far, shown, picture, "swin", top, "the window's diagonal")
     with right:
-        reading.guarded(how_far, other, picture, "vit", top, "the image's diagonal")
+        reading.guarded(_how_far, other, picture, "vit", top, "the image's diagonal")
     reading.how(
         "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
         "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
@@ -73,14 +73,14 @@ def heading(shown: Shown, words: str) -> None:
     st.caption(words)
 
 
-def vits() -> list[str]:
+def _vits() -> list[str]:
     """The ViTs among the chosen models, then the bundled ones."""
-    own = [source for source in chosen.sources() if is_vit(source)]
+    own = [source for source in chosen.sources() if _is_vit(source)]
     bundled = [source for source in model_names.bundled() if source.endswith(("_vit", "_deit"))]
     return list(dict.fromkeys([*own, BUNDLED_VIT, *bundled]))
 
 
-def is_vit(source: str) -> bool:
+def _is_vit(source: str) -> bool:
     try:
         return family_of(cached.model(source).model) == "vit"
     except ModelError:
@@ -129,7 +129,7 @@ def farthest(shown: Shown) -> float:
     return max(caps(shown), default=0.0)
 
 
-def how_far(shown: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
+def _how_far(shown: Shown, picture: Picture, kind: str, top_px: float, cap: str) -> None:
     height, width = shown.trace.image_size
     counted = cached.statistics(shown.source, picture, shown.loaded)
     figure = distances([layer.distance_px.numpy() for layer in counted], caps(shown), top_px, cap)

@@ -90,7 +90,7 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
             **content,
             "colours": text64(colours()),
             "steps": list(zip(STEPS, words, strict=True)),
-            "step": step_now(),
+            "step": _step_now(),
             "label": f"{label}. Use the arrow keys to choose a token.",
             "hint": "Click a token; its window is the chosen one.",
         },
@@ -99,7 +99,7 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
     )
 
 
-def step_now() -> int:
+def _step_now() -> int:
     """The step that was shown last, else that of the link, from 0."""
     number = st.query_params.get("shift_step", "")
     step = st.session_state.get("_shift_step", int(number) - 1 if number.isdecimal() else 0)

@@ -36,7 +36,7 @@ def view(page: Page) -> None:
         "the place of a key in the window has no influence. All weights stay as they were trained.",
     )  # fmt: skip
     with st.spinner("Running the changed model …"):
-        after = changed_trace(shown, picture, shift=OFF[0] not in off, bias=OFF[1] not in off)
+        after = _changed_trace(shown, picture, shift=OFF[0] not in off, bias=OFF[1] not in off)
     what = " and ".join(off)
     names = ("as it is", f"without {what}" if what else "nothing switched off")
     if shown.loaded.classifies:
@@ -59,7 +59,7 @@ def view(page: Page) -> None:
     )
 
 
-def changed_trace(shown: Shown, picture: Picture, *, shift: bool, bias: bool) -> Trace:
+def _changed_trace(shown: Shown, picture: Picture, *, shift: bool, bias: bool) -> Trace:
     """The trace of the changed model; the model itself is not touched, so other sessions see nothing of it."""
     if shift and bias:
         return shown.trace

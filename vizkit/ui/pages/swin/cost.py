@@ -45,7 +45,7 @@ def view(page: Page) -> None:
         )
     formula(stage, window)
     measured(stage, window)
-    whole_model(shown, picture, stages)
+    _whole_model(shown, picture, stages)
     reading.how(
         "The projections cost the same in both (first term). Global attention compares every token with every "
         "other, so twice the side of the image is sixteen times the work; with windows it is four times. The exponents "
@@ -70,8 +70,8 @@ def formula(stage: Stage, window: int) -> None:
         metric("Tokens", f"{whole.tokens:,}", f"{cut.grid[0]} × {cut.grid[1]}")
         metric("Multiply–adds, global", short(whole.flops), "")
         metric("Multiply–adds, windows", short(cut.flops), f"{fewer:.1f} × less")
-        metric("Weights, global", mebi(whole.weight_bytes), "")
-        metric("Weights, windows", mebi(cut.weight_bytes), f"{less:,.1f} × less")
+        metric("Weights, global", _mebi(whole.weight_bytes), "")
+        metric("Weights, windows", _mebi(cut.weight_bytes), f"{less:,.1f} × less")
     tokens = [pairs[side][0].tokens for side in sizes]
     for index, (column, kind, words) in enumerate(
         zip(st.columns(2), ("flops", "weight_bytes"), ("multiply–adds", "bytes of weights, float32"), strict=True)
@@ -94,7 +94,7 @@ def short(count: int) -> str:
     return f"{count / 1e9:,.2f} G" if count >= 1e9 else f"{count / 1e6:,.0f} M"
 
 
-def mebi(count: int) -> str:
+def _mebi(count: int) -> str:
     return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.1f} MiB"
 
 
@@ -172,7 +172,7 @@ def draw(times: list[Timed], words: str) -> None:
 
 
 # ---- the whole model -------------------------------------------------------------------------------------------------
-def whole_model(shown: Shown, picture: Picture, stages: tuple[Stage, ...]) -> None:
+def _whole_model(shown: Shown, picture: Picture, stages: tuple[Stage, ...]) -> None:
     counted = cached.made(shown.source, picture, shown.loaded, ("multiply-adds",), lambda: multiply_adds(shown.loaded))
     height, width = shown.loaded.preprocessing.size_hw
     st.markdown(f"**The whole model: {plain(title(shown.source))} at {width} × {height} pixels, counted**")

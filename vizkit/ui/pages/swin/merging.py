@@ -34,7 +34,7 @@ def view(page: Page) -> None:
     place = choose_place(shown, "stage")
     stages = hierarchy(shown.loaded, shown.trace.image_size)
     table(stages, place.stage)
-    merged = merged_of(shown, picture, place.stage)
+    merged = _merged_of(shown, picture, place.stage)
     tokens = stages[place.stage + 1].tokens
     token_id = id_at(tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     assert token_id is not None
@@ -79,7 +79,7 @@ def table(stages: tuple[Stage, ...], chosen: int) -> None:
     )
 
 
-def merged_of(shown: Shown, picture: Picture, stage: int) -> Merged:
+def _merged_of(shown: Shown, picture: Picture, stage: int) -> Merged:
     from vizkit.models.probes.patch_merging import leaving, merged, merging_layer
 
     merging_layer(shown.loaded, stage)  # says so after the last stage

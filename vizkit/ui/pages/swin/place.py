@@ -34,7 +34,7 @@ def choose_place(shown: Shown, chosen: str) -> Place:
     names = [str(s + 1) for s in range(len(stages))]
     keep_valid("swin_stage", names)
     if not chosen:
-        return place_of(stages, 0, 0)
+        return _place_of(stages, 0, 0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         stage = st.segmented_control(
             "Stage", names, default=names[0], required=True, key="swin_stage", bind="query-params"
@@ -48,7 +48,7 @@ def choose_place(shown: Shown, chosen: str) -> Place:
                 "Block", blocks, default=usual, required=True, key="swin_block", bind="query-params"
             )
             block = int(picked or usual) - 1
-    place = place_of(stages, index, block)
+    place = _place_of(stages, index, block)
     st.caption(words(stages[index], place, chosen))
     return place
 
@@ -65,7 +65,7 @@ def words(stage: Stage, place: Place, chosen: str) -> str:
     return " · ".join(parts)
 
 
-def place_of(stages: tuple[Stage, ...], stage: int, block: int) -> Place:
+def _place_of(stages: tuple[Stage, ...], stage: int, block: int) -> Place:
     chosen = stages[stage]
     cut = chosen.blocks[block]
     return Place(

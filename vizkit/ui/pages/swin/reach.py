@@ -26,7 +26,7 @@ HELD = 0.9
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
     stages = hierarchy(shown.loaded, shown.trace.image_size)
-    fields = fields_of(shown, stages)
+    fields = _fields_of(shown, stages)
     last = fields[-1]
     names = [f"{stage + 1}.{block + 1}" for stage in range(len(stages)) for block in range(len(stages[stage].blocks))]
     grown: list[Rollout] = cached.made(
@@ -40,7 +40,7 @@ def view(page: Page) -> None:
     with right:
         st.markdown("**Which pixels at all: after which block they first reach it**")
         box = shown.box_xyxy
-        shaded = reach(picture.rgb, reached_after(fields).numpy(), box, token_box(last, box), len(fields))
+        shaded = reach(picture.rgb, reached_after(fields).numpy(), box, _token_box(last, box), len(fields))
         st.image(shaded, alt="The image shaded by the block after which a place reaches the token", width="stretch")
         full = next((name for name, field in zip(names, fields, strict=True) if field.share == 1), None)
         rows, columns = last.grid
@@ -68,7 +68,7 @@ def view(page: Page) -> None:
     )
 
 
-def fields_of(shown: Shown, stages: tuple[Stage, ...]) -> list[Field]:
+def _fields_of(shown: Shown, stages: tuple[Stage, ...]) -> list[Field]:
     """The field of the token under the cursor after every block."""
     regions = [
         cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
@@ -94,7 +94,7 @@ def round_the_edge(stages: tuple[Stage, ...]) -> None:
         )
 
 
-def token_box(field: Field, box_xyxy: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+def _token_box(field: Field, box_xyxy: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
     """A token's share of the model's input, in pixels of the picture."""
     x0, y0, x1, y1 = box_xyxy
     (row, column), (rows, columns) = field.cell, field.grid

@@ -48,26 +48,26 @@ def on_image(shown: Shown, picture: Picture) -> None:
     place = choose_place(shown, "block")
     windows = layout(place.grid, place.window, place.shift, pad_first=place.pad_first)
     attention = layers(shown.trace)[place.layer]
-    token = chosen_token(shown, attention, windows)
+    token = _chosen_token(shown, attention, windows)
     window, position = window_of(windows, token)
     weights = fused(attention, None)[window]
     content = canvas.block_for_browser(windows, token, weights)
     content |= canvas.on_picture(picture, shown.box_xyxy, place.grid)
 
     def picked(chosen: int) -> None:
-        point = point_of(shown, picture, place, chosen)
+        point = _point_of(shown, picture, place, chosen)
         st.session_state["at"], st.session_state["query"] = point, "patch"
 
     left, right = st.columns([3, 2])
     with left:
-        words = step_sentences(windows, place, window, position, weights, f"mean of {attention.heads} heads")
+        words = _step_sentences(windows, place, window, position, weights, f"mean of {attention.heads} heads")
         canvas.play("shift_image", content, words, f"The shift of {place.path} on the image", picked)
     with right:
         facts(windows, window)
         proof(shown, place, windows)
 
 
-def chosen_token(shown: Shown, attention: Attention, windows: Layout) -> int:
+def _chosen_token(shown: Shown, attention: Attention, windows: Layout) -> int:
     """The token under the cursor. Before anybody clicked: the first of the last window, where regions meet."""
     corner = int(cut(windows.ids, windows.window)[-1, 0])
     if cursor() == CENTRE and any(windows.shift) and corner >= 0:
@@ -75,7 +75,7 @@ def chosen_token(shown: Shown, attention: Attention, windows: Layout) -> int:
     return find_query(attention, shown.query)[0]
 
 
-def point_of(shown: Shown, picture: Picture, place: Place, token_id: int) -> tuple[float, float]:
+def _point_of(shown: Shown, picture: Picture, place: Place, token_id: int) -> tuple[float, float]:
     """The middle of a token in fractions of the picture: where the page's one cursor goes."""
     size_hw = shown.trace.image_size
     box = pixel_box(place.tokens, token_id, size_hw)
@@ -84,19 +84,21 @@ def point_of(shown: Shown, picture: Picture, place: Place, token_id: int) -> tup
     return out_of_box(middle, shown.box_xyxy, picture.rgb.shape[:2])
 
 
-def step_sentences(windows: Layout, place: Place, window: int, position: int, weights: Tensor, whose: str) -> list[str]:
+def _step_sentences(
+    windows: Layout, place: Place, window: int, position: int, weights: Tensor, whose: str
+) -> list[str]:
     """The six sentences beside the canvas."""
     ids, may_meet = cut(windows.ids, windows.window)[window].tolist(), allowed(windows, window)
     names = [name_of(place.tokens, token) if token != PADDING else "padding" for token in ids]
     best = int(weights[position].argmax())
     most = f"{names[position]} attends most, {float(weights[position, best]):.1%}, to "
     most += "itself" if best == position else names[best]
-    return six_sentences(
+    return _six_sentences(
         windows, window, int(may_meet.sum()), f"Softmax turns scores into weights ({whose}): {most}.", names[position]
     )
 
 
-def six_sentences(windows: Layout, window: int, pairs: int, attention: str, name: str) -> list[str]:
+def _six_sentences(windows: Layout, window: int, pairs: int, attention: str, name: str) -> list[str]:
     (rows, columns), (down, right), (tall, wide) = windows.grid, windows.shift, windows.window
     area, shifted = tall * wide, any(windows.shift)
     empty = windows.ids.numel() - rows * columns
@@ -187,7 +189,7 @@ def by_hand() -> None:
         canvas.play(
             "shift_small",
             content,
-            six_sentences(windows, window, int(may_meet.sum()), even, f"token {token + 1}"),
+            _six_sentences(windows, window, int(may_meet.sum()), even, f"token {token + 1}"),
             "The shift of 8 × 8 tokens",
             picked,
         )

@@ -24,7 +24,7 @@ def view(page: Page) -> None:
     )  # fmt: skip
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         with column:
-            over_image(stage, shown, picture, lie == "shifted")
+            _over_image(stage, shown, picture, lie == "shifted")
     st.table([row_of(index, stage) for index, stage in enumerate(stages)])
     reading.how(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
@@ -37,7 +37,7 @@ def view(page: Page) -> None:
     )
 
 
-def over_image(stage: Stage, shown: Shown, picture: Picture, shifted: bool) -> None:
+def _over_image(stage: Stage, shown: Shown, picture: Picture, shifted: bool) -> None:
     block = next((block for block in stage.blocks if any(block.shift)), None) if shifted else stage.blocks[0]
     placed = layout(stage.grid, stage.blocks[0].window, block.shift if block else (0, 0), pad_first=stage.pad_first)
     token, _ = find_query(layers(shown.trace)[stage.first_layer], shown.query)

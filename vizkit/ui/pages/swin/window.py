@@ -32,7 +32,7 @@ def view(page: Page) -> None:
     place = choose_place(shown, "block")
     parts, sides = computed(shown, picture, place.layer)
     chosen = choose_head("window_head", len(parts.relative))
-    query_id, window, position = place_of_query(shown, parts)
+    query_id, window, position = _place_of_query(shown, parts)
     for column, (name, words) in zip(st.columns(3), NAMES.items(), strict=True):
         with column:
             st.markdown(f"**{words}**")
@@ -45,7 +45,7 @@ def view(page: Page) -> None:
     st.caption(
         f"{name_of(parts.tokens, query_id)} · window {window + 1} of {len(parts.ids)} · "
         + (f"{masked} of {parts.ids.shape[1]} keys masked, hatched · " if masked else "nothing masked for it · ")
-        + f"the bias moves {spanned(differs)} of the attention of this layer's heads"
+        + f"the bias moves {_spanned(differs)} of the attention of this layer's heads"
     )
     proof(parts)
     st.markdown("**The chosen token's row, step by step**")
@@ -63,7 +63,7 @@ def view(page: Page) -> None:
     )
 
 
-def spanned(shares: list[float]) -> str:
+def _spanned(shares: list[float]) -> str:
     low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
     return low if low == high else f"{low} to {high}"
 
@@ -80,7 +80,7 @@ def computed(shown: Shown, picture: Picture, layer: int) -> tuple[WindowParts, S
     return cached.made(shown.source, picture, shown.loaded, ("windows", layer), make)
 
 
-def place_of_query(shown: Shown, parts: WindowParts) -> tuple[int, int, int]:
+def _place_of_query(shown: Shown, parts: WindowParts) -> tuple[int, int, int]:
     """(id of the token under the cursor, its window, its position in it)."""
     query_id = id_at(parts.tokens, shown.query if isinstance(shown.query, tuple) else (0.5, 0.5))
     window, position = (parts.ids == query_id).nonzero()[0].tolist()
@@ -116,7 +116,7 @@ def proof(parts: WindowParts) -> None:
     )
 
 
-def names_in(parts: WindowParts, window: int) -> tuple[list[str], list[str]]:
+def _names_in(parts: WindowParts, window: int) -> tuple[list[str], list[str]]:
     """Rows and columns of the grid, counted from 1, along the window; a dash where there is only padding."""
     assert parts.tokens.grid is not None
     ids = parts.ids[window].view(parts.window).numpy()
@@ -135,7 +135,7 @@ def row_by_row(parts: WindowParts, sides: Sides, head: int | None, window: int, 
     limit = float(max(abs(content).max(), abs(bias).max(), abs(content + bias).max())) or 1.0
     hidden = parts.masked[window, position].view(parts.window).numpy()
     padded = (parts.ids[window] < 0).view(parts.window).numpy()
-    rows, columns = names_in(parts, window)
+    rows, columns = _names_in(parts, window)
     room = max(parts.window) <= NUMBERS_UP_TO
     weights = np.where(hidden, np.nan, 100 * mean(sides.both[window, :, position]))  # 0 where hidden
     steps = (

@@ -87,11 +87,11 @@ def refuse_paths(given: Any) -> None:  # noqa: ANN401
         raise RecipeError('Model arguments are JSON, for example {"depth": 6}.')
     for name, value in given.items():
         values = value if isinstance(value, list) else [value]
-        if name.startswith(("pretrained", "checkpoint", "cache")) or not all(map(plain_value, values)):
+        if name.startswith(("pretrained", "checkpoint", "cache")) or not all(map(_plain_value, values)):
             raise RecipeError(f"The model argument {name[:40]!r} can only be given on the command line.")
 
 
-def plain_value(value: object) -> bool:
+def _plain_value(value: object) -> bool:
     return value is None or isinstance(value, int | float) or (isinstance(value, str) and value.isidentifier())
 
 

@@ -87,7 +87,7 @@ def teacher() -> None:
         placeholder="none",
         persist_state="session",
         accept_new_options=True,
-        on_change=choose_kind,
+        on_change=_choose_kind,
         help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
         "the same classes and see pictures of the same size. A timm name can be typed.",
     )
@@ -96,7 +96,7 @@ def teacher() -> None:
             widget(name)
 
 
-def choose_kind() -> None:
+def _choose_kind() -> None:
     """A teacher without anything to give would be refused."""
     if st.session_state[f"{KEY}teacher"] and st.session_state.get(f"{KEY}distillation") == "none":
         st.session_state[f"{KEY}distillation"] = "hard"

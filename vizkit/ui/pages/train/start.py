@@ -35,7 +35,7 @@ def view(page: Page) -> None:
     if not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     fields.begin()
-    recipe_picker()
+    _recipe_picker()
     left, middle, right = st.columns(3, border=True)
     with left:
         data = data_choice.choose()
@@ -46,17 +46,17 @@ def view(page: Page) -> None:
         with st.container(horizontal=True):
             for name in MAIN:
                 fields.widget(name, 130)
-        digits_hint(data)
+        _digits_hint(data)
     if contents is not None:
         data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
     with st.expander("Learn from a teacher (distillation)", icon=":material/school:"):
         model.teacher()
     others()
-    start_row(data, contents)
+    _start_row(data, contents)
     how()
 
 
-def recipe_picker() -> None:
+def _recipe_picker() -> None:
     """Choosing one sets every field but the data."""
 
     def chosen() -> None:
@@ -80,7 +80,7 @@ def number(name: str) -> int:
     return int(st.session_state.get(f"{fields.KEY}{name}") or 0)
 
 
-def digits_hint(data: str) -> None:
+def _digits_hint(data: str) -> None:
     if data == "digits" and st.session_state.get(f"{fields.KEY}flip"):
         st.caption(":material/info: A mirrored digit is no digit: set the chance of a flip to 0 under All fields.")
 
@@ -92,7 +92,7 @@ def others() -> None:
                 fields.widget(name, 200)
 
 
-def drafted(data: str) -> Recipe:
+def _drafted(data: str) -> Recipe:
     """The recipe that the form shows. RecipeError says what is wrong with it."""
     values = fields.typed()
     teacher = model.folder_of(values.get("teacher") or "")
@@ -105,9 +105,9 @@ def drafted(data: str) -> Recipe:
 
 
 # ---- before the start ------------------------------------------------------------------------------------------------
-def start_row(data: str, contents: data_choice.Preview | None) -> None:
+def _start_row(data: str, contents: data_choice.Preview | None) -> None:
     try:
-        recipe, problem = drafted(data), ""
+        recipe, problem = _drafted(data), ""
     except RecipeError as error:
         recipe, problem = Recipe(), str(error)
     if problem:
