@@ -161,7 +161,7 @@ def _gradient_bars(answers: Answers, student: str, t: float) -> None:
 
 # ---- the whole axes --------------------------------------------------------------------------------------------------
 def why_squared(answers: Answers, student: str, labels: Tensor, t: float) -> None:
-    sizes = _over_axes(answers, student, labels)[0]
+    sizes = _along_axes(answers, student, labels)[0]
     count = len(sizes.temperatures)
     lines = [
         Line("T² · KL", sizes.scaled.numpy(), CLASSES[0]),
@@ -176,7 +176,7 @@ def why_squared(answers: Answers, student: str, labels: Tensor, t: float) -> Non
 
 
 def _whole_loss(answers: Answers, student: str, labels: Tensor, t: float, share: float) -> None:
-    loss = _over_axes(answers, student, labels)[1]
+    loss = _along_axes(answers, student, labels)[1]
     levels = [(level, line.numpy()) for level, line in level_lines(loss)]
     st.markdown("#### Soft distillation over T and λ")
     figure = loss_surface(loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (t, share))
@@ -184,7 +184,7 @@ def _whole_loss(answers: Answers, student: str, labels: Tensor, t: float, share:
     st.caption("White lines: equal loss. The point marks the values of the sliders.")
 
 
-def _over_axes(answers: Answers, student: str, labels: Tensor) -> tuple[GradientSizes, Surface]:
+def _along_axes(answers: Answers, student: str, labels: Tensor) -> tuple[GradientSizes, Surface]:
     """What no slider changes."""
     key = (answers.key, student, tuple(labels.tolist()))
     return _over_axes(key, answers.teacher, answers.students[student], labels)
