@@ -296,7 +296,7 @@ Measured with {versions}.
 
 - Anything that would run code: pickles with functions, TorchScript archives, and code that comes with a folder of
   transformers (`trust_remote_code`).
-- Detection and segmentation (DETR, Yolos, SegFormer's decoder): they end in boxes or maps, not in a vector.
-- Weights that are only there as `pytorch_model.bin` or in several pieces: save them again as one safetensors file.
+- The boxes and maps of detection and segmentation (DETR, Yolos, SegFormer): the model below that head is shown.
+- Models around a backbone that is fetched by its name (`use_timm_backbone`).
 - Quantized models, and models of volumes.
 """

@@ -12,6 +12,7 @@ import torch
 import vizkit
 from vizkit.image import prepare
 from vizkit.models import ModelError, family_of, pixels_of
+from vizkit.models.sources.from_transformers import LOCATING
 from vizkit.models.sources.transformers_processor import preprocessing_of
 
 transformers = pytest.importorskip("transformers")
@@ -23,6 +24,10 @@ STAGES = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1]}
 BEIT = WIDE | {"use_relative_position_bias": True, "layer_scale_init_value": 0.5}
 HEADS = {"num_attention_heads": [1, 2, 3, 4]}
 RESNET = {"hidden_sizes": [32, 64, 96, 128], "depths": [1, 1, 2, 1]}
+DETR = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+DETR |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "num_queries": 4}
+DETR |= {"use_timm_backbone": False, "backbone": None}
+DETR |= {"backbone_config": {"model_type": "resnet", "layer_type": "basic", "out_features": ["stage4"]} | RESNET}
 
 # name → (class, its configuration, the family in vizkit, or "generic" where the module of transformers is recorded)
 CASES = {
@@ -57,6 +62,9 @@ CASES = {
     "resnet, basic": ("ResNetForImageClassification", RESNET | {"layer_type": "basic"}, "cnn"),
     "segformer": ("SegformerForImageClassification", STAGES | HEADS, "generic"),
     "pvt": ("PvtForImageClassification", STAGES | HEADS | {"image_size": 64}, "generic"),
+    "yolos": ("YolosForObjectDetection", VIT | {"image_size": [32, 48], "num_detection_tokens": 3}, "generic"),
+    "detr": ("DetrForObjectDetection", DETR, "generic"),
+    "segformer, maps": ("SegformerForSemanticSegmentation", STAGES | HEADS, "generic"),
 }
 
 
@@ -75,6 +83,9 @@ def made(kind, options, labels=5):
 
 def answer(model, pixels):
     with torch.no_grad():
+        if type(model).__name__.endswith(LOCATING):  # features, without boxes or maps
+            tokens = model.base_model(pixel_values=pixels).last_hidden_state
+            return tokens.mean(1) if tokens.dim() == 3 else tokens.mean((-2, -1))
         out = model(pixel_values=pixels)
     for name in ("logits", "image_embeds"):
         if getattr(out, name, None) is not None:
@@ -98,6 +109,7 @@ def test_a_folder_gives_the_logits_of_its_library(tmp_path, photo, case):
     torch.testing.assert_close(trace.logits, expected, rtol=0, atol=1e-4)
     assert loaded.classifies == ("Classification" in kind)
     assert loaded.name == "folder"
+    assert ("without the head" in loaded.source) == kind.endswith(LOCATING)
     assert "own module" in loaded.source if family == "generic" else "as timm's" in loaded.source
 
 
@@ -240,7 +252,7 @@ def test_code_that_comes_with_a_folder_is_never_run(tmp_path):
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"architectures": ["SegformerForSemanticSegmentation"]}, "shows classifiers"),
+        ({"architectures": ["SegformerForDepthEstimation"]}, "shows classifiers"),
         ({"architectures": ["BertModel"], "model_type": "bert"}, "does not take a picture alone"),
         ({"quantization_config": {"bits": 4}}, "quantized"),
         ({"depths": [10**6, 1, 1, 1]}, "above 1000"),

@@ -169,12 +169,33 @@ def test_a_stem_that_overlaps_is_measured():
     assert placed.ids.tolist() == [list(range(196))]
 
 
-def test_where_every_pixel_reaches_every_token_nothing_is_said():
-    class Blurred(TenLines):
-        def forward(self, x: Tensor) -> Tensor:
-            return super().forward(x - x.mean((-2, -1), keepdim=True))
+class Blurred(TenLines):
+    """Every pixel reaches every token, its own patch most."""
 
-    trace = vizkit.trace(vizkit.wrap(Blurred(), size_hw=SIZE_HW), PICTURE)
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x - x.mean((-2, -1), keepdim=True))
+
+
+def test_where_every_pixel_reaches_every_token_most_of_the_change_tells():
+    layer = vizkit.trace(vizkit.wrap(Blurred(), size_hw=SIZE_HW), PICTURE).attention[0]
+    assert layer.query.grid == (3, 5)
+    assert layer.query_ids[0].tolist() == list(range(len(layer.query)))
+
+
+def test_a_stem_that_normalises_over_the_whole_picture_is_measured():
+    model = timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, img_size=(96, 160), depth=1).eval()
+    placed = measured.measured(model, (96, 160), 3, torch.device("cpu"))
+    assert placed is not None
+    (known,) = vit.tokens_of(model, (96, 160))
+    assert (placed.tokens.grid, placed.tokens.stride, len(placed.tokens.special)) == (known.grid, known.stride, 1)
+
+
+def test_where_every_pixel_reaches_every_token_in_another_order_nothing_is_said():
+    class Down(Blurred):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x.transpose(-2, -1))
+
+    trace = vizkit.trace(vizkit.wrap(Down(), size_hw=SIZE_HW), PICTURE)
     assert trace.attention[0].query.grid is None
     assert "2 of 2 layers have no known places in the image." in trace.notes
 

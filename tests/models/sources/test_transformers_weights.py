@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import vizkit
 from tests.models.test_transformers import CASES, answer, made
@@ -79,3 +80,32 @@ def test_more_than_the_memory_holds_is_refused_before_it_is_read(sharded, monkey
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "0.00001")
     with pytest.raises(ModelError, match="memory"):
         vizkit.load(folder, device="cpu")
+
+
+def earlier(model, folder, **more):
+    """The folder as it was before safetensors."""
+    model.save_pretrained(folder)
+    torch.save(load_file(folder / "model.safetensors") | more, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+class Code:
+    def __reduce__(self):
+        return print, ("run",)
+
+
+@pytest.mark.parametrize("case", ["vit", "segformer"])
+def test_the_pickle_of_earlier_versions_gives_the_logits_of_the_library(tmp_path, photo, case):
+    model = made(*CASES[case][:2])
+    earlier(model, tmp_path / "folder")
+    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    expected = answer(model, pixels_of(loaded, photo))[0]
+    torch.testing.assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path, capsys):
+    model = made(*CASES["vit"][:2])
+    earlier(model, tmp_path, code=Code())
+    with pytest.raises(ModelError, match="could run code when opened"):
+        vizkit.load(tmp_path, device="cpu")
+    assert capsys.readouterr().out == ""

@@ -24,6 +24,9 @@ STEPS_PX = (16, 8, 4, 2, 1)  # from one line to the next: smaller ones only wher
 MOST_PASSES = 2_400  # of one picture through the embedding; Swin's 56 × 56 tokens take 830
 BATCH = 16
 SMALL = 1e-4  # of a token's largest change: less is rounding
+FITTED_STEP_PX = 8
+WIDE = 0.75  # of a side
+ALIKE = 0.99  # correlation of the centres with those of a grid
 
 
 class Placed(NamedTuple):
@@ -98,9 +101,16 @@ def measured(model: nn.Module, size_hw: tuple[int, int], channels: int, device: 
             if extent is None:
                 return None
             extents.append(extent)
-        placed = _placed(extents, size_hw)
+        placed = _placed([seen for seen, _ in extents], size_hw)
         if placed is not None:
             return placed
+        # Where every token sees most of the picture (normalisation over all of it) smaller steps tell nothing more.
+        wide = [
+            (seen[1] - seen[0]).nan_to_num(side) > WIDE * side
+            for (seen, _), side in zip(extents, size_hw[::-1], strict=True)
+        ]
+        if step <= FITTED_STEP_PX and all(bool(axis.all()) for axis in wide):
+            return _fitted([centre for _, centre in extents], size_hw)
     return None
 
 
@@ -116,9 +126,10 @@ def _tokens(grid: tuple[int, int], special: int, size_hw: tuple[int, int]) -> To
     return Tokens("patches", names, grid, stride=stride, aspect=row_stride / stride)
 
 
-def _extents(model: nn.Module, picture: Tensor, noise: Tensor, axis: int, step: int) -> Tensor | None:
-    """(2, group, position): before and after which pixel along an axis each token begins and ends, to within `step`;
-    NaN for one that no pixel changes."""
+def _extents(model: nn.Module, picture: Tensor, noise: Tensor, axis: int, step: int) -> tuple[Tensor, Tensor] | None:
+    """(2, group, position): before and after which pixel along an axis each token begins and ends, to within `step`.
+    (group, position): the pixel at which half of its change has passed, the mean of both directions. NaN for a token
+    that no pixel changes."""
     side = picture.shape[axis]
     lines = torch.arange(step, side, step, device=picture.device)
     places = torch.arange(side, device=picture.device)
@@ -132,9 +143,11 @@ def _extents(model: nn.Module, picture: Tensor, noise: Tensor, axis: int, step: 
     # As the line moves on, more of a token lies before it: it counts how many lines pass before the token begins.
     begins = (before <= changed).sum(0) * step
     ends = (after > changed).sum(0) * step
-    extents = torch.stack([begins, ends]).double()
-    extents[:, whole[0] <= SMALL * whole.max()] = torch.nan
-    return extents.cpu()
+    half = (before <= whole[0] / 2).sum(0) + (after > whole[0] / 2).sum(0)
+    centres = (half + 1) / 2 * step  # between the last line that half has not passed and the next one
+    seen = torch.stack([begins, ends, centres]).double()
+    seen[:, whole[0] <= SMALL * whole.max()] = torch.nan
+    return seen[:2].cpu(), seen[2].cpu()
 
 
 def _changes(model: nn.Module, pictures: Iterator[Tensor], plain: Tensor) -> Tensor | None:
@@ -184,3 +197,23 @@ def _placed(extents: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
     ids[special] = torch.arange(count)
     ids[on_grid] = count + cells
     return Placed(_tokens(grid, count, size_hw), ids)
+
+
+def _fitted(centres: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
+    """The grid of square cells, row by row, that noisy centres (x, y) of one group of tokens follow."""
+    x, y = centres
+    special = x.isnan()
+    count = int((~special).sum())
+    rows = round((count * size_hw[0] / size_hw[1]) ** 0.5)
+    grid = (rows, count // max(rows, 1))
+    square = grid[0] * grid[1] == count and grid[0] * size_hw[1] == grid[1] * size_hw[0]
+    if len(special) != 1 or min(grid) < 2 or not square:
+        return None
+    cells = torch.arange(count)
+    for measured_px, cell in ((x, cells % grid[1]), (y, cells // grid[1])):
+        if torch.corrcoef(torch.stack([measured_px[~special], cell.double()]))[0, 1] < ALIKE:
+            return None
+    ids = torch.empty(special.shape, dtype=torch.long)
+    ids[special] = torch.arange(int(special.sum()))
+    ids[~special] = int(special.sum()) + cells
+    return Placed(_tokens(grid, int(special.sum()), size_hw), ids)

@@ -68,7 +68,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
             from safetensors.torch import load_file
 
             return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), "")
-        return _from_torch_file(path)
+        found = read_torch_file(path)
+        return found._replace(state=renamed(found.state))
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
 
@@ -141,8 +142,8 @@ def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # no
     return [(name, value)] if isinstance(value, int | float) else []
 
 
-def _from_torch_file(path: Path) -> Checkpoint:
-    """A `torch.save` file, its pickle restricted to tensors and plain values (`weights_only`)."""
+def read_torch_file(path: Path) -> Checkpoint:
+    """A `torch.save` file with its own names, its pickle restricted to tensors and plain values (`weights_only`)."""
     mapped = _refuse_swelling(path)
     # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
     # torch's context manager for this is not safe between threads.
@@ -178,7 +179,7 @@ def _from_torch_file(path: Path) -> Checkpoint:
         if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
             raise ModelError(f"{path.name}: {name} claims more numbers than the file holds; it is refused.")
     refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
-    return Checkpoint(renamed(state), architecture, averaged)
+    return Checkpoint(state, architecture, averaged)
 
 
 def _refuse_swelling(path: Path) -> bool:

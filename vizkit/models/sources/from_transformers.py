@@ -51,6 +51,7 @@ TRANSLATED: dict[str, Callable[[Config, dict[str, Tensor]], Translation | None]]
 }
 SHOWN = ("ForImageClassification", "ForImageClassificationWithTeacher", "Model", "VisionModel", "WithProjection")
 SHOWN += ("ForPreTraining",)  # of MAE, whose encoder is translated
+LOCATING = ("ForObjectDetection", "ForSemanticSegmentation")  # end in boxes or maps: the model below is shown
 PROBLEMS = {
     "single_label_classification": "softmax", "multi_label_classification": "sigmoid", "regression": "regression",
 }  # fmt: skip
@@ -81,7 +82,8 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         how = f"as timm's {found.architecture.partition('_')[0]}"
     else:
         loaded = wrap(_in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
-        how = "as its own module"
+        without = _class_named(config).endswith(LOCATING)
+        how = "as its own module" + (", without the head for boxes or maps" if without else "")
     own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
     about = processor(folder, title)
@@ -113,7 +115,7 @@ def read_config(folder: Path, title: str) -> dict[str, Any]:
     config = checkpoint.read_json(folder / "config.json", title)
     checkpoint.refuse_sizes(title, {key: value for key, value in config.items() if key not in NO_SIZES})
     name = _class_named(config)
-    if name and not name.endswith(SHOWN):
+    if name and not name.endswith(SHOWN + LOCATING):
         raise ModelError(f"{title} is a {name[:60]}; vizkit shows classifiers and models that give feature vectors.")
     return config
 
@@ -164,6 +166,8 @@ def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, p
             f"{title} lacks weights of {_class_named(config)}: {len(missing)} tensors, the first is "
             f"{str(missing[0])[:60]}."
         )
+    if _class_named(config).endswith(LOCATING):
+        return Vector(model.base_model, pooled=False)
     return Vector(model, pooled=not report["missing_keys"])
 
 

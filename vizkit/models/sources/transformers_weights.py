@@ -1,27 +1,31 @@
-"""The weights of a transformers folder: one safetensors file, or several of which an index says which holds what."""
+"""The weights of a transformers folder: one safetensors file, several of which an index says which holds what, or the
+pickle of earlier versions, read as plain tensors."""
 
 from pathlib import Path
 
 from safetensors.torch import load_file
 from torch import Tensor
 
-from vizkit.models.sources.checkpoint import read_header, read_json
+from vizkit.models.sources.checkpoint import read_header, read_json, read_torch_file
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
+EARLIER = "pytorch_model.bin"
 MOST_FILES = 1000
 
 __all__ = ["INDEX", "WEIGHTS", "has_weights", "held", "weights_of"]
 
 
 def has_weights(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in (WEIGHTS, INDEX))
+    return any((folder / name).is_file() for name in (WEIGHTS, INDEX, EARLIER))
 
 
 def weights_of(folder: Path, title: str) -> dict[str, Tensor]:
     """All tensors by name. Raises ModelError as `held` does, and for more than the memory holds."""
+    if _is_earlier(folder):
+        return {name: tensor.contiguous() for name, tensor in read_torch_file(folder / EARLIER).state.items()}
     held(folder, title)
     files = _files(folder, title)
     refuse_over_budget(title, sum(path.stat().st_size for path in files))
@@ -30,6 +34,8 @@ def weights_of(folder: Path, title: str) -> dict[str, Tensor]:
 
 def held(folder: Path, title: str) -> Holding:
     """What the files hold, without reading their weights. Raises ModelError where they are not what the index says."""
+    if _is_earlier(folder):
+        return read_torch_file(folder / EARLIER).holds
     shapes, kinds = {}, {}
     for path, names in _files(folder, title).items():
         holds = read_header(path).holds
@@ -38,6 +44,10 @@ def held(folder: Path, title: str) -> Holding:
         shapes |= holds.shapes
         kinds |= holds.kinds
     return Holding(shapes, kinds)
+
+
+def _is_earlier(folder: Path) -> bool:
+    return not any((folder / name).is_file() for name in (WEIGHTS, INDEX)) and (folder / EARLIER).is_file()
 
 
 def _files(folder: Path, title: str) -> dict[Path, set[str] | None]:
