@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from tests.figure.plots import class_bars_of
 from tests.ui.conftest import opened, texts
 from vizkit.figure.training.dots import dots
 from vizkit.figure.training.skipped_blocks import skipped_blocks
@@ -228,7 +229,7 @@ def test_the_mixed_label_is_of_the_classes_of_both_pictures():
     test = view("Mixup and CutMix", image="digit 3", models=CNN)
     assert not test.exception
     assert test.selectbox(key="mix_partner").value == "digit 5"
-    assert len(test.main.get("plotly_chart")) == 2
+    assert len(class_bars_of(test)) == 2
     assert len(test.main.get("image")) == 6
     assert "6 other classes have 0.010 each" in texts(test)
     test.selectbox(key="mix_partner").set_value("flower").run()
