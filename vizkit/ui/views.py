@@ -15,6 +15,7 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen
+from vizkit.ui.session.address import settle
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
@@ -102,6 +103,7 @@ def draw(view: View, package: str) -> None:
     page = Page(chosen.picture(), sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
     with contextlib.suppress(NothingShownError):
         reading.guarded(function_of(view, package), page)
+    settle()
 
 
 drawn_alone = st.fragment(draw)

@@ -17,7 +17,9 @@ def view(page: Page) -> None:
     uploads, _ = inputs.read_uploads()
     choices = ["this image", *([f"your {len(uploads)} images"] if len(uploads) > 1 else []), "the samples"]
     keep_valid("statistics_over", choices)
-    over = st.segmented_control("Over", choices, default=choices[0], required=True, key="statistics_over")
+    over = st.segmented_control(
+        "Over", choices, default=choices[0], required=True, key="statistics_over", bind="query-params"
+    )
     pictures = {"this image": [page.picture], "the samples": [inputs.sample(name) for name in inputs.samples()]}
     chosen = pictures.get(over or "this image", list(uploads.values()))
     for index, (column, shown) in enumerate(page.columns()):
