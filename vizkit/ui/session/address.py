@@ -24,6 +24,11 @@ def put(name: str, value: str) -> None:
         st.query_params[name] = value
 
 
+def drop(name: str) -> None:
+    if name in st.query_params:
+        del st.query_params[name]
+
+
 def settle() -> None:
     """Write into the address what Streamlit leaves out of it: a value that was set before its widget was first drawn,
     and what differs from a default that has changed with the models since. Call it when a view has been drawn."""
