@@ -4,6 +4,7 @@ picture."""
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -58,13 +59,15 @@ def page_of(stem: str, title: str) -> StreamlitPage:
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
 
 
-def heading(title: str) -> None:
-    """A page's name and its line of help, in one row."""
+def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+    """A page's name and its line of help, in one row, which has room for more."""
     st.html(STYLE)
     st.logo(LOGO, size="large", icon_image=ICON)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="heading"):
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
+    with row:
         st.title(title, anchor=False, width="content")
         st.caption(help_of(title), width="stretch")
+    return row
 
 
 def help_of(title: str) -> str:

@@ -49,6 +49,12 @@ def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]"
     opened: Opened | None = st.session_state.get("_checkpoints", {}).get(name)
     if name.startswith("run:"):
         opened = Opened(run_folder(name))
+    if name.startswith("checkpoint:") and opened is None:
+        from vizkit.models import ModelError
+
+        raise ModelError(
+            f"This link shows the checkpoint {name[11:-65][:60]}, which is not here: open it in the sidebar."
+        )
     own = partial(_own, name, opened)
     if own().text_tower is not None and name not in chosen.readers():
         chosen.readers().add(name)

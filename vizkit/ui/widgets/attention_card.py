@@ -39,7 +39,7 @@ def choices(shown: list[Shown]) -> Choice:
     )  # fmt: skip
     with more():
         scale = st.segmented_control(
-            "Scale", ["each map", "shared"], default="each map", required=True, key="scale", persist_state="session",
+            "Scale", ["each map", "shared"], default="each map", required=True, key="scale", bind="query-params",
             help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and "
             "heads of a layer, so that a head with nearly uniform attention looks uniform.",
         )  # fmt: skip

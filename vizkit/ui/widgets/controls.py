@@ -25,5 +25,5 @@ def choose_drawing() -> str:
     """A key of OPACITIES, the same on all pages."""
     options = list(OPACITIES)
     return st.segmented_control(
-        "Draw", options, default=options[0], required=True, key="draw", persist_state="session"
+        "Draw", options, default=options[0], required=True, key="draw", bind="query-params"
     ) or options[0]  # fmt: skip

@@ -56,9 +56,9 @@ def view(page: Page) -> None:
     heads = parts.weights.shape[0]
     keep_valid("walk_head", range(1, heads + 1))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        head = int(st.number_input("Head", 1, heads, 1, key="walk_head", width=110)) - 1
-        unscaled = st.toggle("Leave out ÷ √d", key="unscaled")
-        single = st.toggle("One head instead of many", key="single_head")
+        head = int(st.number_input("Head", 1, heads, 1, key="walk_head", bind="query-params", width=110)) - 1
+        unscaled = st.toggle("Leave out ÷ √d", key="unscaled", bind="query-params")
+        single = st.toggle("One head instead of many", key="single_head", bind="query-params")
     steps, head = computed(parts, head, unscaled, single)
     left, right = st.columns([2, 3])
     with left:

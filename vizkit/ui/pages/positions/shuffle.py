@@ -17,7 +17,7 @@ from vizkit.ui.widgets.known import say
 
 def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", width=140))
+        seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", bind="query-params", width=140))
     for column, shown in page.columns():
         with column:
             reading.guarded(_both_orders, shown, page.picture, seed)

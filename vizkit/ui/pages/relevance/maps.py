@@ -72,7 +72,7 @@ def choices(shown: list[Shown]) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = class_choice.choose(shown)
         scale = st.segmented_control(
-            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", persist_state="session",
+            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for "
             "a method in all models. Different methods have different units, so no scale is right for all.",
         )  # fmt: skip
