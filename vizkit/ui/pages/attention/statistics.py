@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vizkit.analysis.attention.statistics import Layer, spread
+from vizkit.analysis.remarks import attention
 from vizkit.figure.charts import dots_by_depth
 from vizkit.image import Picture
 from vizkit.ui import reading
@@ -11,6 +12,7 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -53,6 +55,7 @@ def statistics(index: int, shown: Shown, pictures: list[Picture]) -> None:
         chart(figure, f"statistics_{index}_{name}", f"{name} of every head by layer")
 
     dots("Mean attention distance", lambda layer: layer.distance_px, "pixels")
+    remark(attention.extremes(mean))
     dots("Entropy", lambda layer: layer.entropy, "H / log N")
     for special in mean[0].special:
         if all(special in layer.special for layer in mean):
@@ -60,4 +63,5 @@ def statistics(index: int, shown: Shown, pictures: list[Picture]) -> None:
     if any(float(layer.padding.max()) > 0 for layer in mean):
         dots("Attention to padding", lambda layer: layer.padding, "share")
     dots("Attention to itself", lambda layer: layer.itself, "share")
+    remark(attention.most_alike(shown.trace))
     st.caption(f"{len(pictures)} images, whiskers: standard deviation" if whiskers else "1 image")
