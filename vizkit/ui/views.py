@@ -80,6 +80,8 @@ def open_page(stem: str) -> None:
     package = import_module(f"vizkit.ui.pages.{stem}")
     views = {view.title: view for view in package.VIEWS}
     view = package.VIEWS[0]
+    ends = "distribute" if len(views) > 1 else "right"
+    line = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=ends)
     if len(views) > 1:
         key, opening = f"{stem}_view", getattr(package, "opening", None)
         formerly = {view.formerly: view.title for view in package.VIEWS if view.formerly}
@@ -88,8 +90,13 @@ def open_page(stem: str) -> None:
             st.rerun()  # a widget takes its value from the address at the beginning of a run
         if opening:
             opening()
-        view = views[choose_view(key, tuple(views), preset=opening is not None)]
+        with line:
+            view = views[choose_view(key, tuple(views), preset=opening is not None)]
+            reading.at_side()
         st.caption(view.line)
+    else:
+        with line:
+            reading.at_side()
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)
@@ -100,7 +107,7 @@ def draw(view: View, package: str) -> None:
     if view.needs and not sources:
         return
     page = Page(chosen.picture(), sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
-    with contextlib.suppress(NothingShownError):
+    with contextlib.suppress(NothingShownError), reading.columns():
         reading.guarded(function_of(view, package), page)
 
 
