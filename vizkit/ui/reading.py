@@ -91,6 +91,7 @@ def licence_words(licence: str) -> str:
     return f"licence {name}" if name.startswith(("no", "unknown")) else f"{name} licence"
 
 
+_QUAD = re.compile(r",?\s*\\q?quad\s*")
 _SIDE: ContextVar[Any] = ContextVar("where the help stands at the side", default=None)
 
 
@@ -152,8 +153,10 @@ def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
         return
     with place:
         st.markdown(words)
-        if formula:
-            st.latex(formula)
+        # A narrow column cuts a long line off; one with an alignment of its own stays whole.
+        parts = [formula or ""] if r"\begin" in (formula or "") or _SIDE.get() is None else _QUAD.split(formula or "")
+        for part in filter(None, parts):
+            st.latex(part)
         st.markdown(f"**What it does not show:** {not_shown}  \n*Source: {source}.*")
 
 

@@ -1,5 +1,6 @@
 """The computed sentence below a picture, in one look on all pages."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -47,3 +48,10 @@ def of_evidence(shown: "Shown", explanation: "Explanation") -> None:
     heat = explanation.heat
     subject = "the evidence for the class" if explanation.signed else "the map"
     remark(where(heat, covered_by_insect(shown, (heat.shape[0], heat.shape[1])), subject))
+
+
+def of_maps(maps: "Mapping[str, Explanation]") -> None:
+    """Which of several maps of one decision are most alike, by their titles."""
+    from vizkit.analysis.remarks.maps import agreement
+
+    remark(agreement({title: explanation.heat for title, explanation in maps.items()}))

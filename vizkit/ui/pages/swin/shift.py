@@ -25,14 +25,16 @@ CORNER = 0  # the token that travels furthest
 
 def view(page: Page) -> None:
     shown = page.focus
-    grid = st.segmented_control(
-        "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    if grid == GRIDS[1]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        grid = st.segmented_control(
+            "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        place = choose_place(shown, "block") if grid == GRIDS[0] else None
+    if place is None:
         by_hand()
     else:
-        on_image(shown, page.picture)
+        on_image(shown, page.picture, place)
     reading.how(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
@@ -46,8 +48,7 @@ def view(page: Page) -> None:
 
 
 # ---- the model's own -------------------------------------------------------------------------------------------------
-def on_image(shown: Shown, picture: Picture) -> None:
-    place = choose_place(shown, "block")
+def on_image(shown: Shown, picture: Picture, place: Place) -> None:
     windows = layout(place.grid, place.window, place.shift, pad_first=place.pad_first)
     attention = layers(shown.trace)[place.layer]
     token = _chosen_token(shown, attention, windows)
