@@ -1,14 +1,14 @@
 """What stands out in attention weights: of one query in one layer, of a head over all queries, and with depth."""
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import AttentionMap, Query, attention_map, layers
-from vizkit.analysis.attention.statistics import Layer
-from vizkit.analysis.attention.statistics import layer as counted_over_queries
+from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
 from vizkit.analysis.remarks.places import on_object
 from vizkit.analysis.remarks.remark import Remark, percent
 from vizkit.geometry import cell_of, steps_px
@@ -18,7 +18,7 @@ MOST = 0.5
 OWN = 0.25  # of a patch for itself, or for any other single one
 EVEN = 0.97  # of the largest entropy
 FARTHER = 1.5  # times as far in the last layer as in the first, or the other way round
-MOST_WEIGHTS = 1_000_000  # of one layer, of which all queries are counted in a few ms
+MOST_WEIGHTS = 300_000  # of one layer, of which all queries are counted in a few ms
 
 TOKENS = {"cls": "the class token", "dist": "the distillation token", "pool": "the pooling token"}
 
@@ -108,27 +108,27 @@ def _even(seen: AttentionMap, keys: int) -> tuple[str, dict[str, float]] | None:
 
 def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:
     """A head over all queries; None where nothing stands out, only some rows were kept, or they are too many."""
+    recorded = attention.weights.shape[1]
+    if head is not None and recorded > 1:  # what the other heads do need not be counted
+        kept = min(head, recorded - 1)
+        weights = attention.weights[:, kept : kept + 1]
+        attention = replace(attention, weights=weights, gradient=None, heads=attention.heads)
     if attention.weights.numel() > MOST_WEIGHTS or attention.query_ids.unique().numel() < len(attention.query):
         return None
-    counted = counted_over_queries(attention)
-    itself, even = (float(_picked(values, head)) for values in (counted.itself, counted.entropy))
-    special = {name: float(_picked(values, head)) for name, values in counted.special.items()}
-    whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    whose = named(layer, head if recorded > 1 else None, attention.heads)
+    itself = float(weight_on_itself(attention).mean())
     if itself >= OWN and len(attention.key) > 1 / OWN:
         return Remark(f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries.",
                       {"itself": itself})  # fmt: skip
-    name, share = max(special.items(), key=lambda item: item[1], default=("", 0.0))
-    if share >= MOST:
-        return Remark(f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.",
-                      {"share": share})  # fmt: skip
+    for token, name in enumerate(attention.key.special):
+        if (share := float(paid_to(attention, torch.tensor([token])).mean())) >= MOST:
+            return Remark(f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.",
+                          {"share": share})  # fmt: skip
+    even = float(mean_entropy(attention).mean()) / math.log(max(attention.weights.shape[-1], 2))
     if even >= EVEN:
         return Remark(f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest.",
                       {"entropy": even})  # fmt: skip
     return None
-
-
-def _picked(values: Float[Tensor, " head"], head: int | None) -> Tensor:
-    return values.mean() if head is None else values[min(head, len(values) - 1)]
 
 
 # ---- with depth ------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
 
 
 ALIKE = 0.9  # cosine of the weights of two heads over all queries
-MOST_OF_TRACE = 8_000_000  # weights, read in a few ms
+MOST_OF_TRACE = 2_000_000  # weights, read in a few ms
 
 
 def most_alike(trace: Trace) -> Remark | None:
