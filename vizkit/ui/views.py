@@ -76,12 +76,10 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens."""
+    one opens, and may show in `waiting()` something until the models are there."""
     package = import_module(f"vizkit.ui.pages.{stem}")
     views = {view.title: view for view in package.VIEWS}
     view = package.VIEWS[0]
-    ends = "distribute" if len(views) > 1 else "right"
-    line = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=ends)
     if len(views) > 1:
         key, opening = f"{stem}_view", getattr(package, "opening", None)
         formerly = {view.formerly: view.title for view in package.VIEWS if view.formerly}
@@ -90,13 +88,10 @@ def open_page(stem: str) -> None:
             st.rerun()  # a widget takes its value from the address at the beginning of a run
         if opening:
             opening()
-        with line:
-            view = views[choose_view(key, tuple(views), preset=opening is not None)]
-            reading.at_side()
+        view = views[choose_view(key, tuple(views), preset=opening is not None)]
         st.caption(view.line)
-    else:
-        with line:
-            reading.at_side()
+    if waiting := getattr(package, "waiting", None):
+        waiting()
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)

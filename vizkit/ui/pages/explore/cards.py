@@ -17,6 +17,8 @@ from vizkit.ui.widgets.remark import covered_by_insect, remark
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
 
+GUIDE = "_first_steps"  # how often they have been called for
+
 
 def view(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
@@ -25,11 +27,16 @@ def view(page: Page) -> None:
         return
     with controls:
         choice = choices([shown for _, shown in columns])
+        st.button("First steps", key="first_steps", icon=":material/lightbulb:", type="tertiary", on_click=_again)
     for index, (column, shown) in enumerate(columns):
         with column:
-            card(index, shown, page.picture, choice)
+            card(index, shown, page.picture, choice, st.session_state.get(GUIDE, 0) if index == 0 else None)
     mosaic([shown for _, shown in columns], choice)
     reading.attention()
+
+
+def _again() -> None:
+    st.session_state[GUIDE] = st.session_state.get(GUIDE, 0) + 1
 
 
 def mosaic(shown: list[Shown], choice: Choice) -> None:
