@@ -9,6 +9,8 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from vizkit.ui import reading
+
 # Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
 # Streamlit asks a font host.
 PAGES = {
@@ -60,13 +62,15 @@ def page_of(stem: str, title: str) -> StreamlitPage:
 
 
 def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
-    """A page's name and its line of help, in one row, which has room for more."""
+    """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
+    for more."""
     st.html(STYLE)
     st.logo(LOGO, size="large", icon_image=ICON)
     row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
     with row:
         st.title(title, anchor=False, width="content")
         st.caption(help_of(title), width="stretch")
+        reading.at_side()
     return row
 
 

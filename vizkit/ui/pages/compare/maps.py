@@ -17,6 +17,7 @@ from vizkit.ui.session.shown import Shown, run_in
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import attention_card, class_choice
 from vizkit.ui.widgets.controls import choose_drawing
+from vizkit.ui.widgets.remark import of_evidence
 from vizkit.ui.widgets.tiles import Tile, tile, tiles
 
 LAYER = "attention of a layer"
@@ -98,6 +99,7 @@ def _one_map(index: int, shown: Shown, picture: Picture, method: str, classes: c
     label = f"Evidence for {shown.loaded.label(request.target)} in {shown.name}"
     tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
           label=label, tile_px=180)  # fmt: skip
+    of_evidence(shown, explanation)
     save(index, request, drawn, explanation, picture)
 
 

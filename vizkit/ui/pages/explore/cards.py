@@ -1,12 +1,21 @@
 """The cards of the Explore page: what one image does in one to four models, side by side, under one cursor."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import attention_map, layers
+from vizkit.analysis.remarks import attention, places
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, focus_of
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.attention_card import Choice, card, choices
+from vizkit.ui.widgets.remark import covered_by_insect, remark
+
+if TYPE_CHECKING:
+    from vizkit.analysis.remarks.remark import Remark
 
 GUIDE = "_first_steps"  # how often they have been called for
 
@@ -44,4 +53,21 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
+    remark(*with_depth(focus))
     export.save_mosaic(focus.trace.model, focus.again, focus.query, choice.shared)
+
+
+def with_depth(shown: Shown) -> "Iterator[Remark | None]":
+    """How the insect's share grows from layer to layer, or how far attention goes."""
+    recorded = layers(shown.trace)
+    maps = [attention_map(layer, shown.query) for layer in recorded if layer.key.grid]
+    shares, area = [], 0.0
+    for seen in maps:
+        covered = covered_by_insect(shown, (seen.places.shape[0], seen.places.shape[1]))
+        if covered is None:
+            break
+        area = float(covered.mean())
+        shares.append(float((seen.places * covered).sum()))
+    if isinstance(shown.query, str) and len(shares) == len(recorded):
+        yield places.from_layer_on(shares, area, attention.called(shown.query))
+    yield attention.with_depth(shown.trace, shown.query)

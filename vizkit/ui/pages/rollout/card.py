@@ -1,5 +1,6 @@
 """One model's card on the Rollout page: the row over the image, its growth by layer, its masses, the full matrix."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from torch import Tensor
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.analysis.attribution.layer_product import Query
 from vizkit.analysis.attribution.rollout import Rollout
+from vizkit.analysis.remarks import places
+from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.attention.matrix import matrix as drawn
 from vizkit.figure.canvas.rows import Rows
@@ -21,6 +24,7 @@ from vizkit.ui.session import explained
 from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import covered_by_insect, remark
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 DISTILLED = ("cls", "dist", "cls+dist", "mean")
@@ -50,6 +54,7 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
     asking = replace(shown, query=query if isinstance(query, str) else cursor())
     show_map(f"rollout{index}_{shown.source}", content, asking, picture, choice.draw, "Rollout of", masses(rolled),
              query_key="rollout_query")  # fmt: skip
+    remark(*_what_stands_out(shown, rolled, grown, start))
     if words := _how_followed(ready.layers):
         st.caption(words)
     growth(index, shown, picture, choice, grown, start, upto)
@@ -61,6 +66,18 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
     reading.proof(trace)
     export.save_maps(f"rollout{index}", f"{trace.model}_rollout", picture, shown.box_xyxy,
                      {rolled.query: export.Drawing(rolled.grid.numpy())}, lambda: numbers(grown, start))  # fmt: skip
+
+
+def _what_stands_out(shown: Shown, rolled: Rollout, grown: list[Rollout], start: int) -> Iterator[Remark | None]:
+    """The share on a drawn insect by layer or of this row, or how concentrated it is."""
+    covered = covered_by_insect(shown, (rolled.grid.shape[0], rolled.grid.shape[1]))
+    who = whose(rolled, rolled.query)
+    if covered is not None and start == 1:
+        sums = [float(each.grid.sum()) for each in grown]
+        shares = [float((each.grid * covered).sum()) / total if total else 0.0
+                  for each, total in zip(grown, sums, strict=True)]  # fmt: skip
+        yield places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
+    yield places.where(rolled.grid, covered, f"what {who} takes from the image")
 
 
 def whose(rolled: Rollout, query: str) -> str:
