@@ -242,18 +242,6 @@ def test_a_patch_size_that_does_not_divide_names_the_nearest():
     assert "210 or 225" in test.warning[0].value
 
 
-def test_the_walk_through_follows_its_switches():
-    test = opened("attention", models=VIT, image="digit 3", layer="2")
-    assert "entropy" in texts(test)
-    before = texts(test)
-    test.toggle(key="unscaled").set_value(True).run()
-    assert not test.exception
-    assert texts(test) != before
-    assert "All 4 heads concatenated" not in texts(test)  # an experiment, not the model's numbers
-    test.toggle(key="single_head").set_value(True).run()
-    assert not test.exception
-
-
 def test_removing_positions_makes_shuffling_invisible():
     test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
     assert not test.exception
