@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write"]
+__all__ = ["name_of_file", "write"]
 
 MORE = 2**16  # bytes that a disk with any room takes
 
@@ -35,6 +35,11 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         finally:
             with suppress(OSError):
                 unfinished.unlink()
+
+
+def name_of_file(text: str, most: int = 40) -> str:
+    """Letters, digits, “.”, “_” and “-” of a text, the rest as “_”, at most so many: never a path, nor hidden."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in text)[:most].strip(".")
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

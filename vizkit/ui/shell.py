@@ -11,7 +11,10 @@ from streamlit.navigation.page import StreamlitPage
 # Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
 # Streamlit asks a font host.
 PAGES = {
-    "": [("explore", "Explore", "Click a patch: where does each layer and head attend?")],
+    "": [
+        ("explore", "Explore", "Click a patch: where does each layer and head attend?"),
+        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+    ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),

@@ -6,11 +6,13 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.image import Picture
-from vizkit.ui import export, reading
+from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases, known
 from vizkit.ui.widgets.controls import choose_drawing, choose_head
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.save import save
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,16 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
     reading.proof(shown.trace)
     st.caption(reading.about(loaded))
     if content.key_grid is not None:
-        layer = min(choice.layer, shown.depth)  # the slider goes as far as the deepest model
-        export.save_card(index, shown.trace.model, shown.again, picture, shown.box_xyxy, shown.query, layer,
-                         choice.head)  # fmt: skip
+        save_card(index, shown, picture, choice)
+
+
+def save_card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
+    from vizkit.report.kinds import Attention, Features
+    from vizkit.saving import npz_bytes
+
+    layer = min(choice.layer, shown.depth)  # sliders go as far as the deepest model
+    head = None if choice.head is None else min(choice.head, shown.heads - 1)
+    shows = Attention(shown.query, layer, head, choice.shared) if shown.heads else Features(layer)
+    item, again = saved.item_of(shown, shows, choice.draw), shown.again
+    save(f"card{index}", {"": item}, saved.inputs_of(shown, picture),
+         {"Numbers of all layers (NPZ)": lambda: npz_bytes(again())})  # fmt: skip

@@ -2,11 +2,15 @@
 
 import streamlit as st
 
-from vizkit.ui import export, reading
+from vizkit.image import Picture
+from vizkit.report.kinds import Heads
+from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, focus_of
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.attention_card import Choice, card, choices
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -19,11 +23,11 @@ def view(page: Page) -> None:
     for index, (column, shown) in enumerate(columns):
         with column:
             card(index, shown, page.picture, choice)
-    mosaic([shown for _, shown in columns], choice)
+    mosaic([shown for _, shown in columns], page.picture, choice)
     reading.attention()
 
 
-def mosaic(shown: list[Shown], choice: Choice) -> None:
+def mosaic(shown: list[Shown], picture: Picture, choice: Choice) -> None:
     able = [model for model in shown if model.heads]
     if not able:
         return
@@ -37,4 +41,5 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
-    export.save_mosaic(focus.trace.model, focus.again, focus.query, choice.shared)
+    item = saved.item_of(focus, Heads(focus.query, choice.shared))
+    save("mosaic", {"": item}, saved.inputs_of(focus, picture))
