@@ -7,7 +7,7 @@ from pathlib import Path
 from vizkit.datasets import samples
 from vizkit.image import RGB, open_image
 from vizkit.models import Loaded, load
-from vizkit.models.sources.by_name import named
+from vizkit.models.by_name import named
 from vizkit.report.document import Report
 from vizkit.report.from_json import ReportError
 from vizkit.report.inputs import Inputs

@@ -47,7 +47,7 @@ class Attention:
         places = shown.places.numpy()
         top = float(layer.weights.max()) if self.shared else float(places.max())
         ends = "colours end at the largest weight of the layer" if self.shared else "colours end at the map's largest"
-        special = "".join(f" · {weight:.1%} to [{name}]" for name, weight in shown.special.items())
+        special = "".join(f" · {100 * weight:.3g} % to [{name}]" for name, weight in shown.special.items())
         query = f"Query: {name_of(layer.query, shown.query_id)}{special}"
         picture = MapOf(places, 0.0, top, f"share of the query's attention; {ends}",
                         marked=cell_box(layer.query, shown.query_id))  # fmt: skip

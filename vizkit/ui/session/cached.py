@@ -118,7 +118,7 @@ def _own(source: str, opened: Opened | None) -> "Loaded":
 
 def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -> "Loaded":
     from vizkit.models import load
-    from vizkit.models.sources.by_name import named
+    from vizkit.models.by_name import named
 
     if opened is not None:
         return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)

@@ -105,7 +105,7 @@ def keep(item: "Item", inputs: Kept) -> None:
     from vizkit.report.item import complete
 
     kept, whole = entries(), complete(item, inputs)
-    if whole in (entry.item for entry in kept.values()):
+    if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
         st.toast("This picture is in the report already.", icon=":material/info:")
     elif len(kept) >= MOST_ITEMS:
         st.toast(f"A report has at most {MOST_ITEMS} pictures: remove some first.", icon=":material/info:")

@@ -34,15 +34,17 @@ def view(page: Page) -> None:
         return
     top = st.container(horizontal=True, vertical_alignment="bottom")
     ready: dict[int, saved.Kept] = {}
+    first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
         with st.container(border=True):
-            _entry(number, entry, len(kept) > 1, ready)
+            _entry(number, entry, (number == first, number == last), ready)
     with top:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
 
-def _entry(number: int, entry: Entry, several: bool, ready: dict[int, saved.Kept]) -> None:
-    """The picture, or a sentence why it cannot be made; `ready` collects those that can."""
+def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, saved.Kept]) -> None:
+    """The picture, or a sentence why it cannot be made; `ready` collects those that can. `ends`: whether it is the
+    first, and the last."""
     left, right = st.columns([3, 2])
     with left:
         try:
@@ -61,11 +63,9 @@ def _entry(number: int, entry: Entry, several: bool, ready: dict[int, saved.Kept
         st.text_area("Comment", value=entry.comment, key=key, max_chars=2000, height=140,
                      placeholder="What is to be seen here?", on_change=_comment, args=(number, key))  # fmt: skip
         with st.container(horizontal=True):
-            if several:
-                st.button("Up", icon=":material/arrow_upward:", key=f"up_{number}", on_click=saved.move,
-                          args=(number, -1))  # fmt: skip
-                st.button("Down", icon=":material/arrow_downward:", key=f"down_{number}", on_click=saved.move,
-                          args=(number, 1))  # fmt: skip
+            for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
+                st.button(word, icon=f":material/arrow_{icon}:", key=f"{word.lower()}_{number}", disabled=end,
+                          on_click=saved.move, args=(number, places))  # fmt: skip
             st.button("Remove", icon=":material/delete:", key=f"remove_{number}", on_click=saved.remove,
                       args=(number,))  # fmt: skip
 
