@@ -129,10 +129,10 @@ def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys)
 
 @pytest.mark.parametrize("source", ["/etc", "../x", "runs/mine", "run:a", "checkpoint:a-1", "a.pt", "~/x", "C:\\x"])
 def test_no_path_of_a_stranger_is_opened(source, monkeypatch):
-    monkeypatch.setattr("vizkit.models.by_name.load", lambda source, **_: pytest.fail(source))
+    monkeypatch.setattr("vizkit.models.load", lambda source, **_: pytest.fail(source))
     monkeypatch.setattr("vizkit.report.replay.load", lambda source, **_: pytest.fail(source))
     if source == "runs/mine":  # could be a model of the hub, and is no more than that
-        monkeypatch.setattr("vizkit.models.by_name.load", lambda source, **_: refuse(source))
+        monkeypatch.setattr("vizkit.models.load", lambda source, **_: refuse(source))
     with pytest.raises(ValueError, match=r".") as error:
         inputs_for(Report("", (Entry(item_of(source, Features(1))),)), {}, {})
     assert "\n" not in str(error.value)

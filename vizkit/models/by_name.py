@@ -5,9 +5,10 @@ from pathlib import Path
 
 import torch
 
+from vizkit import models
 from vizkit.models.sources.creating import known
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loading import Loaded, load
+from vizkit.models.sources.loading import Loaded
 
 __all__ = ["named"]
 
@@ -20,7 +21,7 @@ def named(source: str, size_hw: tuple[int, int] | None = None) -> Loaded:
     if source.startswith("random:"):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)  # the same random weights every time, so that a link shows the same view
-            return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
+            return models.load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
     if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
         source = f"hf-hub:{source}"
     if (
@@ -30,4 +31,4 @@ def named(source: str, size_hw: tuple[int, int] | None = None) -> Loaded:
         raise ModelError("Type a timm name, or owner/name for a model on the hub.")
     if ":" not in source:
         known(source)  # otherwise a folder of this name, where the app was started, would be opened
-    return load(source, image_size=size_hw)
+    return models.load(source, image_size=size_hw)

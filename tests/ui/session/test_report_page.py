@@ -18,8 +18,8 @@ FOLDER = "Folder with numbers (ZIP)"
 
 
 def with_pictures() -> AppTest:
-    """The attention of a ViT, the features of a CNN, all heads: the ViT's [cls] in layer 2, head 3."""
-    test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3", query="cls")
+    """The attention of a ViT, the features of a CNN, all heads: of layer 2, head 3."""
+    test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3")
     for key in ("card0", "card1", "mosaic"):
         test.button(key=f"report_{key}").click().run()
     assert "Added: 3 pictures" in test.toast[0].value
@@ -42,9 +42,9 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
-    assert entries[1].item.shows == Attention("cls", 2, 2)
+    assert entries[1].item.shows == Attention((0.5, 0.5), 2, 2)
     assert entries[2].item.shows == Features(2)
-    assert entries[3].item.shows == Heads("cls")
+    assert entries[3].item.shows == Heads((0.5, 0.5))
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     test.button(key="down_1").click().run()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vizkit.report.item import Item
     from vizkit.traces import Trace
 
-ENTRIES = "_report"
+ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
 
 class Kept(Inputs):
@@ -106,13 +106,13 @@ def keep(item: "Item", inputs: Kept) -> None:
 
     kept, whole = entries(), complete(item, inputs)
     if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
-        st.toast("This picture is in the report already.", icon=":material/info:")
+        said = "This picture is in the report already."
     elif len(kept) >= MOST_ITEMS:
-        st.toast(f"A report has at most {MOST_ITEMS} pictures: remove some first.", icon=":material/info:")
+        said = f"A report has at most {MOST_ITEMS} pictures: remove some first."
     else:
         kept[max(kept, default=0) + 1] = Entry(whole)
-        count = f"{len(kept)} picture{'s' if len(kept) > 1 else ''}"
-        st.toast(f"Added: {count} on the page Report.", icon=":material/check:")
+        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report."
+    st.session_state[SAID] = said
 
 
 def move(number: int, places: int) -> None:

@@ -26,12 +26,14 @@ def save(key: str, items: "dict[str, Item]", inputs: saved.Kept, more: More | No
     """
     from vizkit.report.item import stem_of
 
+    if said := st.session_state.pop(saved.SAID, ""):
+        st.toast(said, icon=":material/check:")
     with st.popover("Save", icon=":material/download:"):
         name = next(iter(items)) if len(items) == 1 else st.selectbox("Map", list(items), key=f"saved_{key}")
         item = items[name]
-        st.button("Add to report", icon=":material/add_notes:", key=f"report_{key}", on_click=saved.keep,
-                  args=(item, inputs), type="primary", help="The page Report orders pictures, takes your comments and "
-                  "saves them as one page or as a folder.")  # fmt: skip
+        st.button("Add to report", icon=":material/add_notes:", key=f"report_{key}", type="primary",
+                  on_click=saved.keep, args=(item, inputs), help="The page Report orders pictures, takes your comments "
+                  "and saves them as one page or as a folder.")  # fmt: skip
         stem = stem_of(item, inputs)
         for label, suffix, kind in KINDS:
             st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
