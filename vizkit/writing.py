@@ -1,6 +1,7 @@
 """Files are written whole or not at all: a unique temporary name beside the target, fsync, rename."""
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,8 +39,9 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
 
 
 def name_of_file(text: str, most: int = 40) -> str:
-    """Letters, digits, “.”, “_” and “-” of a text, the rest as “_”, at most so many: never a path, nor hidden."""
-    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in text)[:most].strip(".")
+    """Letters, digits, “.”, “_” and “-” of a text, what lies between as one “_”, at most so many letters: never a path,
+    nor hidden."""
+    return re.sub(r"[^\w.-]+|_+", "_", text)[:most].strip("._")
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

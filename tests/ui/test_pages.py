@@ -25,7 +25,7 @@ def png(width: int = 64, height: int = 48) -> bytes:
 
 
 def components(test: AppTest) -> int:
-    return len(test.get("bidi_component"))
+    return len(test.main.get("bidi_component"))
 
 
 def test_every_page_is_listed_guarded_and_opens():

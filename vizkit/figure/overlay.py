@@ -3,13 +3,8 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, SIGNED, colours
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.geometry import Box
-
-FLOOR, CEILING = 0.25, 0.85
-"""Opacity of the lowest and of the highest value: where little attention goes, the image stays visible."""
-OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
-"""The same for each way to draw a map."""
 
 
 def overlay(

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from vizkit.figure.overlay import CEILING, FLOOR, painting
-from vizkit.figure.palette import SCALE, colours
+from vizkit.figure.overlay import painting
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, colours
 from vizkit.geometry import Box
 from vizkit.image import data_url
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vizkit.figure.overlay import OPACITIES
+from vizkit.figure.palette import OPACITIES
 from vizkit.figure.saved.all_heads import HeadsOf, head_maps
 from vizkit.figure.saved.plate import Plate
 from vizkit.figure.saved.png import png

@@ -12,8 +12,11 @@ from streamlit.navigation.page import StreamlitPage
 # Streamlit asks a font host.
 PAGES = {
     "": [
-        ("explore", "Explore", "Click a patch: where does each layer and head attend?"),
-        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+        (
+            "explore",
+            "Explore",
+            "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
+        )("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
@@ -36,7 +39,7 @@ PAGES = {
     ],
 }
 FIRST = "explore"
-ICON = Path(__file__).with_name("icon.svg")
+ICON, LOGO, STYLE = (Path(__file__).with_name(name) for name in ("icon.svg", "logo.svg", "shell.css"))
 
 
 def navigation() -> StreamlitPage:
@@ -47,12 +50,21 @@ def navigation() -> StreamlitPage:
     listed = {section: [page_of(stem, title) for stem, title, _ in pages] for section, pages in PAGES.items()}
     title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
     listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
-    return st.navigation(listed)
+    return st.navigation(listed, position="top")
 
 
 def page_of(stem: str, title: str) -> StreamlitPage:
     first = stem == FIRST
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
+
+
+def heading(title: str) -> None:
+    """A page's name and its line of help, in one row."""
+    st.html(STYLE)
+    st.logo(LOGO, size="large", icon_image=ICON)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="heading"):
+        st.title(title, anchor=False, width="content")
+        st.caption(help_of(title), width="stretch")
 
 
 def help_of(title: str) -> str:

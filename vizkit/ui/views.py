@@ -76,7 +76,7 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens."""
+    one opens, and may show in `waiting()` something until the models are there."""
     package = import_module(f"vizkit.ui.pages.{stem}")
     views = {view.title: view for view in package.VIEWS}
     view = package.VIEWS[0]
@@ -90,6 +90,8 @@ def open_page(stem: str) -> None:
             opening()
         view = views[choose_view(key, tuple(views), preset=opening is not None)]
         st.caption(view.line)
+    if waiting := getattr(package, "waiting", None):
+        waiting()
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)

@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.overlay import CEILING, FLOOR
-from vizkit.figure.palette import SCALE
+from vizkit.figure.palette import CEILING, FLOOR, SCALE
 from vizkit.geometry import Box
 
 __all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Words"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.overlay import CEILING, FLOOR
-from vizkit.figure.palette import SCALE, SIGNED, colours
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Words
 from vizkit.figure.saved.text import wrapped
 from vizkit.geometry import Box

@@ -3,9 +3,7 @@
 import hashlib
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
-from PIL import Image
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets import photographs
@@ -19,6 +17,7 @@ from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import still_here
 from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
+from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -33,15 +32,17 @@ def sidebar() -> None:
 
 # ---- image -----------------------------------------------------------------------------------------------------------
 def _image_picker() -> None:
-    st.file_uploader(
-        "Your images",
-        type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
-        accept_multiple_files=True,
-        key="uploads",
-        on_change=_choose_newest,
-        help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
-    )
-    camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
+    above = st.container(gap="small")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.file_uploader(
+            "Your images",
+            type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
+            accept_multiple_files=True,
+            key="uploads",
+            on_change=_choose_newest,
+            help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
+        )
+        camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
         camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
@@ -50,12 +51,14 @@ def _image_picker() -> None:
     options = [*uploads, *samples()]
     if st.session_state.get("image") not in options:
         st.session_state.pop("image", None)
-    name = st.selectbox("Image", options, key="image", bind="query-params")
-    picture = uploads[name] if name in uploads else sample(name)
+    with above:
+        name = st.selectbox("Image", options, key="image", bind="query-params")
+        strip(samples(), uploads, name, _choose)
+        picture = uploads[name] if name in uploads else sample(name)
+        height, width = picture.rgb.shape[:2]
+        parts = (f"{width} × {height} pixels", plain(picture.note), credit(name))
+        st.caption(" · ".join(part for part in parts if part))
     st.session_state["_picture"] = picture
-    st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
-    height, width = picture.rgb.shape[:2]
-    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", plain(picture.note), credit(name)) if part))
 
 
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
@@ -73,6 +76,10 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
         else:
             pictures[unique(name, pictures)] = result
     return pictures, refused
+
+
+def _choose(name: str) -> None:
+    st.session_state["image"] = name
 
 
 def _choose_newest() -> None:
@@ -140,14 +147,6 @@ def credit(name: str) -> str:
     return f"[{author}]({address}), {licence}"
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
-    small = Image.fromarray(_rgb)
-    method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
-    factor = 150 / max(small.size)
-    return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
-
-
 # ---- models ----------------------------------------------------------------------------------------------------------
 def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
@@ -157,6 +156,7 @@ def _model_picker() -> None:
         default=model_names.bundled()[:2],
         key="models",
         bind="query-params",
+        format_func=model_names.title,
         max_selections=MAX_MODELS,
         accept_new_options=True,
         placeholder="Search timm, or type owner/name",
@@ -164,7 +164,9 @@ def _model_picker() -> None:
         "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
         "untrained one.",
     )
-    gallery.opening()
+    with st.container(horizontal=True, gap="small"):
+        gallery.opening()
+        dialog()
     if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
         _classes()
     st.segmented_control(
@@ -177,7 +179,6 @@ def _model_picker() -> None:
         help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
         "were trained on squares, so compare.",
     )
-    dialog()
 
 
 def _classes() -> None:
