@@ -111,7 +111,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
     assert not test.exception
     assert len(test.info) == 1
-    assert "digits_vit has no class “water strider”" in test.info[0].value
+    assert "ViT · digits has no class “water strider”" in test.info[0].value
     assert names(sent(test, "relevance0"))
 
 

@@ -535,7 +535,7 @@ def test_beside_a_vit(way, vit):
         "swin", models=[SWIN, "bundled:digits_vit"], image="mayfly nymph", swin_view="Beside a ViT", beside_vit=vit
     )
     assert not test.exception
-    assert test.selectbox(key="beside_vit").options[:2] == ["digits_vit", "insects_vit"]
+    assert test.selectbox(key="beside_vit").options[:2] == ["ViT · digits", "ViT · insects"]
     test.segmented_control(key="beside_way").set_value(way).run()
     assert not test.exception
     assert len(components(test)) == 2

@@ -182,5 +182,5 @@ def test_the_recipe_of_architecture_adds_a_view(toy):
     assert list(missing(stem, view)) == []
     test = opened(stem, view.title, ["bundled:digits_cnn"])
     assert not test.exception
-    assert test.info[0].value.startswith("This view needs a transformer. digits_cnn is a convolutional network.")
+    assert test.info[0].value.startswith("This view needs a transformer. CNN · digits is a convolutional network.")
     assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]

@@ -3,11 +3,8 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, SIGNED, colours
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.geometry import Box
-
-FLOOR, CEILING = 0.25, 0.85
-"""Opacity of the lowest and of the highest value: where little attention goes, the image stays visible."""
 
 
 def overlay(

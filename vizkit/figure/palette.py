@@ -7,6 +7,8 @@ from functools import cache
 import numpy as np
 from jaxtyping import UInt8
 
+# Opacity of the lowest and of the highest value of a map: where little attention goes, the image stays visible.
+FLOOR, CEILING = 0.25, 0.85
 SCALE = "inferno"
 """From nothing to much."""
 DARK, LIGHT = "#0b0d19", "#ffffff"

@@ -13,8 +13,7 @@ from jaxtyping import UInt8
 
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.overlay import CEILING, FLOOR
-from vizkit.figure.palette import colours
+from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, data_url
 from vizkit.standalone.packing import packed

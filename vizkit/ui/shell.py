@@ -8,10 +8,18 @@ from pathlib import Path
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from vizkit.ui import copy_link
+
 # Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
 # Streamlit asks a font host.
 PAGES = {
-    "": [("explore", "Explore", "Click a patch: where does each layer and head attend?")],
+    "": [
+        (
+            "explore",
+            "Explore",
+            "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
+        )
+    ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
@@ -33,7 +41,7 @@ PAGES = {
     ],
 }
 FIRST = "explore"
-ICON = Path(__file__).with_name("icon.svg")
+ICON, LOGO, STYLE = (Path(__file__).with_name(name) for name in ("icon.svg", "logo.svg", "shell.css"))
 
 
 def navigation() -> StreamlitPage:
@@ -44,12 +52,22 @@ def navigation() -> StreamlitPage:
     listed = {section: [page_of(stem, title) for stem, title, _ in pages] for section, pages in PAGES.items()}
     title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
     listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
-    return st.navigation(listed)
+    return st.navigation(listed, position="top")
 
 
 def page_of(stem: str, title: str) -> StreamlitPage:
     first = stem == FIRST
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
+
+
+def heading(title: str) -> None:
+    """A page's name, its line of help and the button that copies its link, in one row."""
+    st.html(STYLE)
+    st.logo(LOGO, size="large", icon_image=ICON)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="heading"):
+        st.title(title, anchor=False, width="content")
+        st.caption(help_of(title), width="stretch")
+        copy_link.button()
 
 
 def help_of(title: str) -> str:

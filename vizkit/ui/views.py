@@ -82,7 +82,7 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens."""
+    one opens, and may show in `waiting()` something until the models are there."""
     package = import_module(f"vizkit.ui.pages.{stem}")
     views = {view.title: view for view in package.VIEWS}
     view = package.VIEWS[0]
@@ -98,6 +98,8 @@ def open_page(stem: str) -> None:
         st.caption(view.line)
     if (view.needs or view.picture) and linked_picture.awaited():
         return
+    if waiting := getattr(package, "waiting", None):
+        waiting()
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)

@@ -3,9 +3,7 @@
 import hashlib
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
-from PIL import Image
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets import digits, photographs
@@ -17,6 +15,7 @@ from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import still_here
 from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
+from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -48,15 +47,17 @@ def sidebar() -> None:
 
 # ---- image -----------------------------------------------------------------------------------------------------------
 def _image_picker() -> None:
-    st.file_uploader(
-        "Your images",
-        type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
-        accept_multiple_files=True,
-        key="uploads",
-        on_change=_choose_newest,
-        help=f"Up to 20 MiB each. {linked_picture.words()}",
-    )
-    camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
+    above = st.container(gap="small")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.file_uploader(
+            "Your images",
+            type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
+            accept_multiple_files=True,
+            key="uploads",
+            on_change=_choose_newest,
+            help=f"Up to 20 MiB each. {linked_picture.words()}",
+        )
+        camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
         camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
@@ -66,17 +67,19 @@ def _image_picker() -> None:
     options = [*uploads, *samples(), *missing]
     if st.session_state.get("image") not in options:
         st.session_state.pop("image", None)
-    # The default is a sample, always the same: a default is not in the address.
-    name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
-    linked_picture.mirror(name, uploads, missing)
-    if name in missing:
-        st.session_state["_picture"] = None
-        return
-    picture = uploads[name] if name in uploads else sample(name)
+    with above:
+        # The default is a sample, always the same: a default is not in the address.
+        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
+        strip(samples(), uploads, name, _choose)
+        linked_picture.mirror(name, uploads, missing)
+        if name in missing:
+            st.session_state["_picture"] = None
+            return
+        picture = uploads[name] if name in uploads else sample(name)
+        height, width = picture.rgb.shape[:2]
+        parts = (f"{width} × {height} pixels", plain(picture.note), credit(name))
+        st.caption(" · ".join(part for part in parts if part))
     st.session_state["_picture"] = picture
-    st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
-    height, width = picture.rgb.shape[:2]
-    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", plain(picture.note), credit(name)) if part))
 
 
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
@@ -96,6 +99,10 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
             pictures[unique(name, pictures)] = result
     linked_picture.keep(pictures)
     return pictures, refused
+
+
+def _choose(name: str) -> None:
+    st.session_state["image"] = name
 
 
 def _choose_newest() -> None:
@@ -171,14 +178,6 @@ def credit(name: str) -> str:
     return f"[{author}]({address}), {licence}"
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
-    small = Image.fromarray(_rgb)
-    method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
-    factor = 150 / max(small.size)
-    return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
-
-
 # ---- models ----------------------------------------------------------------------------------------------------------
 def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
@@ -188,6 +187,7 @@ def _model_picker() -> None:
         default=model_names.bundled()[:2],
         key="models",
         bind="query-params",
+        format_func=model_names.title,
         max_selections=MAX_MODELS,
         accept_new_options=True,
         placeholder="Search timm, or type owner/name",
@@ -195,7 +195,9 @@ def _model_picker() -> None:
         "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
         "untrained one.",
     )
-    gallery.opening()
+    with st.container(horizontal=True, gap="small"):
+        gallery.opening()
+        dialog()
     if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
         _classes()
     st.segmented_control(
@@ -208,7 +210,6 @@ def _model_picker() -> None:
         help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
         "were trained on squares, so compare.",
     )
-    dialog()
 
 
 def _classes() -> None:

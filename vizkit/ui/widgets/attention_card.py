@@ -9,7 +9,7 @@ from vizkit.image import Picture
 from vizkit.ui import export, reading
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases, known
-from vizkit.ui.widgets.controls import choose_drawing, choose_head
+from vizkit.ui.widgets.controls import choose_drawing, choose_head, more
 from vizkit.ui.widgets.query_map import show_map
 
 
@@ -37,16 +37,17 @@ def choices(shown: list[Shown]) -> Choice:
         format_func=lambda name: name if name == "patch" else f"[{name}]",
         help="Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
     )  # fmt: skip
-    scale = st.segmented_control(
-        "Scale", ["each map", "shared"], default="each map", required=True, key="scale", bind="query-params",
-        help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of "
-        "a layer, so that a head with nearly uniform attention looks uniform.",
-    )  # fmt: skip
-    draw = choose_drawing()
+    with more():
+        scale = st.segmented_control(
+            "Scale", ["each map", "shared"], default="each map", required=True, key="scale", bind="query-params",
+            help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and "
+            "heads of a layer, so that a head with nearly uniform attention looks uniform.",
+        )  # fmt: skip
+        draw = choose_drawing()
     return Choice(int(layer), head, scale == "shared", draw)
 
 
-def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
+def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int | None = None) -> None:
     attention = layers(shown.trace)
     if attention:
         chosen = attention[min(choice.layer, len(attention)) - 1]
@@ -59,7 +60,7 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
     loaded = shown.loaded
     classes = [(loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(shown.trace.logits)]
-    show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes)
+    show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes, guide=guide)
     known.say(loaded)
     reading.proof(shown.trace)
     st.caption(reading.about(loaded))

@@ -16,7 +16,7 @@ from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
-from vizkit.ui.widgets.canvases import OPACITIES
+from vizkit.ui.widgets.map_canvas import OPACITIES
 
 HERE = Path(__file__).parent
 

@@ -71,7 +71,7 @@ def _choose_models(sources: list[str]) -> tuple[str, list[str], str]:
             students = st.multiselect(
                 "Students", known, STUDENTS, key="students", bind="query-params", format_func=title,
                 max_selections=MOST_STUDENTS,
-                help="One to three. insects_deit learned from insects_cnn, insects_vit from the labels alone.",
+                help="One to three. DeiT · insects learned from CNN · insects, ViT · insects from the labels alone.",
             )  # fmt: skip
         over = st.segmented_control("Over", (THIS, MANY), default=THIS, required=True, key="distil_over",
                                     bind="query-params")  # fmt: skip
@@ -164,6 +164,6 @@ def how() -> None:
         r"\mathrm{softmax}(z_s/T)\big), \qquad \frac{\partial\,\mathrm{KL}}{\partial z_s} = \frac{p_s(T) - p_t(T)}{T}",
         "how the student learned: it is shown after training, without augmentation, and a distilled ViT as the mean of "
         "its two heads, which training gives a part of the loss each. A teacher trained with label smoothing, as "
-        "insects_cnn was, has little dark knowledge.",
+        "CNN · insects was, has little dark knowledge.",
         "Hinton, Vinyals & Dean 2015, § 2; hard labels: Touvron et al. 2021, eq. 3; smoothing: Müller et al. 2019",
     )

@@ -168,6 +168,6 @@ def how() -> None:
         r"\mathcal L = \tfrac12\,\mathrm{CE}(z_{\text{cls}}, y) + \tfrac12\,\mathrm{CE}(z_{\text{dist}}, "
         r"\arg\max z_{\text{teacher}})",
         "why the two differ on this image: attention and rollout show where a token attends, not how it uses it. "
-        "insects_deit learned softly, at T = 3, the paper's model by hard labels.",
+        "DeiT · insects learned softly, at T = 3, the paper's model by hard labels.",
         "Touvron et al. 2021, § 4 and § 5.2, tables 3 and 4; rollout: Abnar & Zuidema 2020",
     )

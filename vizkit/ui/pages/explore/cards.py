@@ -8,6 +8,8 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.attention_card import Choice, card, choices
 
+GUIDE = "_first_steps"  # how often they have been called for
+
 
 def view(page: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
@@ -16,11 +18,16 @@ def view(page: Page) -> None:
         return
     with controls:
         choice = choices([shown for _, shown in columns])
+        st.button("First steps", key="first_steps", icon=":material/lightbulb:", type="tertiary", on_click=_again)
     for index, (column, shown) in enumerate(columns):
         with column:
-            card(index, shown, page.picture, choice)
+            card(index, shown, page.picture, choice, st.session_state.get(GUIDE, 0) if index == 0 else None)
     mosaic([shown for _, shown in columns], choice)
     reading.attention()
+
+
+def _again() -> None:
+    st.session_state[GUIDE] = st.session_state.get(GUIDE, 0) + 1
 
 
 def mosaic(shown: list[Shown], choice: Choice) -> None:
