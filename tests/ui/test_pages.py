@@ -242,23 +242,16 @@ def test_a_patch_size_that_does_not_divide_names_the_nearest():
     assert "210 or 225" in test.warning[0].value
 
 
-def test_the_walk_through_follows_its_switches():
-    test = opened("attention", models=VIT, image="digit 3", layer="2")
-    assert "entropy" in texts(test)
-    before = texts(test)
-    test.toggle(key="unscaled").set_value(True).run()
-    assert not test.exception
-    assert texts(test) != before
-    assert "All 4 heads concatenated" not in texts(test)  # an experiment, not the model's numbers
-    test.toggle(key="single_head").set_value(True).run()
-    assert not test.exception
-
-
 def test_removing_positions_makes_shuffling_invisible():
     test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
-    changes = [float(c.value.split(": ")[1]) for c in test.caption if c.value.startswith("largest change")]
-    assert changes[0] > 0.1  # with positions
-    assert changes[1] < 1e-3  # without
+    assert not test.exception
+    assert "without positions the outputs are the same in both orders" in texts(test)
+    assert "without positions on none of 5 pictures" in texts(test)  # the digits
+
+
+def test_what_has_no_classes_is_shuffled_too():
+    test = opened("positions", models="random:vit_tiny_patch16_224", image="digit 3", positions_view="Shuffle")
+    assert not test.exception
 
 
 def checkpoint_bytes(classes: int) -> bytes:

@@ -442,7 +442,8 @@ def test_feature_maps_and_the_four_neighbours():
 
 def test_distances_and_power_laws():
     figure = distances([np.array([1.0, 2.0]), np.array([3.0])], [10.0, 20.0], 40.0, "cap")
-    assert list(figure.data[1].y) == [10, 10, None, 20, 20, None]
+    assert [dots.name for dots in figure.data[1:-1]] == ["head 1", "head 2"]  # the legend
+    assert list(figure.data[-1].y) == [10, 10, None, 20, 20, None]
     assert figure.layout.yaxis.range == (0, 42)
     lines = {"a": (np.array([1.0]), np.array([2.0]), 1.5), "b": (np.array([1.0]), np.array([2.0]), None)}
     assert [line.name for line in power_laws(lines, "x", "y").data] == ["a: ∝ tokens<sup>1.50</sup>", "b"]

@@ -110,7 +110,7 @@ def draw(view: View, package: str) -> None:
     if view.needs and not sources:
         return
     page = Page(sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
-    with contextlib.suppress(NothingShownError):
+    with contextlib.suppress(NothingShownError), reading.columns():
         reading.guarded(function_of(view, package), page)
     settle()
 

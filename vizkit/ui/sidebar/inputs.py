@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vizkit.datasets import digits, photographs
+from vizkit.datasets import photographs
+from vizkit.datasets import samples as bundled
+from vizkit.datasets.samples import INSECTS
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen, linked_picture, model_names
@@ -19,23 +21,6 @@ from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
-
-DIGITS = (3, 5, 2, 7, 8)
-INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
-    "mayfly nymph",
-    "stonefly nymph",
-    "damselfly nymph",
-    "dragonfly nymph",
-    "cased caddisfly larva",
-    "alderfly larva",
-    "mosquito larva",
-    "midge larva",
-    "diving beetle",
-    "backswimmer",
-    "water strider",
-    "water scorpion",
-)
-INSECT_SIDE_PX = 224
 
 
 def sidebar() -> None:
@@ -71,11 +56,12 @@ def _image_picker() -> None:
         # The default is a sample, always the same: a default is not in the address.
         name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
         strip(samples(), uploads, name, _choose)
-        linked_picture.mirror(name, uploads, missing)
-        if name in missing:
-            st.session_state["_picture"] = None
-            return
-        picture = uploads[name] if name in uploads else sample(name)
+    linked_picture.mirror(name, uploads, missing)
+    if name in missing:
+        st.session_state["_picture"] = None
+        return
+    picture = uploads[name] if name in uploads else sample(name)
+    with above:
         height, width = picture.rgb.shape[:2]
         parts = (f"{width} × {height} pixels", plain(picture.note), credit(name))
         st.caption(" · ".join(part for part in parts if part))
@@ -140,28 +126,20 @@ def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
 
 
 def samples() -> list[str]:
-    return [*INSECTS, *(f"digit {n}" for n in DIGITS), "flower", "china"]
+    return bundled.names()
 
 
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    if name in photographs.NAMES:
-        rgb, note = photographs.picture(name), ""
-    elif name in INSECTS:
-        rgb, note = insect(name).picture, "drawn, from the test split"
-    else:
-        rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
-    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest(), note)
+    made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
+    note = f"{made}, from the test split" if made else ""
+    return Picture(bundled.picture(name), hashlib.sha256(name.encode()).hexdigest(), note)
 
 
-@st.cache_resource(show_spinner=False)
 def insect(name: str) -> "Sample":
     """A drawn insect of this class, with the place of each of its parts."""
-    from vizkit.datasets import insects
-
-    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
-    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)
+    return bundled.insect(name)
 
 
 def chosen_insect() -> "Sample | None":

@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.figure.palette import OPACITIES
 from vizkit.ui.session.shown import keep_valid
-from vizkit.ui.widgets.map_canvas import OPACITIES
 
 
 def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:

@@ -21,8 +21,9 @@ STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
 
 WINDOWS = component(
     "vizkit_windows",
-    html="<nav></nav>\n<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
-    "<output aria-live='polite'></output><small></small>",
+    # The sentence above the picture: below it, it is off the screen while the steps play.
+    html="<nav></nav>\n<output aria-live='polite'></output><canvas tabindex='0' role='application'></canvas>"
+    "<p><span>0</span><i></i><span></span></p><small></small>",
     css=(HERE / "windows.css").read_text(encoding="utf-8"),
     js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("windows_pictures.js", "windows.js")),
 )

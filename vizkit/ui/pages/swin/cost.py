@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 import torch
 
+from vizkit.analysis.remarks import compute
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
 from vizkit.figure.swin.power_laws import power_laws
 from vizkit.image import Picture
@@ -20,6 +21,7 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)
@@ -77,6 +79,8 @@ def formula(stage: Stage, window: int) -> None:
         metric("Multiply–adds, windows", short(cut.flops), f"{fewer:.1f} × less")
         metric("Weights, global", _mebi(whole.weight_bytes), "")
         metric("Weights, windows", _mebi(cut.weight_bytes), f"{less:,.1f} × less")
+    words = f"global attention at {size} × {size} pixels"
+    remark(compute.saved(cut.flops, whole.flops, "multiply–adds", words, f"One layer with windows of {window}"))
     tokens = [pairs[side][0].tokens for side in sizes]
     for index, (column, kind, words) in enumerate(
         zip(st.columns(2), ("flops", "weight_bytes"), ("multiply–adds", "bytes of weights, float32"), strict=True)
