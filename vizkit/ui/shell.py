@@ -19,7 +19,8 @@ PAGES = {
             "explore",
             "Explore",
             "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
-        )("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+        ),
+        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
