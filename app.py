@@ -10,12 +10,14 @@ if st.query_params:  # before the rest is imported: every tenth of a second coun
 from vizkit.ui.session.chosen import renew_address
 from vizkit.ui.shell import ICON, heading, navigation, running
 from vizkit.ui.sidebar.inputs import sidebar
+from vizkit.ui.widgets import copy_link
 
 with running():
     page = navigation()
     renew_address()
     st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
-    heading(page.title)
+    with heading(page.title):
+        copy_link.button()
     with st.sidebar:
         sidebar()
     page.run()

@@ -18,6 +18,8 @@ from vizkit.analysis.attention.walkthrough import (
     causal,
     causal_mask,
     entropy,
+    largest_difference,
+    layer_output,
     pair,
     saturation,
     single_head,
@@ -152,6 +154,20 @@ def test_the_causal_mask():
     torch.testing.assert_close(causal(weights.expand(2, 6, 6))[1], found)
 
 
+def test_the_heads_are_projected_side_by_side():
+    mixed, weight, bias = torch.randn(HEADS, QUERIES, VALUES), torch.randn(OUT, HEADS * VALUES), torch.randn(OUT)
+    found = layer_output(mixed, weight, bias)
+    for i in range(QUERIES):
+        parts = sum(weight[:, h * VALUES : (h + 1) * VALUES] @ mixed[h, i] for h in range(HEADS))
+        torch.testing.assert_close(found[i], parts + bias, **CLOSE)
+    torch.testing.assert_close(found - layer_output(mixed, weight), bias.expand(QUERIES, OUT), **CLOSE)
+
+
+def test_a_largest_difference_hides_nothing():
+    assert largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.5])) == 0.5
+    assert largest_difference(torch.tensor([1.0]), torch.tensor([float("nan")])) == math.inf
+
+
 # Value-weighted
 
 
@@ -281,6 +297,46 @@ def test_the_layer_is_rebuilt_from_its_parts(which, index):
         passed = (transformed(parts.value, parts.out_weight)[:, None] * parts.weights[..., None]).sum((0, 2))
         bias = 0 if parts.out_bias is None else parts.out_bias
         torch.testing.assert_close(passed + bias, parts.projected, rtol=1e-4, atol=1e-4)
+
+
+def given_to(loaded, pixels, *paths):
+    """What modules are given, read with hooks."""
+    given, hooks = {}, []
+    for path in paths:
+
+        def note(_, arguments, path=path):
+            given[path] = arguments[0]
+
+        hooks.append(loaded.model.get_submodule(path).register_forward_pre_hook(note))
+    with torch.no_grad():
+        loaded.model(pixels)
+    for hook in hooks:
+        hook.remove()
+    return [given[path] for path in paths]
+
+
+@pytest.mark.parametrize("which", ["vit", "dinov2", "eva02", "swin", "swin v2", "torchvision vit"])
+def test_what_arrives_and_what_goes_past_are_those_of_the_block(which):
+    loaded = LOADERS[which]()
+    pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
+    windows = attention_parts(loaded, pixels, 0).windows
+    for window in {0, windows - 1}:
+        parts = attention_parts(loaded, pixels, 0, window=window)
+        path, later = parts.name.rpartition(".")[0], "ln_2" if which == "torchvision vit" else "norm2"
+        block, arriving, summed = given_to(loaded, pixels, path, parts.name, f"{path}.{later}")
+        real = parts.query_ids >= 0
+        stream, ids = parts.stream, parts.query_ids[real]
+        torch.testing.assert_close(stream.before[real], block.flatten(0, -2)[ids])
+        assert stream.before[~real].isnan().all()
+        torch.testing.assert_close(stream.before + stream.branch, stream.after, equal_nan=True)
+        torch.testing.assert_close(parts.arriving, arriving[window])
+        if which != "swin v2":  # its second norm comes after the MLP
+            torch.testing.assert_close(stream.after[real], summed.flatten(0, -2)[ids])
+
+
+def test_nothing_goes_past_an_attention_pool():
+    loaded = LOADERS["normalised, pooled"]()
+    assert attention_parts(loaded, torch.randn(1, 3, 48, 80), 1).stream is None
 
 
 @pytest.mark.parametrize("which", LOADERS)

@@ -45,8 +45,26 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     page.goto(f"{server}/attention?{MODELS}&layer=2")
     ready(page)
-    click(page, "Weights", 0.9, 0.1)
-    expect(page.get_by_text("Query of row 1, column 8")).to_be_visible()
+    walk = page.locator(f"{MAIN} .walk")
+    expect(walk).to_have_attribute("data-step", "0")
+    for step in range(1, 10):
+        walk.get_by_role("button", name="Next").click()
+        expect(walk).to_have_attribute("data-step", str(step))
+        expect(walk.locator("output")).to_contain_text(f"{step + 1}  ")
+    expect(walk.get_by_role("button", name="Next")).to_be_disabled()
+    expect(walk.get_by_role("button", name="Play")).to_have_count(0)  # this tab wants no motion
+    walk.get_by_role("button", name="3 Score").click()
+    before = walk.get_attribute("data-score")
+    click(page, "The walk", 0.1, 0.9)
+    expect(walk).to_have_attribute("data-key", "row 8, column 1")
+    score, total = walk.get_attribute("data-score"), walk.get_attribute("data-sum")
+    assert (score, score != before) == (total, True)  # what the products add up to
+    assert float(walk.get_attribute("data-difference")) < 1e-5  # weights computed here from those of the model
+    page.keyboard.press("ArrowUp")  # on the photograph: another key
+    expect(walk).to_have_attribute("data-key", "row 7, column 1")
+    walk.get_by_role("button", name="click sets the query").click()
+    click(page, "The walk", 0.9, 0.1)
+    expect(walk.get_by_text("query: row 1, column 8")).to_be_visible()
     choose(page, "Explorer")
     expect(page.get_by_role("img", name="Attention matrix with its patches on the axes")).to_be_visible()
     choose(page, "Statistics")

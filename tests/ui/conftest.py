@@ -56,6 +56,11 @@ def fine(test: AppTest) -> None:
     assert not test.warning
 
 
+def components(test: AppTest) -> list:
+    """All but the button that every page has."""
+    return [component for component in test.main.get("bidi_component") if component.key != "copy_link"]
+
+
 def sent(test: AppTest, key: str) -> dict:
     """What the canvas whose key begins so was given."""
     protos = [component.proto for component in test.main.get("bidi_component")]

@@ -173,7 +173,16 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     assert not test.exception
     assert not test.warning
     shown = test.dataframe[0].value
-    assert set(shown.columns) == {"method", "rank", "pointing", "pointing_strict", "on_thing", "on_deciding", "road"}
+    assert set(shown.columns) == {
+        "method",
+        "rank",
+        "beyond",
+        "pointing",
+        "pointing_strict",
+        "on_thing",
+        "on_deciding",
+        "road",
+    }
     assert len(shown) == 9  # eight methods and chance
     assert shown["method"].iloc[-1] == "Chance"
     ranks = [float(rank) for rank in shown["rank"].iloc[:-1]]
@@ -181,6 +190,9 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     for name in ("pointing", "pointing_strict"):
         assert set(shown[name].iloc[:-1]) <= {"hit", "miss"}
         assert 0 < float(shown[name].iloc[-1]) < 1  # what a point put anywhere would get
+    assert any(part in texts(test) for part in ("Most faithful here: ", "No difference beyond chance"))
+    beyond = [float(value.replace("−", "-")) for value in shown["beyond"].iloc[:-1]]
+    assert beyond == [float(value.split(" ")[0].replace("−", "-")) for value in shown["road"].iloc[:-1]]
     chance = float(shown["on_thing"].iloc[-1])
     for words in shown["on_thing"].iloc[:-1]:
         value, gain = words.replace("−", "-").rstrip(")").split(" (")

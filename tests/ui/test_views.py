@@ -64,12 +64,12 @@ def sample() -> Picture:
     return inputs.sample(IMAGE)
 
 
-def opened(stem: str, title: str, models: list[str]) -> AppTest:
+def opened(stem: str, title: str, models: list[str], **query: str | list[str]) -> AppTest:
     """A view by its address, without the shell around it: one run, and no other page before it."""
     test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=120)
     test.session_state["_picture"], test.session_state["image"] = sample(), IMAGE
     test.session_state["models"] = models
-    test.query_params[f"{stem}_view"] = title
+    test.query_params |= {f"{stem}_view": title, **query}
     return test.run()
 
 

@@ -4,6 +4,7 @@ picture."""
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -18,7 +19,7 @@ PAGES = {
             "explore",
             "Explore",
             "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
-        )
+        )("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
@@ -60,14 +61,17 @@ def page_of(stem: str, title: str) -> StreamlitPage:
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
 
 
-def heading(title: str) -> None:
-    """A page's name, its line of help, and the switch that keeps the help of its views open, in one row."""
+def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+    """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
+    for more."""
     st.html(STYLE)
     st.logo(LOGO, size="large", icon_image=ICON)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="heading"):
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
+    with row:
         st.title(title, anchor=False, width="content")
         st.caption(help_of(title), width="stretch")
         reading.at_side()
+    return row
 
 
 def help_of(title: str) -> str:

@@ -52,7 +52,7 @@ def test_both_towers_are_counted(source, kind):
 def test_what_a_download_costs(monkeypatch):
     entry = gallery.FOR_PHOTOGRAPHS
     monkeypatch.setattr(gallery, "here", lambda entry: False)
-    assert gallery.cost(entry) == "22 M parameters · 88 MB · about 14 s at 50 Mbit/s · apache-2.0"
+    assert gallery.cost(entry) == "22 M parameters · 88 MB · about 14 s at 50 Mbit/s · Apache 2.0 licence"
     assert [gallery.in_words(seconds) for seconds in (14.1, 70.0, 97.0, 130.0)] == ["14 s", "1 min", "2 min", "2 min"]
     monkeypatch.setattr(gallery, "here", lambda entry: True)
     assert "on this machine" in gallery.cost(entry)
@@ -113,7 +113,7 @@ def test_the_gallery_lists_what_one_wants():
     test = with_gallery(DIGITS)
     fine(test)
     said = texts(test)
-    for words in (*GALLERY, *KNOWN.values(), "88 MB", "apache-2.0"):
+    for words in (*GALLERY, *KNOWN.values(), "88 MB", "Apache 2.0 licence"):
         assert words in said, words
     assert test.button(key=f"gallery_{DIGITS}").disabled  # it is chosen
     assert not test.button(key=f"gallery_{INSECTS}").disabled

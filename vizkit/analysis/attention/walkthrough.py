@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 __all__ = [
-    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "causal", "causal_mask", "entropy", "pair", "saturation",
-    "single_head", "softmax", "steps",
+    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "beside", "causal", "causal_mask", "entropy", "largest_difference",
+    "layer_output", "pair", "saturation", "single_head", "softmax", "steps",
 ]  # fmt: skip
 
 SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
@@ -116,8 +116,27 @@ def single_head(
     With many heads each may look elsewhere; here one set of weights has to serve all values (Vaswani et al. 2017,
     § 3.2.2). This layer was not trained so: it shows the form, not what such a model would have learned.
     """
-    beside = [t.transpose(0, 1).flatten(1)[None] for t in (query, key, value)]  # 1 token head·width
-    return steps(*beside, bias=None if bias is None else bias.mean(0, keepdim=True))
+    return steps(*map(beside, (query, key, value)), bias=None if bias is None else bias.mean(0, keepdim=True))
+
+
+def beside(vectors: Float[Tensor, "head token width"]) -> Float[Tensor, "1 token channel"]:
+    """All heads' vectors side by side, as those of a single head."""
+    return vectors.transpose(0, 1).flatten(1)[None]
+
+
+def layer_output(
+    mixed: Float[Tensor, "head query width"],
+    out_weight: Float[Tensor, "out channel"],
+    out_bias: Float[Tensor, " out"] | None = None,
+) -> Float[Tensor, "query out"]:
+    """The heads side by side, projected: [o_1 … o_h] W_Oᵀ + b."""
+    joined = beside(mixed)[0] @ out_weight.T
+    return joined if out_bias is None else joined + out_bias
+
+
+def largest_difference(mine: Float[Tensor, "*any"], theirs: Float[Tensor, "*any"]) -> float:
+    """Between numbers that should be equal; infinite where one is not a number."""
+    return float((mine - theirs).abs().nan_to_num(nan=math.inf).max())
 
 
 def causal_mask(count: int) -> Float[Tensor, "query key"]:

@@ -93,13 +93,15 @@ FIGURES: dict[str, Figure] = {
 class Summary:
     """One figure over images: mean, standard deviation over them (0 for a single one), and how many images have it.
 
-    `chance`: the mean, over the same images, of what a random map gets; None where that is not known.
+    `chance`: the mean, over the same images, of what a random map gets; None where that is not known. `error`: the
+    standard error of the mean difference to it; None for a single image.
     """
 
     mean: float
     spread: float
     images: int
     chance: float | None = None
+    error: float | None = None
 
     @property
     def above_chance(self) -> float | None:
@@ -204,8 +206,12 @@ def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]
         expected = [value for _, value in there if value is not None]
         if there:
             spread = float(values.std()) if len(values) > 1 else 0.0
-            chance = sum(expected) / len(expected) if len(expected) == len(there) else None
-            result[name] = Summary(float(values.mean()), spread, len(values), chance)
+            chance, error = None, None
+            if len(expected) == len(there):
+                chance = sum(expected) / len(expected)
+                differences = values - torch.tensor(expected, dtype=torch.float64)
+                error = float(differences.std()) / len(values) ** 0.5 if len(values) > 1 else None
+            result[name] = Summary(float(values.mean()), spread, len(values), chance, error)
     return result
 
 

@@ -19,6 +19,16 @@ from vizkit.traces import Attention, NotApplicable, Tokens
 
 
 @dataclass(frozen=True)
+class Stream:
+    """The residual connection: `after` = `before` + `branch`, a vector for each query; NaN for padding. The branch is
+    the layer's output, in some models scaled or normalised first."""
+
+    before: Float[Tensor, "query out"]
+    branch: Float[Tensor, "query out"]
+    after: Float[Tensor, "query out"]
+
+
+@dataclass(frozen=True)
 class Parts:
     """One layer (for Swin: one of its `windows`) of one image.
 
@@ -26,7 +36,9 @@ class Parts:
     Q Kᵀ; `scaled` = scores · scale; `bias`: relative positions and masks (−∞ or −100), None where nothing is added;
     `biased` = scaled + bias; `weights` = softmax(biased); `mixed` = weights · V; `concatenated`: heads side by side;
     `entering`: what the output projection gets, the same unless the layer normalises or gates it first (see `plain`);
-    `projected` = entering · out_weightᵀ + out_bias, the layer's output. Ids of −1 are padding.
+    `projected` = entering · out_weightᵀ + out_bias, the layer's output. `arriving`: the vectors that the queries are
+    computed from; `stream`: the residual connection around the layer; both None where they are not to be seen. Ids of
+    −1 are padding.
     """
 
     name: str
@@ -51,6 +63,8 @@ class Parts:
     projected: Float[Tensor, "query out"]
     out_weight: Float[Tensor, "out channel"]
     out_bias: Float[Tensor, " out"] | None
+    arriving: Float[Tensor, "query in"] | None = None
+    stream: Stream | None = None
 
     @property
     def plain(self) -> bool:
@@ -82,7 +96,9 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
         with torch.no_grad(), watcher:
             loaded.model(pixels.to(loaded.device))
     except LayerDone:
-        seen = watcher.seen
+        pass
+    seen = watcher.seen
+    if seen.projected is not None:  # a layer without a residual connection is followed to the end of the pass
         call = Call(seen.path, None, "fused", seen.weights)
         return seen, layer_at(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, call)
     if 0 <= layer_index < watcher.count:
@@ -126,7 +142,27 @@ def _one_window(seen: Seen, attention: Attention, window: int) -> Parts:
         projected=picked(seen.projected.reshape(groups, queries, -1)),
         out_weight=precise(seen.out_weight).cpu(),
         out_bias=None if seen.out_bias is None else precise(seen.out_bias).cpu(),
+        arriving=None if seen.arriving is None else picked(seen.arriving.reshape(groups, queries, -1)),
+        stream=_stream(seen, attention, window),
     )
+
+
+def _stream(seen: Seen, attention: Attention, window: int) -> Stream | None:
+    """The residual connection of one group's queries; None where the stream's order is not that of the token ids."""
+    groups, _, queries, _ = seen.weights.shape
+    ids = attention.query_ids[window].cpu()
+
+    def rows(tensor: Tensor) -> Float[Tensor, "query out"]:
+        if groups > 1 and tensor.shape[:2] == (groups, queries):  # in groups outside the layer too
+            return precise(tensor[window]).cpu()
+        picked = precise(tensor.flatten(0, -2)).cpu()[ids.clamp(min=0)]
+        return picked.masked_fill((ids < 0)[:, None], float("nan"))
+
+    if seen.before is None or seen.before.shape[-1] != seen.projected.shape[-1]:
+        return None
+    if seen.before[..., 0].numel() not in (len(attention.query), groups * queries):
+        return None
+    return Stream(rows(seen.before), rows(seen.branch), rows(seen.after))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Follow a forward pass to one attention layer and keep what its kernel gets and what its projection gives.
+"""Follow a forward pass to one attention layer and keep what its kernel gets, what its projection gives, and the sum
+with what went past the layer.
 
 A `TorchFunctionMode`, as in `recording`: nothing in the model is changed or hooked, and the numbers are right also with
 normalised or rotated queries, relative positions, masks and gates. The forward pass stops there.
@@ -21,18 +22,24 @@ __all__ = ["OTHERWISE", "LayerDone", "Seen", "Watcher", "fused", "side_by_side"]
 
 PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm})
 FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
+ADDITIONS = frozenset({torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."
 
 
 class LayerDone(Exception):  # noqa: N818  (ends a forward pass whose rest nobody needs)
-    """The layer has been seen from its queries to its projection."""
+    """The layer has been seen from its queries to the residual connection around it."""
 
 
 @dataclass
 class Seen:
-    """All groups of a layer: (group, head, query, …). `bias` is None where nothing is added."""
+    """All groups of a layer: (group, head, query, …). `bias` is None where nothing is added.
+
+    `arriving`: what the linear map of the queries was given. `after` = `before` + `branch`: the residual connection, in
+    the order of the stream of tokens; None where there is none.
+    """
 
     path: str = ""
+    arriving: Any = None
     query: Any = None
     key: Any = None
     value: Any = None
@@ -46,10 +53,14 @@ class Seen:
     projected: Any = None
     out_weight: Any = None
     out_bias: Any = None
+    before: Any = None
+    branch: Any = None
+    after: Any = None
 
 
 class Watcher(TorchFunctionMode):
-    """Follows the forward pass to attention call `layer`; raises `LayerDone` when its projection is done."""
+    """Follows the forward pass to attention call `layer`; raises `LayerDone` when its output has been added to what
+    went past it, or the next linear map begins."""
 
     def __init__(self, model: nn.Module, layer: int) -> None:
         super().__init__()
@@ -57,6 +68,7 @@ class Watcher(TorchFunctionMode):
         self.count = 0
         self.seen = Seen()
         self.before: list[tuple[Callable, tuple, Tensor]] = []
+        self._made: list[Tensor] = []  # everything computed since the projection, which is in it
         self._paths = {id(module): path for path, module in model.named_modules()}
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
@@ -65,15 +77,17 @@ class Watcher(TorchFunctionMode):
         if func is F.scaled_dot_product_attention:
             if self._here():
                 fused(self.seen, out, *args, **kwargs)
+                self.seen.arriving = self._arriving()
         elif func is F.multi_head_attention_forward:
             if self._here():
                 _multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
-                raise LayerDone
+                self._made = [out[0]]
         elif func in SOFTMAXES:
             axis = softmax_axis(out, args, kwargs)
             if axis is not None and self._here():
                 _written_out(self.seen, out, args[0], axis, self.before)
-        elif self.count == self.layer and func in PRODUCTS | FACTORS:
+                self.seen.arriving = self._arriving()
+        elif self.count == self.layer and (func in PRODUCTS | FACTORS or func is F.linear):
             self.before.append((func, args, out))
         elif self.count == self.layer + 1 and self.seen.weights is not None:
             self._after(func, args, kwargs, out)
@@ -89,16 +103,41 @@ class Watcher(TorchFunctionMode):
         self.before.clear()
         return False
 
+    def _arriving(self) -> Tensor | None:
+        """What the latest linear map was given that has a vector for every query and makes the queries."""
+        query = self.seen.query
+        places = query[:, 0, :, 0].numel()
+        given = (
+            args[0] for func, args, out in reversed(self.before) if func is F.linear and out.numel() >= query.numel()
+        )
+        return next((tokens for tokens in given if tokens[..., 0].numel() == places), None)
+
     def _after(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:  # noqa: ANN401
-        """The product with the values, where the kernel has not made it, and then the first linear layer."""
+        """The product with the values, where the kernel has not made it, then the first linear layer, then the sum."""
         seen = self.seen
+        if seen.projected is not None:
+            return self._past_projection(func, args, out)
         if seen.mixed is None:
             if func in PRODUCTS and args[0].shape == seen.weights.shape:
                 seen.value, seen.mixed = args[1], out
         elif func is F.linear and args[0].numel() == seen.mixed.numel():
             weight, bias = (*args[1:], kwargs.get("bias"))[:2]
             seen.entering, seen.projected, seen.out_weight, seen.out_bias = args[0], out, weight, bias
+            self._made = [out]
+
+    def _past_projection(self, func: Callable, args: tuple, out: Any) -> None:  # noqa: ANN401
+        """Up to the first sum of two tensors of which the layer has computed a single one: the other went past it."""
+        if func is F.linear:
             raise LayerDone
+        summands = [x for x in args[:2] if isinstance(x, Tensor)]
+        if func in ADDITIONS and len(summands) == 2 and summands[0].shape == summands[1].shape:
+            made = [any(x is known for known in self._made) for x in summands]
+            if sum(made) == 1:
+                self.seen.branch, self.seen.before = summands if made[0] else summands[::-1]
+                self.seen.after = out
+                raise LayerDone
+        if isinstance(out, Tensor):
+            self._made.append(out)
 
 
 def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -132,6 +171,7 @@ def _multi_head(seen: Seen, out: Tensor, arguments: dict) -> None:
     seen.query, seen.key, seen.value = (
         p.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3) for p in projected
     )  # image head token width
+    seen.arriving = arguments["query"].transpose(0, 1)
     seen.scale = seen.query.shape[-1] ** -0.5
     seen.weights = attention_weights(seen.query, seen.key)
     seen.mixed = seen.weights.to(seen.value.dtype) @ seen.value

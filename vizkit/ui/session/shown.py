@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.image import ImageError, Picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names
+from vizkit.ui.session.address import put
 from vizkit.ui.session.chosen import bare, whole_image
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class Shown:
 def cursor() -> tuple[float, float]:
     """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
     point = st.session_state.get("at") or parse(st.query_params.get("at", "")) or CENTRE
-    if point != CENTRE:
-        st.query_params["at"] = f"{point[0]:.4f},{point[1]:.4f}"
+    if point != CENTRE or "at" in st.query_params:
+        put("at", f"{point[0]:.4f},{point[1]:.4f}")
     return point
 
 
@@ -174,8 +175,9 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     names = [model.source for model in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
-        label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
-    )
+        label, names, default=names[0], required=True, key="focus", bind="query-params", format_func=marked,
+        label_visibility="collapsed",
+    )  # fmt: skip
     return next(model for model in shown if model.source == name)
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vizkit.datasets import digits, photographs
+from vizkit.datasets import photographs
+from vizkit.datasets import samples as bundled
+from vizkit.datasets.samples import INSECTS
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
-from vizkit.ui.session import chosen, model_names
+from vizkit.ui.session import chosen, linked_picture, model_names
 from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import still_here
@@ -19,23 +21,6 @@ from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
-
-DIGITS = (3, 5, 2, 7, 8)
-INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
-    "mayfly nymph",
-    "stonefly nymph",
-    "damselfly nymph",
-    "dragonfly nymph",
-    "cased caddisfly larva",
-    "alderfly larva",
-    "mosquito larva",
-    "midge larva",
-    "diving beetle",
-    "backswimmer",
-    "water strider",
-    "water scorpion",
-)
-INSECT_SIDE_PX = 224
 
 
 def sidebar() -> None:
@@ -55,7 +40,7 @@ def _image_picker() -> None:
             accept_multiple_files=True,
             key="uploads",
             on_change=_choose_newest,
-            help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
+            help=f"Up to 20 MiB each. {linked_picture.words()}",
         )
         camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
@@ -63,13 +48,20 @@ def _image_picker() -> None:
     uploads, refused = read_uploads()
     for name, sentence in refused:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
-    options = [*uploads, *samples()]
+    missing = linked_picture.missing(uploads, samples())
+    options = [*uploads, *samples(), *missing]
     if st.session_state.get("image") not in options:
         st.session_state.pop("image", None)
     with above:
-        name = st.selectbox("Image", options, key="image", bind="query-params")
+        # The default is a sample, always the same: a default is not in the address.
+        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
         strip(samples(), uploads, name, _choose)
-        picture = uploads[name] if name in uploads else sample(name)
+    linked_picture.mirror(name, uploads, missing)
+    if name in missing:
+        st.session_state["_picture"] = None
+        return
+    picture = uploads[name] if name in uploads else sample(name)
+    with above:
         height, width = picture.rgb.shape[:2]
         parts = (f"{width} × {height} pixels", plain(picture.note), credit(name))
         st.caption(" · ".join(part for part in parts if part))
@@ -80,7 +72,8 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
     files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
     taken: UploadedFile | None = st.session_state.get("_taken")
-    pictures, refused = {}, []
+    pictures = {unique(name, {}): picture for name, picture in linked_picture.kept().items()}
+    refused = []
     for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
             result = decoded(file.file_id, file)
@@ -90,6 +83,7 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
             refused.append((name, result))
         else:
             pictures[unique(name, pictures)] = result
+    linked_picture.keep(pictures)
     return pictures, refused
 
 
@@ -100,7 +94,7 @@ def _choose(name: str) -> None:
 def _choose_newest() -> None:
     uploads, _ = read_uploads()
     if uploads:
-        st.session_state["image"] = list(uploads)[-1]
+        st.session_state["image"] = linked_picture.arrived(uploads) or list(uploads)[-1]
 
 
 def _keep_photo() -> None:
@@ -132,28 +126,20 @@ def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
 
 
 def samples() -> list[str]:
-    return [*INSECTS, *(f"digit {n}" for n in DIGITS), "flower", "china"]
+    return bundled.names()
 
 
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    if name in photographs.NAMES:
-        rgb, note = photographs.picture(name), ""
-    elif name in INSECTS:
-        rgb, note = insect(name).picture, "drawn, from the test split"
-    else:
-        rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
-    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest(), note)
+    made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
+    note = f"{made}, from the test split" if made else ""
+    return Picture(bundled.picture(name), hashlib.sha256(name.encode()).hexdigest(), note)
 
 
-@st.cache_resource(show_spinner=False)
 def insect(name: str) -> "Sample":
     """A drawn insect of this class, with the place of each of its parts."""
-    from vizkit.datasets import insects
-
-    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
-    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)
+    return bundled.insect(name)
 
 
 def chosen_insect() -> "Sample | None":

@@ -9,12 +9,14 @@ from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import places
 from vizkit.image import Picture
-from vizkit.ui import export, reading
+from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases, known
 from vizkit.ui.widgets.controls import choose_drawing, choose_head, more
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import covered_by_insect, of_layer, remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.traces import Attention
@@ -46,7 +48,7 @@ def choices(shown: list[Shown]) -> Choice:
     )  # fmt: skip
     with more():
         scale = st.segmented_control(
-            "Scale", ["each map", "shared"], default="each map", required=True, key="scale", persist_state="session",
+            "Scale", ["each map", "shared"], default="each map", required=True, key="scale", bind="query-params",
             help="“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and "
             "heads of a layer, so that a head with nearly uniform attention looks uniform.",
         )  # fmt: skip
@@ -73,9 +75,7 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int 
     reading.proof(shown.trace)
     st.caption(reading.about(loaded))
     if content.key_grid is not None:
-        layer = min(choice.layer, shown.depth)  # the slider goes as far as the deepest model
-        export.save_card(index, shown.trace.model, shown.again, picture, shown.box_xyxy, shown.query, layer,
-                         choice.head)  # fmt: skip
+        save_card(index, shown, picture, choice)
 
 
 def say_what_stands_out(shown: Shown, chosen: "Attention | None", choice: Choice) -> None:
@@ -85,3 +85,15 @@ def say_what_stands_out(shown: Shown, chosen: "Attention | None", choice: Choice
         remark(places.where(strength, covered, "the strength of the features"))
         return
     of_layer(shown, chosen, min(choice.layer, shown.depth), choice.head)
+
+
+def save_card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:
+    from vizkit.report.kinds import Attention, Features
+    from vizkit.saving import npz_bytes
+
+    layer = min(choice.layer, shown.depth)  # sliders go as far as the deepest model
+    head = None if choice.head is None else min(choice.head, shown.heads - 1)
+    shows = Attention(shown.query, layer, head, choice.shared) if shown.heads else Features(layer)
+    item, again = saved.item_of(shown, shows, choice.draw), shown.again
+    save(f"card{index}", {"": item}, saved.inputs_of(shown, picture),
+         {"Numbers of all layers (NPZ)": lambda: npz_bytes(again())})  # fmt: skip

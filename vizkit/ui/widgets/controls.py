@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.figure.palette import OPACITIES
 from vizkit.ui.session.shown import keep_valid
-from vizkit.ui.widgets.map_canvas import OPACITIES
 
 
 def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:
@@ -25,5 +25,5 @@ def choose_drawing() -> str:
     """A key of OPACITIES, the same on all pages."""
     options = list(OPACITIES)
     return st.segmented_control(
-        "Draw", options, default=options[0], required=True, key="draw", persist_state="session"
+        "Draw", options, default=options[0], required=True, key="draw", bind="query-params"
     ) or options[0]  # fmt: skip

@@ -7,9 +7,8 @@ from streamlit.components.v2 import component
 
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.palette import CEILING, FLOOR, colours
+from vizkit.figure.palette import OPACITIES, colours
 
-OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
 CARD = component("vizkit_look", html=LOOK_HTML, css=LOOK_CSS, js=LOOK_JS)
 
 

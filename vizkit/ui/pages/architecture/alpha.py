@@ -75,7 +75,7 @@ def curve(shown: Shown, held: Held, alpha: float) -> None:
         return
     small = len(held.streams.tokens) <= CURVE_UP_TO
     if not small and not st.toggle(
-        "The prediction at every α", key="dual_curve", help="21 runs from the merging block on."
+        "The prediction at every α", key="dual_curve", bind="query-params", help="21 runs from the merging block on."
     ):
         return
     classes = likeliest(shown, held)

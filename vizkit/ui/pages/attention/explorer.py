@@ -21,12 +21,15 @@ from vizkit.ui.widgets.remark import of_layer
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    parts, _ = walkthrough.chosen_parts(shown, picture)
+    parts, _, _ = walkthrough.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fusion = st.segmented_control("Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion")
+        fusion = st.segmented_control(
+            "Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion", bind="query-params"
+        )
         weighted = st.toggle(
             "Weight by values",
             key="value_weighted",
+            bind="query-params",
             help="‖α f(x)‖: a large weight on a short vector contributes little.",
         )
     weights = parts.weights

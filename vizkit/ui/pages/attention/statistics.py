@@ -12,7 +12,7 @@ from vizkit.analysis.remarks import attention
 from vizkit.figure.charts import dots_by_depth
 from vizkit.image import Picture
 from vizkit.ui import reading
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, linked_picture
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
@@ -23,8 +23,11 @@ from vizkit.ui.widgets.remark import remark
 def view(page: Page) -> None:
     uploads, _ = inputs.read_uploads()
     choices = ["this image", *([f"your {len(uploads)} images"] if len(uploads) > 1 else []), "the samples"]
+    linked_picture.say_missing("statistics_over", choices)
     keep_valid("statistics_over", choices)
-    over = st.segmented_control("Over", choices, default=choices[0], required=True, key="statistics_over")
+    over = st.segmented_control(
+        "Over", choices, default=choices[0], required=True, key="statistics_over", bind="query-params"
+    )
     pictures = {"this image": [page.picture], "the samples": [inputs.sample(name) for name in inputs.samples()]}
     chosen = pictures.get(over or "this image", list(uploads.values()))
     counted: list[Counted] = []

@@ -87,13 +87,14 @@ def _on_this_image(
         return None
     image = str(st.session_state.get("image", ""))
     known = next((name for name in (image, image.removeprefix("digit ")) if name in answers.names), None)
+    usual = known or answers.names[int(answers.teacher[0].argmax())]
     seen = st.session_state.get("_label_of", picture.digest)
     there = st.session_state.get("label", st.query_params.get("label"))
     if seen != picture.digest or there not in answers.names:  # a label belongs to its image, and to its set of classes
-        st.session_state["label"] = known or answers.names[int(answers.teacher[0].argmax())]
+        st.session_state["label"] = usual
     st.session_state["_label_of"] = picture.digest
     label = controls.selectbox(
-        "Label y", answers.names, key="label", bind="query-params", width=240,
+        "Label y", answers.names, answers.names.index(usual), key="label", bind="query-params", width=240,
         help="The class of the image. Choose a wrong one to see its effect on the loss.",
     )  # fmt: skip
     if known is None:

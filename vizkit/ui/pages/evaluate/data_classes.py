@@ -98,13 +98,11 @@ def cell(outcome: Outcome, model: int) -> None:
     options, answers = list(labels), [*labels, OTHERS, ANY]
     keep_valid("eval_label", options)
     keep_valid("eval_answer", answers)
-    st.session_state.setdefault("eval_label", first[0])
-    st.session_state.setdefault("eval_answer", first[1])
     with st.container(horizontal=True):
-        label = st.selectbox("Label", options, key="eval_label", bind="query-params", width=220,
-                             help="What the picture is.")  # fmt: skip
-        answer = st.selectbox("Answer", answers, key="eval_answer", bind="query-params", width=220,
-                              help="What the model predicted.")  # fmt: skip
+        label = st.selectbox("Label", options, options.index(first[0]), key="eval_label", bind="query-params",
+                             width=220, help="What the picture is.")  # fmt: skip
+        answer = st.selectbox("Answer", answers, answers.index(first[1]), key="eval_answer", bind="query-params",
+                              width=220, help="What the model predicted.")  # fmt: skip
     of_label = judged.target == options.index(label)
     chosen = of_label if answer == ANY else of_label & (judged.label == answers.index(answer))
     rows = np.flatnonzero(chosen)

@@ -7,7 +7,10 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.remarks import attention, places
-from vizkit.ui import export, reading
+from vizkit.image import Picture
+from vizkit.report.kinds import Heads
+from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, focus_of
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
@@ -16,6 +19,7 @@ from vizkit.ui.widgets.remark import covered_by_insect, remark
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
+from vizkit.ui.widgets.save import save
 
 GUIDE = "_first_steps"  # how often they have been called for
 
@@ -31,7 +35,7 @@ def view(page: Page) -> None:
     for index, (column, shown) in enumerate(columns):
         with column:
             card(index, shown, page.picture, choice, st.session_state.get(GUIDE, 0) if index == 0 else None)
-    mosaic([shown for _, shown in columns], choice)
+    mosaic([shown for _, shown in columns], page.picture, choice)
     reading.attention()
 
 
@@ -39,7 +43,7 @@ def _again() -> None:
     st.session_state[GUIDE] = st.session_state.get(GUIDE, 0) + 1
 
 
-def mosaic(shown: list[Shown], choice: Choice) -> None:
+def mosaic(shown: list[Shown], picture: Picture, choice: Choice) -> None:
     able = [model for model in shown if model.heads]
     if not able:
         return
@@ -54,7 +58,8 @@ def mosaic(shown: list[Shown], choice: Choice) -> None:
         choice.shared,
     )
     remark(*with_depth(focus))
-    export.save_mosaic(focus.trace.model, focus.again, focus.query, choice.shared)
+    item = saved.item_of(focus, Heads(focus.query, choice.shared))
+    save("mosaic", {"": item}, saved.inputs_of(focus, picture))
 
 
 def with_depth(shown: Shown) -> "Iterator[Remark | None]":

@@ -35,7 +35,9 @@ def relative(shown: Shown) -> None:
     if "rotary" in kind(shown.loaded):
         heads = rope_similarity(shown.loaded)
         down, right = heads.shape[1] // 2, heads.shape[2] // 2
-        head = int(st.number_input("Head", 1, len(heads), 1, key="rope_head", width=120)) if len(heads) > 1 else 1
+        head = 1
+        if len(heads) > 1:
+            head = int(st.number_input("Head", 1, len(heads), 1, key="rope_head", bind="query-params", width=120))
         figure = heat_map(
             heads[head - 1].numpy(), "columns right", "rows down", "Similarity of rotations by offset", signed=True,
             x_names=_names_of_offsets(right), y_names=_names_of_offsets(down), limit=1.0, height=460,
@@ -44,9 +46,8 @@ def relative(shown: Shown) -> None:
     layers = biased_layers(shown.loaded.model)
     if layers:
         keep_valid("bias_layer", range(1, len(layers) + 1))
-        layer = int(
-            st.slider("Layer", 1, max(2, len(layers)), 1, key="bias_layer", disabled=len(layers) < 2, width=320)
-        )
+        layer = int(st.slider("Layer", 1, max(2, len(layers)), 1, key="bias_layer", bind="query-params",
+                              disabled=len(layers) < 2, width=320))  # fmt: skip
         bias = relative_bias(shown.loaded, min(layer, len(layers)) - 1)
         st.caption(f"`{bias.name}` · window {bias.window[0]} × {bias.window[1]} · {len(bias.by_offset)} heads")
         by_head(bias)

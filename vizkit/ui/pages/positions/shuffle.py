@@ -25,7 +25,7 @@ SHOWN_CLASSES = 3
 
 def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", width=140))
+        seed = int(st.number_input("Another order", 1, 999, 1, key="shuffle_seed", bind="query-params", width=140))
     for index, (column, shown) in enumerate(page.columns()):
         with column:
             reading.guarded(_both_orders, index, shown, page.picture, seed)

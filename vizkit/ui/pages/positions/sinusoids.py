@@ -20,7 +20,7 @@ def view(page: Page) -> None:
         count = st.select_slider(
             "Positions", [16, 49, 64, 100, 196], 64, key="sin_count", bind="query-params", width=220
         )
-        position = int(st.slider("Position", 0, int(count) - 1, 10, key="sin_position", width=220))
+        position = int(st.slider("Position", 0, int(count) - 1, 10, key="sin_position", bind="query-params", width=220))
     table = sinusoidal(int(count), int(dim))
     left, right = st.columns(2)
     with left:

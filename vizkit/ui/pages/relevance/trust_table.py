@@ -4,10 +4,12 @@ import csv
 import io
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
 from vizkit.analysis.trust.scores import Score
-from vizkit.analysis.trust.table import FIGURES, Row, Summary, Tally, signed
+from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Summary, Tally, signed
+from vizkit.analysis.trust.verdict import beyond_chance, marks, verdict
 from vizkit.ui.plain import plain
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
@@ -17,6 +19,7 @@ SHORT = {  # what fits above a column; the whole title is in its help
     "on_deciding": "on parts",
     "randomisation": "random ρ",
 }
+COLOURS = {"best": "background-color: rgba(67, 147, 195, .38)", "fails": "background-color: rgba(214, 96, 77, .34)"}
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
@@ -28,9 +31,11 @@ def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
     rows, sentence = tally.rows(), tally.said()
     there = [name for name in FIGURES if any(name in row.figures for row in rows)]
     ranked = any(row.rank is not None for row in rows)
+    beyond = {row.method: None if row.method == CHANCE else beyond_chance(row) for row in rows}
     lines = [
         {"method": row.title}
         | ({"rank": "" if row.rank is None else f"{row.rank:.1f}"} if ranked else {})
+        | ({"beyond": "" if beyond[row.method] is None else signed(beyond[row.method])} if any(beyond.values()) else {})
         | {name: in_words(row.figures.get(name), name) for name in there}
         | ({"nothing": row.nothing or None} if any(row.nothing for row in rows) else {})
         for row in rows
@@ -39,6 +44,8 @@ def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
         "rank": st.column_config.TextColumn("rank", width=60, help="Mean place over the columns that "
                                               "have a better side; all have equal weight, which is a choice."),
         "method": st.column_config.TextColumn("method", pinned=True),
+        "beyond": st.column_config.TextColumn("to chance", help="Mean difference to chance over deletion, insertion "
+                                                "and ROAD, as far as they were measured; above 0 is better."),
         "nothing": st.column_config.NumberColumn("no map", help="Images on which the method gives no map."),
     }  # fmt: skip
     for name in there:
@@ -47,9 +54,20 @@ def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
         config[name] = st.column_config.TextColumn(label, help=f"{figure.title.capitalize()}. {figure.caveat}")
     if sentence:
         st.warning(plain(sentence), icon=":material/balance:")
-    st.dataframe(lines, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
-    st.caption("↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line · hover "
-               "over a column's name for what it cannot tell")  # fmt: skip
+    elif judged := verdict(rows):
+        st.markdown(f"**{plain(judged.said())}**")
+    marked = {name: marks(rows, name) for name in there} if ranked else {}
+
+    def coloured(column: "pd.Series") -> list[str]:
+        chosen = marked.get(str(column.name), {})
+        return [COLOURS.get(chosen.get(row.method, ""), "") for row in rows]
+
+    table = pd.DataFrame(lines).style.apply(coloured)
+    st.dataframe(table, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
+    legend = ":blue-background[best of its column] · :red-background[no better than chance] · " if ranked else ""
+    st.caption(
+        f"{legend}↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line"
+    )
     return rows
 
 

@@ -37,7 +37,7 @@ def view(page: Page) -> None:
             help="The ViTs among the models of the sidebar, and the bundled ones.",
         )  # fmt: skip
         way = st.segmented_control(
-            "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way",
+            "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way", bind="query-params",
             help="Through all layers, or its attention in the last one (mean of heads). Swin has no class token.",
         )  # fmt: skip
     with st.spinner(f"Running {plain(title(source))} …"):

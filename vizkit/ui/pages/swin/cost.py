@@ -43,8 +43,9 @@ def view(page: Page) -> None:
         own = max(stages[0].blocks[0].window)
         sides = sorted({*WINDOWS, own})
         window = int(
-            st.select_slider("Window M", sides, own, key=f"cost_window_{own}", width=220, help="Tokens on a side.")
-        )
+            st.select_slider("Window M", sides, own, key=f"cost_window_{own}", bind="query-params", width=220,
+                             help="Tokens on a side.")
+        )  # fmt: skip
     formula(stage, window)
     measured(stage, window)
     _whole_model(shown, picture, stages)
@@ -64,7 +65,11 @@ def view(page: Page) -> None:
 def formula(stage: Stage, window: int) -> None:
     stride = round(stage.tokens.stride)
     sizes = sizes_px(stride)
-    size = int(st.select_slider("Image side in pixels", sizes, sizes[0], key=f"cost_side_{stride}", width=320))
+    size = int(
+        st.select_slider(
+            "Image side in pixels", sizes, sizes[0], key=f"cost_side_{stride}", bind="query-params", width=320
+        )
+    )
     pairs = {side: beside(side, stride, stage.channels, stage.heads, window) for side in sizes}
     whole, cut = pairs[size]
     fewer, less = whole.flops / cut.flops, whole.weight_bytes / cut.weight_bytes

@@ -43,7 +43,7 @@ def view(page: Page) -> None:
     assert tokens.grid is not None
     cell = divmod(token_id, tokens.grid[1])
     colours = st.segmented_control(
-        "Colours", COLOURS, default=COLOURS[0], required=True, key="merging_colours", persist_state="session",
+        "Colours", COLOURS, default=COLOURS[0], required=True, key="merging_colours", bind="query-params",
         help="The three main components of the tokens' vectors as red, green and blue, or the length of each vector.",
     )  # fmt: skip
     columns = st.columns(4)

@@ -14,6 +14,7 @@ from vizkit.traces import PADDING, Attention
 from vizkit.ui import reading
 from vizkit.ui.pages.swin import canvas
 from vizkit.ui.pages.swin.place import Place, choose_place
+from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import CENTRE, Shown, cursor
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark
@@ -176,9 +177,18 @@ def proof(shown: Shown, place: Place, windows: Layout) -> None:
 
 
 # ---- small enough to be counted --------------------------------------------------------------------------------------
+def _token_now(count: int) -> int:
+    """The token of the example that was clicked last, else that of the link, from 0."""
+    number = st.query_params.get("shift_token", "")
+    token = st.session_state.get("_shift_token", int(number) - 1 if number.isdecimal() else CORNER)
+    if "_shift_token" in st.session_state:
+        put("shift_token", str(token + 1))
+    return token if 0 <= token < count else CORNER
+
+
 def by_hand() -> None:
     windows = layout(*SMALL)
-    token = int(st.session_state.get("_shift_token", CORNER))
+    token = _token_now(windows.ids.numel())
     window, position = window_of(windows, token)
     may_meet = allowed(windows, window)
     weights = evenly(may_meet)

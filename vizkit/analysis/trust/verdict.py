@@ -1,0 +1,129 @@
+"""Which maps are the most faithful, which fail, and which cannot be told from chance: rules on a trust table's rows.
+
+Faithful: hiding the places that a map marks changes the model's answer more than hiding others does. Whether a map lies
+on the object is another question, which a model may rightly answer with no.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vizkit.analysis.trust.table import CHANCE, FIGURES, SAME, Row, Summary, signed
+
+__all__ = ["FAITHFUL", "MARGIN", "UNCHANGED", "Verdict", "beyond_chance", "marks", "side", "verdict"]
+
+FAITHFUL = ("deletion", "insertion", "road")
+MARGIN = 0.05
+"""Of one image, differences to chance up to this probability count as none: random orders differ by about as much."""
+ERRORS = 2.0
+"""Over several images, differences up to so many standard errors of their mean count as none."""
+UNCHANGED = 0.8
+"""Rank correlation with the map of shuffled weights from which a map does not depend on what was learned."""
+
+Side = Literal["better", "chance", "worse"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Titles of methods. `best`: the most faithful, and those that cannot be told from it; empty where none is better
+    than chance. `beyond`: by how much the first is, the mean over FAITHFUL. `fails`: reason → titles."""
+
+    best: tuple[str, ...]
+    beyond: float
+    fails: dict[str, tuple[str, ...]]
+
+    def said(self) -> str:
+        """In one or two sentences."""
+        first, *others = self.best or ("",)
+        beside = f", not told apart from {_listed(others)}" if others else ""
+        text = f"Most faithful here: {first} ({signed(self.beyond)} to chance){beside}."
+        if not self.best:
+            text = "No difference beyond chance: no map here is reliably better than a random order."
+        failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())
+        return f"{text} Fails: {failed}." if failed and self.best else text
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def gain(name: str, summary: Summary | None) -> float | None:
+    """The difference to chance, above zero where it is better; None where chance is not known."""
+    larger = FIGURES[name].larger_is_better
+    if summary is None or summary.above_chance is None or larger is None:
+        return None
+    return summary.above_chance if larger else -summary.above_chance
+
+
+def side(name: str, summary: Summary | None) -> Side | None:
+    """On which side of chance a figure is, beyond what varies by itself."""
+    difference = gain(name, summary)
+    if summary is None or difference is None:
+        return None
+    threshold = _threshold(summary)
+    return "better" if difference > threshold else "worse" if difference < -threshold else "chance"
+
+
+def _threshold(summary: Summary) -> float:
+    return MARGIN if summary.error is None else max(SAME, ERRORS * summary.error)
+
+
+def beyond_chance(row: Row) -> float | None:
+    """The mean difference to chance over the figures of FAITHFUL that were measured, above zero where it is better."""
+    gains = [difference for name in FAITHFUL if (difference := gain(name, row.figures.get(name))) is not None]
+    return sum(gains) / len(gains) if gains else None
+
+
+def _failure(row: Row) -> str:
+    """Why a map is not to be believed; "" where it passes."""
+    sides = {name: side(name, row.figures.get(name)) for name in FAITHFUL}
+    worse = [FIGURES[name].title for name, where in sides.items() if where == "worse"]
+    random = row.figures.get("randomisation")
+    if worse:
+        return f"worse than chance in {_listed(worse)}"
+    if "better" not in sides.values():
+        return "no better than chance"
+    if random is not None and random.mean >= UNCHANGED:
+        return "nearly the same with shuffled weights"
+    return ""
+
+
+def verdict(rows: Sequence[Row]) -> Verdict | None:
+    """None where nothing is ranked, or no figure of FAITHFUL was measured."""
+    measured = [row for row in rows if row.method != CHANCE and row.rank is not None and beyond_chance(row) is not None]
+    if not measured:
+        return None
+    fails: dict[str, tuple[str, ...]] = {}
+    passing: list[Row] = []
+    for row in measured:
+        if reason := _failure(row):
+            fails[reason] = (*fails.get(reason, ()), row.title)
+        else:
+            passing.append(row)
+    passing.sort(key=lambda row: -(beyond_chance(row) or 0.0))
+    if not passing:
+        return Verdict((), 0.0, fails)
+    first, top = passing[0], beyond_chance(passing[0]) or 0.0
+    apart = max(_threshold(first.figures[name]) for name in FAITHFUL if gain(name, first.figures.get(name)) is not None)
+    near = tuple(row.title for row in passing if (beyond_chance(row) or 0.0) >= top - apart)
+    return Verdict(near, top, fails)
+
+
+def marks(rows: Sequence[Row], name: str) -> dict[str, Literal["best", "fails"]]:
+    """Of one figure: the methods with the best mean, unless it is no better than chance, and those that fail: not
+    better than chance, or nearly unchanged by shuffled weights."""
+    there = {row.method: row.figures[name] for row in rows if row.method != CHANCE and name in row.figures}
+    larger = FIGURES[name].larger_is_better
+    if name == "randomisation":
+        return {method: "fails" for method, summary in there.items() if summary.mean >= UNCHANGED}
+    if larger is None or not there:
+        return {}
+    best = max((summary.mean if larger else -summary.mean) for summary in there.values())
+    marked: dict[str, Literal["best", "fails"]] = {}
+    for method, summary in there.items():
+        where = side(name, summary)
+        if where in ("chance", "worse"):
+            marked[method] = "fails"
+        elif abs((summary.mean if larger else -summary.mean) - best) <= SAME:
+            marked[method] = "best"
+    return marked
