@@ -18,8 +18,9 @@ PAGES = {
         (
             "explore",
             "Explore",
-            "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
-        )("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+            "See what a vision model does with an image. Click a patch: where does each head attend?",
+        ),
+        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
