@@ -4,16 +4,20 @@ import streamlit as st
 
 from vizkit.ui.session.warmup import warm_up
 
-warm_up()  # before the rest is imported: every tenth of a second counts until the first picture
+if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
+    warm_up()
 
-from vizkit.ui.shell import ICON, help_of, navigation, running  # noqa: E402
-from vizkit.ui.sidebar.inputs import sidebar  # noqa: E402
+from vizkit.ui.session.chosen import renew_address
+from vizkit.ui.shell import ICON, heading, navigation, running
+from vizkit.ui.sidebar.inputs import sidebar
+from vizkit.ui.widgets import copy_link
 
 with running():
     page = navigation()
+    renew_address()
     st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
-    st.title(page.title)
-    st.caption(help_of(page.title))
+    with heading(page.title):
+        copy_link.button()
     with st.sidebar:
         sidebar()
     page.run()

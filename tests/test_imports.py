@@ -34,20 +34,26 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.training": 4,
     "vizkit.evaluation": 4,
     "vizkit.standalone": 4,
-    "vizkit.commands": 5,
-    "vizkit.ui": 5,
-    "vizkit.__main__": 6,
-    "pages": 6,
-    "app": 7,
+    "vizkit.report": 5,
+    "vizkit.commands": 6,
+    "vizkit.ui": 6,
+    "vizkit.__main__": 7,
+    "pages": 7,
+    "app": 8,
 }
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
         "networks": 0, "sources": 1, "recording": 2, "families": 3, "probes": 4, "": 5, "sources.catalogue": 6,
     },
     "vizkit.analysis": {
-        "attention": 0, "comparison": 0, "attribution": 1, "distillation": 1, "swin": 2, "trust": 2, "": 3,
+        "attention": 0, "comparison": 0, "attribution": 1, "distillation": 1, "swin": 2, "trust": 2, "remarks": 3,
+        "": 4,
     },
-    "vizkit.figure": {"": 0, "canvas": 0, "attention": 1, "distillation": 1, "evaluation": 1, "swin": 1, "training": 1},
+    "vizkit.figure": {
+        "": 0, "canvas": 0, "attention": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
+        "training": 1,
+    },
+    "vizkit.report": {"from_json": 0, "inputs": 0, "kinds": 1, "item": 2, "": 3},
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "": 5, "experiments": 6,
     },

@@ -8,13 +8,15 @@ from vizkit.settings import GIB, settings
 
 
 def test_nothing_is_allowed_by_default(monkeypatch):
-    for name in ("MODEL_GIB", "CACHE_GIB", "DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_KEPT_HOURS"):
+    for name in ("MODEL_GIB", "CACHE_GIB", "DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_KEPT_HOURS",
+                 "KEEP_PICTURES"):  # fmt: skip
         monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
     default = settings()
     assert default.data_roots == ()
     assert default.allow_deleting is None
     assert default.allow_jobs is None
     assert default.uploads_kept_hours == 24
+    assert not default.keep_pictures
     assert default.cache_bytes > default.model_bytes > 0  # else every look at a large model would load it again
 
 
@@ -25,12 +27,14 @@ def test_an_owner_sets_budgets_and_roots(monkeypatch, tmp_path):
     monkeypatch.setenv("VIZKIT_ALLOW_DELETING", "no")
     monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "Yes")
     monkeypatch.setenv("VIZKIT_UPLOADS_GIB", "3")
+    monkeypatch.setenv("VIZKIT_KEEP_PICTURES", "yes")
     chosen = settings()
     assert chosen.model_bytes == 1.5 * GIB
     assert chosen.cache_bytes == 0.5 * GIB
     assert chosen.allow_deleting is False
     assert chosen.allow_jobs is True
     assert chosen.uploads_bytes == 3 * GIB
+    assert chosen.keep_pictures
     assert chosen.data_roots == (tmp_path.resolve(), Path("/srv/photos").resolve())
 
 

@@ -17,8 +17,8 @@ from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated, place
 
 __all__ = [
-    "BusyError", "ImageError", "Picture", "Preprocessing", "data_url", "open_image", "prepare", "read_picture",
-    "seen_box", "unprepare",
+    "BusyError", "ImageError", "Picture", "Preprocessing", "data_url", "digest_of", "open_image", "prepare",
+    "read_picture", "seen_box", "unprepare",
 ]  # fmt: skip
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
@@ -51,7 +51,12 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
             rgb, note = decode(data, max_side)
     else:
         rgb, note = decode_isolated(data, max_side)
-    return Picture(rgb, hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest(), note)
+    return Picture(rgb, digest_of(rgb), note)
+
+
+def digest_of(rgb: RGB) -> str:
+    """SHA-256 of shape and pixels: what tells a picture from every other one, whatever it is called."""
+    return hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest()
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:

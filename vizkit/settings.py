@@ -21,7 +21,8 @@ class Settings:
     runs; `allow_jobs`: whether they start and stop trainings and evaluations; None means only where the server listens
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
     `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all sessions together keep
-    in memory of models, traces and what is made of them; by default more than one model may take."""
+    in memory of models, traces and what is made of them; by default more than one model may take. `keep_pictures`:
+    whether uploaded pictures stay on the disk as long, so that links to them open."""
 
     model_bytes: int
     data_roots: tuple[Path, ...] = ()
@@ -30,6 +31,7 @@ class Settings:
     uploads_kept_hours: float = 24.0
     uploads_bytes: int = 20 * GIB
     cache_bytes: int = GIB
+    keep_pictures: bool = False
 
 
 def settings() -> Settings:
@@ -43,6 +45,7 @@ def settings() -> Settings:
         _positive("VIZKIT_UPLOADS_KEPT_HOURS", 24.0),
         int(_positive("VIZKIT_UPLOADS_GIB", 20.0) * GIB),
         int(_positive("VIZKIT_CACHE_GIB", psutil.virtual_memory().total / GIB / 3) * GIB),
+        _yes("VIZKIT_KEEP_PICTURES") or False,
     )
 
 

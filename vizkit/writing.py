@@ -1,12 +1,13 @@
 """Files are written whole or not at all: a unique temporary name beside the target, fsync, rename."""
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write"]
+__all__ = ["name_of_file", "write"]
 
 MORE = 2**16  # bytes that a disk with any room takes
 
@@ -35,6 +36,12 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         finally:
             with suppress(OSError):
                 unfinished.unlink()
+
+
+def name_of_file(text: str, most: int = 40) -> str:
+    """Letters, digits, “.”, “_” and “-” of a text, what lies between as one “_”, at most so many letters: never a path,
+    nor hidden."""
+    return re.sub(r"[^\w.-]+|_+", "_", text)[:most].strip("._")
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

@@ -5,6 +5,8 @@ from importlib import import_module
 
 from playwright.sync_api import Page, expect
 
+from vizkit.ui.shell import PAGES
+
 MAIN = "[data-testid='stMain']"
 PHONE_PX = 390
 RAN = "[data-testid='stApp'][data-test-script-state='notRunning']"
@@ -35,6 +37,17 @@ def choose(page: Page, title: str) -> None:
     pick(page, f"{stem}_view", title)
     expect(page.locator(MAIN).get_by_text(line, exact=True)).to_be_visible(timeout=LONG_MS)
     ready(page)
+
+
+def go_to(page: Page, title: str) -> None:
+    """Another page, through the navigation at the top: those with a section lie in its menu."""
+    section = next(name for name, pages in PAGES.items() if title in [each for _, each, _ in pages])
+    if section:
+        page.get_by_test_id("stTopNavSection").filter(has_text=section).click()
+        page.get_by_role("menuitem", name=title, exact=True).click()
+    else:
+        page.get_by_test_id("stTopNavLink").filter(has_text=title).click()
+    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible(timeout=LONG_MS)
 
 
 def pick(page: Page, key: str, name: str) -> None:

@@ -29,16 +29,17 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     expect(page.get_by_text("196").first).to_be_visible()
 
 
-def test_positions_from_sinusoids_to_the_experiment(page: Page, server: str):
+def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}")
     ready(page)
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
+    expect(page.get_by_text("without positions the outputs are the same in both orders")).to_be_visible()
+    expect(page.get_by_text("Positions removed").first).to_be_visible()
     choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 · most similar")
     expect(page.get_by_text("no learned table, but relative bias")).to_be_visible()
-    choose(page, "Shuffle")
-    expect(page.get_by_text("positions removed").first).to_be_visible()
+    choose(page, "Sinusoids")
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
 
 
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):

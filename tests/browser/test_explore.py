@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.canvas import click_at
-from tests.browser.conftest import serving
-from tests.browser.steps import fits, still
+from tests.browser.conftest import serving, watched
+from tests.browser.steps import LONG_MS, fits, pick, still
+from tests.browser.steps import ready as ready_view
 
 CARD = "[class*='st-key-card']"
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
@@ -87,6 +88,58 @@ def test_a_link_reopens_the_view(page: Page, server: str):
     other.context.close()
 
 
+CHOSEN = """() => [...document.querySelectorAll("[data-testid='stMain'] input, [data-testid='stMain'] [role='radio']")]
+  .map(each => [each.ariaLabel ?? each.innerText, each.type, each.value, each.checked ?? each.ariaChecked])"""
+
+
+def copied(page: Page) -> str:
+    """The link that the button puts on the clipboard."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    still(page)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".st-key-copy_link output")).to_have_text("Copied")
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
+    """The copied link, in a browser that has never been here: every control and the picture."""
+    link, chosen = copied(page), page.evaluate(CHOSEN)
+    fresh = chromium.new_context(viewport=page.viewport_size, reduced_motion="reduce").new_page()
+    try:
+        with watched(fresh) as other:
+            other.goto(link)
+            expect(other.locator(canvas).first).to_be_visible(timeout=LONG_MS)
+            still(other)
+            assert other.evaluate(CHOSEN) == chosen
+            drawn = "canvas => canvas.toDataURL()"
+            assert other.locator(canvas).first.evaluate(drawn) == page.locator(canvas).first.evaluate(drawn)
+            assert copied(other) == link
+    finally:
+        fresh.context.close()
+
+
+def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: Browser, server: str):
+    page.goto(f"{server}/explore?{MODELS}&image=digit+3")
+    ready(page)
+    click(page, 0.3, 0.8)
+    pick(page, "scale", "shared")
+    pick(page, "draw", "map only")
+    page.locator(".st-key-focus").get_by_role("radio").nth(1).click()
+    expect(page).to_have_url(re.compile("focus=.*scale=shared|scale=shared.*focus="))
+    opens_the_same(page, chromium, f"{CARD} canvas")
+    page.goto(f"{server}/attention?{MODELS}&image=digit+3&attention_view=Explorer")
+    ready_view(page)
+    pick(page, "fusion", "max")
+    page.locator(".st-key-value_weighted").get_by_text("Weight by values").click()
+    expect(page).to_have_url(re.compile("value_weighted=true"))
+    opens_the_same(page, chromium, ".st-key-explorer_map canvas")
+    page.goto(f"{server}/swin?models=bundled:digits_swin&image=digit+3&swin_view=Merging")
+    ready_view(page)
+    pick(page, "merging_colours", "lengths")
+    expect(page).to_have_url(re.compile("merging_colours=lengths"))
+    opens_the_same(page, chromium, "[data-testid='stMain'] canvas")
+
+
 def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, tmp_path: Path):
     photo = tmp_path / "Foto café *1*.jpg"
     gradient = np.linspace(0, 255, 300 * 200).reshape(200, 300).astype(np.uint8)
@@ -97,6 +150,12 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
     expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
     ready(page)
     expect(page.locator(f"{CARD} ol").first.locator("li")).to_have_count(5)
+    page.goto(copied(page))  # a new session, which has no uploads
+    expect(page.get_by_text("This link shows Foto café *1*.jpg, which is not here")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(f"{CARD} canvas")).to_have_count(0)
+    page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
+    ready(page)
+    expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
 
 
 def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_path: Path):

@@ -43,9 +43,9 @@ def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server
     expect(body).to_contain_text("88 MB")
     body.get_by_role("button", name="Swin-T", exact=True).click()
     expect(body.get_by_text("cannot be fetched")).to_be_visible(timeout=LONG_MS)
-    body.get_by_role("button", name="insects_vit").click()
+    body.get_by_role("button", name="ViT · insects").click()
     expect(body).to_have_count(0, timeout=LONG_MS)
-    expect(page.locator(f"{SIDEBAR} [data-testid='stMultiSelect']")).to_contain_text("insects_vit", timeout=LONG_MS)
+    expect(page.locator(f"{SIDEBAR} [data-testid='stMultiSelect']")).to_contain_text("ViT · insects", timeout=LONG_MS)
     still(page)
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, fits, go_to, ready
 
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 
@@ -21,8 +21,7 @@ def enter(page: Page, key: str, text: str, said: str) -> None:
 
 
 def turn_to(page: Page, name: str) -> None:
-    page.locator("[data-testid='stSidebarNav']").get_by_role("link", name=name, exact=True).click()
-    expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
+    go_to(page, name)
     ready(page)
 
 

@@ -34,7 +34,7 @@ def test_no_request_leaves_for_another_host(chromium, server):
     page.on("dialog", lambda dialog: elsewhere.append(dialog.message))
     page.on("pageerror", lambda error: elsewhere.append(str(error)))
     page.goto(server)
-    expect(page.locator("[data-testid='stSidebarNav']")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator("[data-testid='stTopNav']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
     for place in PLACES:
         page.goto(f"{server}/{place}{'&' if '?' in place else '?'}image=digit+3")

@@ -5,8 +5,8 @@ import re
 import numpy as np
 
 from vizkit.figure.attention.mosaic import GAP, mosaic
-from vizkit.figure.overlay import CEILING, FLOOR, overlay
-from vizkit.figure.palette import colours
+from vizkit.figure.overlay import overlay
+from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.vector import vector_overlay
 
 GREY = np.full((40, 60, 3), 100, np.uint8)

@@ -4,8 +4,8 @@ import numpy as np
 
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.evaluation.removal_curves import removal_curves
-from vizkit.figure.overlay import CEILING, overlay, painting, top_of
-from vizkit.figure.palette import SIGNED, colours
+from vizkit.figure.overlay import overlay, painting, top_of
+from vizkit.figure.palette import CEILING, SIGNED, colours
 from vizkit.figure.vector import vector_overlay
 
 GREY = np.full((10, 30, 3), 100, np.uint8)

@@ -56,13 +56,18 @@ def fine(test: AppTest) -> None:
     assert not test.warning
 
 
+def components(test: AppTest) -> list:
+    """All but the button that every page has."""
+    return [component for component in test.main.get("bidi_component") if component.key != "copy_link"]
+
+
 def sent(test: AppTest, key: str) -> dict:
     """What the canvas whose key begins so was given."""
-    protos = [component.proto for component in test.get("bidi_component")]
+    protos = [component.proto for component in test.main.get("bidi_component")]
     return next(json.loads(proto.json) for proto in protos if f"-{key}" in proto.id)
 
 
 def sent_to(test: AppTest, component: str) -> list[dict]:
     """What all canvases of one kind were given."""
-    protos = [component.proto for component in test.get("bidi_component")]
+    protos = [component.proto for component in test.main.get("bidi_component")]
     return [json.loads(proto.json) for proto in protos if proto.component_name == component]

@@ -53,7 +53,7 @@ def test_vit_swin_and_cnn_on_three_digits():
     assert test.session_state["images"] == DIGITS
     rows = rows_of(test)
     assert list(rows) == DIGITS
-    assert sent(test, "compare_grid")["models"] == ["digits_vit", "digits_swin", "digits_cnn"]
+    assert sent(test, "compare_grid")["models"] == ["ViT · digits", "Swin · digits", "CNN · digits"]
     loaded = vizkit.load(VIT, device="cpu")
     expected = vizkit.trace(loaded, inputs.sample("digit 5").rgb).logits.softmax(0)
     first = rows["digit 5"]["cells"][0]["bars"][0]
@@ -70,7 +70,7 @@ def test_vit_swin_and_cnn_on_three_digits():
 def test_models_of_other_classes_are_shown_beside_and_not_compared():
     test = opened("compare", models=[VIT, INSECTS_VIT, INSECTS_CNN], image="mayfly nymph")
     assert not test.exception
-    assert "not compared: digits_vit; insects_vit and insects_cnn." in texts(test)
+    assert "not compared: ViT · digits; ViT · insects and CNN · insects." in texts(test)
     row = rows_of(test)["mayfly nymph"]
     assert [cell["mark"] for cell in row["cells"]] == ["", "A", "A"]
     assert row["lines"][0] == "Both predict mayfly nymph."
@@ -208,8 +208,8 @@ def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: py
     assert not test.exception
     assert "takes squares only" in "".join(each.value for each in test.warning)
     if view == "Cost":
-        assert list(table_of(test).columns) == ["digits_vit"]
-        assert table_of(test).loc["Input", "digits_vit"] != "32 × 32 pixels"
+        assert list(table_of(test).columns) == ["ViT · digits"]
+        assert table_of(test).loc["Input", "ViT · digits"] != "32 × 32 pixels"
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ def test_cost_is_counted_at_once_and_measured_when_asked():
     assert not test.exception
     table = table_of(test)
     loaded = vizkit.load(VIT, device="cpu")
-    assert table.loc["Parameters", "digits_vit"] == cost.counted_in(loaded.parameters)
-    assert table.loc["Tokens or places", "digits_vit"] == "65"
+    assert table.loc["Parameters", "ViT · digits"] == cost.counted_in(loaded.parameters)
+    assert table.loc["Tokens or places", "ViT · digits"] == "65"
     assert set(table.loc["Time, one image"]) == {"–"}
     test.button(key="compare_measure").click().run()
     test = until_done(test, "compare_cost")

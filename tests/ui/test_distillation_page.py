@@ -130,7 +130,7 @@ def test_the_default_is_the_bundled_teacher_and_two_students():
     assert not test.info
     assert test.selectbox(key="teacher").value == "bundled:insects_cnn"
     assert test.selectbox(key="label").value == "water strider"
-    assert list(losses(test)) == ["insects_deit", "insects_vit"]
+    assert list(losses(test)) == ["DeiT · insects", "ViT · insects"]
     for kl, scaled, label, choice, soft, hard in losses(test).values():
         assert scaled == pytest.approx(9 * kl, abs=0.006)
         assert soft == pytest.approx((label + scaled) / 2, abs=0.002)
@@ -138,7 +138,7 @@ def test_the_default_is_the_bundled_teacher_and_two_students():
     assert len(class_bars_of(test)) == 5  # three answers, who adds what, the gradient
     assert len(figures(test)) == 2  # why T², the surface
     parts = class_bars_of(test)[3]["value"]
-    assert sum(parts) == pytest.approx(losses(test)["insects_deit"][0], abs=6e-4)
+    assert sum(parts) == pytest.approx(losses(test)["DeiT · insects"][0], abs=6e-4)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_other_label_sets_are_refused_in_a_sentence():
     )
     assert not test.exception
     assert len(test.info) == 1
-    assert "digits_cnn knows 10 classes (0, 1, …) and insects_deit 12 classes" in test.info[0].value
-    assert list(losses(test)) == ["digits_vit"]  # the other student is shown
+    assert "CNN · digits knows 10 classes (0, 1, …) and DeiT · insects 12 classes" in test.info[0].value
+    assert list(losses(test)) == ["ViT · digits"]  # the other student is shown
     alone = opened(
         "distillation", distillation_view=PAIR, models=VIT, teacher=short(CNN), students=short(DEIT), image="digit 3"
     )
@@ -190,7 +190,7 @@ def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.Monk
     test.slider(key="share").set_value(1.0).run()
     assert not test.exception
     assert not test.warning
-    kl, scaled, _, choice, soft, hard = losses(test)["digits_vit"]
+    kl, scaled, _, choice, soft, hard = losses(test)["ViT · digits"]
     assert scaled == pytest.approx(64 * kl, abs=0.04)
     assert soft == pytest.approx(scaled, abs=1e-3)
     assert hard == pytest.approx(choice, abs=1e-3)
@@ -202,9 +202,9 @@ def test_sliders_run_no_model_and_the_loss_follows_them(monkeypatch: pytest.Monk
 def test_a_label_belongs_to_its_image():
     test = opened("distillation", **DIGITS, image="digit 3")
     assert test.selectbox(key="label").value == "3"
-    right = losses(test)["digits_vit"][2]
+    right = losses(test)["ViT · digits"][2]
     test.selectbox(key="label").set_value("8").run()
-    assert losses(test)["digits_vit"][2] > right + 1
+    assert losses(test)["ViT · digits"][2] > right + 1
     test.sidebar.selectbox(key="image").set_value("digit 7").run()
     assert test.selectbox(key="label").value == "7"
     test.sidebar.selectbox(key="image").set_value("flower").run()
@@ -217,19 +217,19 @@ def test_many_pictures_are_asked_once(monkeypatch: pytest.MonkeyPatch):
     assert not test.exception
     assert not test.error
     assert "mean over 50 pictures" in texts(test)
-    found = losses(test)["digits_vit"]
+    found = losses(test)["ViT · digits"]
     assert (np.array(found[-2:]) > 90).all()  # right, and as the teacher, in percent
     forbid_models(monkeypatch)
     test.select_slider(key="loss_temperature").set_value(8.0).run()
     assert not test.exception
-    assert losses(test)["digits_vit"][0] != found[0]
-    assert losses(test)["digits_vit"][2] == found[2]  # the label knows no T
+    assert losses(test)["ViT · digits"][0] != found[0]
+    assert losses(test)["ViT · digits"][2] == found[2]  # the label knows no T
 
 
 def test_pictures_of_other_classes_are_refused():
     test = opened("distillation", **MANY)
     assert not test.exception
-    assert "insects shows mayfly nymph and other classes that digits_cnn does not know" in test.info[0].value
+    assert "insects shows mayfly nymph and other classes that CNN · digits does not know" in test.info[0].value
 
 
 def test_a_folder_and_no_folder(tmp_path, monkeypatch):

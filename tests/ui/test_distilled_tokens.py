@@ -204,7 +204,8 @@ def test_the_command_writes_its_table(tmp_path, capsys):
     given = ["agreement", "--model", DEIT, "--teacher", CNN, "--beside", VIT, "--images", "4", "--device", "cpu"]
     assert main([*given, "-o", str(tmp_path / "table.md")]) == 0
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    for words in ("4 pictures of insects, test", "| class token | ", "| insects_vit | ", "| teacher, insects_cnn | ",
+    for words in ("4 pictures of insects, test", "| class token | ", "| insects_vit | ",
+                  "| teacher, insects_cnn | ",
                   f"python -m vizkit agreement --model {DEIT} --teacher {CNN} --beside {VIT} --images 4"):  # fmt: skip
         assert words in text
     assert main([*given[:3], "--data", "nowhere"]) == 2
@@ -238,7 +239,7 @@ def test_the_view_of_other_models_says_why_not_and_shows_the_bundled_one(model):
     test = view(models=model)
     assert not test.exception
     assert f"{model.removeprefix('bundled:')} has no distillation token" in test.info[0].value
-    assert "It shows the bundled insects_deit instead" in test.info[0].value
+    assert "It shows the bundled DeiT · insects instead" in test.info[0].value
     assert len(test.main.get("image")) == 10
 
 
@@ -260,10 +261,10 @@ def test_counting_fills_the_table_and_only_when_asked(monkeypatch):
     test.select_slider(key="agree_count").set_value(100).run()
     assert not asked
     test.button(key="agree_go").click().run()
-    assert asked == [(100, ["insects_vit"])]  # the teacher is no row of its own, the digits know other classes
+    assert asked == [(100, ["ViT · insects"])]  # the teacher is no row of its own, the digits know other classes
     assert not test.exception
     tables = [frame.value for frame in test.dataframe]
-    assert tables[0][""].tolist()[:4] == ["class token", "distillation token", "both averaged", "insects_vit"]
+    assert tables[0][""].tolist()[:4] == ["class token", "distillation token", "both averaged", "ViT · insects"]
     assert "3 pictures" in texts(test)
     test.selectbox(key="agree_data").set_value(agreement.FOLDER).run()
     test.button(key="agree_go").click().run()

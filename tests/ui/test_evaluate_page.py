@@ -77,7 +77,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert not test.get("plotly_chart")
     test = sound(test.button(key="eval_start").click().run())
     table = test.dataframe[0].value
-    assert table["Model"].tolist() == ["digits_vit", "digits_swin", "digits_cnn"]
+    assert table["Model"].tolist() == ["ViT · digits", "Swin · digits", "CNN · digits"]
     assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
     assert (table["Accuracy"] > 0.9).all()
     assert "do not differ significantly" in texts(test)

@@ -62,8 +62,8 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
     assert not test.exception
     assert not test.warning
-    assert sent(test, "relevance")["matrix"]["columns"] == ["digits_vit", "insects_deit",
-                                                            "digits_swin", "digits_cnn"]  # fmt: skip
+    assert sent(test, "relevance")["matrix"]["columns"] == ["ViT · digits", "DeiT · insects",
+                                                            "Swin · digits", "CNN · digits"]  # fmt: skip
     assert [name for name, *_ in sent(test, "relevance")["matrix"]["rows"]] == names(column(test, 0))
     assert names(column(test, 0)) == names(column(test, 1)) == [
         "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
@@ -120,7 +120,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
     assert not test.exception
     assert len(test.info) == 1
-    assert "digits_vit has no class “water strider”" in test.info[0].value
+    assert "ViT · digits has no class “water strider”" in test.info[0].value
     assert sent(test, "relevance")["matrix"]["named"]
     assert names(column(test, 0))
 

@@ -31,26 +31,26 @@ def test_every_view_draws_something_and_says_how_to_read_it(name: str, model: st
     test = opened("swin", models=model, image="flower", swin_view=name)
     fine(test)
     assert not test.info
-    assert test.main.get("plotly_chart") or test.main.get("image") or test.get("bidi_component")
+    assert test.main.get("plotly_chart") or test.main.get("image") or test.main.get("bidi_component")
     assert "What it does not show" in texts(test)
 
 
 @pytest.mark.parametrize(
     ("models", "sentence"),
-    [([VIT], "digits_vit is not a Swin"), ([VIT, CNN], "digits_vit is not a Swin. digits_cnn is not a Swin.")],
+    [([VIT], "ViT · digits is not a Swin"), ([VIT, CNN], "ViT · digits is not a Swin. CNN · digits is not a Swin.")],
 )
 def test_without_a_swin_the_bundled_one_is_shown_and_said_so(models: list[str], sentence: str):
     test = opened("swin", models=models, image="mayfly nymph", swin_view="Shift")
     fine(test)
     assert sentence in texts(test)
-    assert "bundled insects_swin instead" in texts(test)
+    assert "bundled Swin · insects instead" in texts(test)
     assert told(test)["grid"] == [14, 14]
 
 
 def test_a_swin_among_others_is_the_one_that_is_shown():
     test = opened("swin", models=[CNN, DIGITS_SWIN], image="digit 3", swin_view="Shift")
     fine(test)
-    assert "digits_cnn is not a Swin" in texts(test)
+    assert "CNN · digits is not a Swin" in texts(test)
     assert "instead" not in texts(test)
     assert told(test)["grid"] == [16, 16]
 

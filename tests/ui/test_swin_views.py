@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import vizkit
-from tests.ui.conftest import opened, texts
+from tests.ui.conftest import components, opened, texts
 from vizkit.analysis.attention.statistics import by_layer, farthest_px
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
@@ -442,7 +442,8 @@ def test_feature_maps_and_the_four_neighbours():
 
 def test_distances_and_power_laws():
     figure = distances([np.array([1.0, 2.0]), np.array([3.0])], [10.0, 20.0], 40.0, "cap")
-    assert list(figure.data[1].y) == [10, 10, None, 20, 20, None]
+    assert [dots.name for dots in figure.data[1:-1]] == ["head 1", "head 2"]  # the legend
+    assert list(figure.data[-1].y) == [10, 10, None, 20, 20, None]
     assert figure.layout.yaxis.range == (0, 42)
     lines = {"a": (np.array([1.0]), np.array([2.0]), 1.5), "b": (np.array([1.0]), np.array([2.0]), None)}
     assert [line.name for line in power_laws(lines, "x", "y").data] == ["a: ∝ tokens<sup>1.50</sup>", "b"]
@@ -461,14 +462,14 @@ def values(test: AppTest) -> dict[str, str]:
 def test_window_shows_the_row_and_its_proof():
     test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Window", at="0.9000,0.9000")
     assert not test.exception
-    assert len(test.get("bidi_component")) == 3
+    assert len(components(test)) == 3
     assert len(test.get("plotly_chart")) == 4
     assert "row 13, column 13 · window 4 of 4 · 33 of 49 keys masked, hatched" in texts(test)
     assert "content + bias + mask = scores, exact" in texts(test)
     assert "Padding" not in texts(test)
     test.selectbox(key="window_head").set_value("2").run()
     assert "Head 2;" in texts(test)
-    sent = json.loads(test.get("bidi_component")[0].proto.json)
+    sent = json.loads(components(test)[0].proto.json)
     assert {"key_regions", "query_regions", "weights"} <= set(sent)
 
 
@@ -535,10 +536,10 @@ def test_beside_a_vit(way, vit):
         "swin", models=[SWIN, "bundled:digits_vit"], image="mayfly nymph", swin_view="Beside a ViT", beside_vit=vit
     )
     assert not test.exception
-    assert test.selectbox(key="beside_vit").options[:2] == ["digits_vit", "insects_vit"]
+    assert test.selectbox(key="beside_vit").options[:2] == ["ViT · digits", "ViT · insects"]
     test.segmented_control(key="beside_way").set_value(way).run()
     assert not test.exception
-    assert len(test.get("bidi_component")) == 2
+    assert len(components(test)) == 2
     assert len(test.get("plotly_chart")) == 2
     assert "in pixels of a 112 × 112 input" in texts(test)
     assert "left out of the picture: [cls]" in texts(test)

@@ -64,12 +64,12 @@ def sample() -> Picture:
     return inputs.sample(IMAGE)
 
 
-def opened(stem: str, title: str, models: list[str]) -> AppTest:
+def opened(stem: str, title: str, models: list[str], **query: str | list[str]) -> AppTest:
     """A view by its address, without the shell around it: one run, and no other page before it."""
     test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=120)
     test.session_state["_picture"], test.session_state["image"] = sample(), IMAGE
     test.session_state["models"] = models
-    test.query_params[f"{stem}_view"] = title
+    test.query_params |= {f"{stem}_view": title, **query}
     return test.run()
 
 
@@ -182,5 +182,5 @@ def test_the_recipe_of_architecture_adds_a_view(toy):
     assert list(missing(stem, view)) == []
     test = opened(stem, view.title, ["bundled:digits_cnn"])
     assert not test.exception
-    assert test.info[0].value.startswith("This view needs a transformer. digits_cnn is a convolutional network.")
+    assert test.info[0].value.startswith("This view needs a transformer. CNN · digits is a convolutional network.")
     assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]

@@ -106,28 +106,45 @@ def dots_by_depth(
     *,
     spread: Sequence[np.ndarray] | None = None,
     what: str = "head",
+    top: float | None = None,
+    depth: int = 0,
 ) -> "go.Figure":
-    """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread."""
+    """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread. `top` and
+    `depth`: where the axes end at least, the same for charts side by side."""
     import plotly.graph_objects as go
 
-    depth = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
+    layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
     head = np.concatenate([np.arange(len(v)) + 1 for v in values])
     jitter = np.concatenate([np.linspace(-0.2, 0.2, len(v)) if len(v) > 1 else np.zeros(1) for v in values])
     error = None if spread is None else {"array": np.concatenate(spread), "thickness": 1, "width": 0}
     dots = go.Scatter(
-        x=depth + jitter,
+        x=layer + jitter,
         y=np.concatenate(values),
         mode="markers",
         # Without the ends of the scale, which one of the two pages would swallow.
         marker={"color": head, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8},
         error_y=error,
-        customdata=np.stack([depth, head], -1),
+        customdata=np.stack([layer, head], -1),
+        showlegend=False,
         hovertemplate=f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>",
     )
-    figure = laid_out([dots], "layer", y, title)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_xaxes(dtick=1 if len(values) <= MOST_MARKED else None)
+    figure = laid_out([dots, *_one_dot_for_each(int(head.max(initial=0)), what)], "layer", y, title)
+    figure.update_yaxes(rangemode="tozero", range=None if top is None else [0, top])
+    depth = max(depth, len(values))
+    figure.update_xaxes(dtick=1 if depth <= MOST_MARKED else None, range=[0.5, depth + 0.5])
     return figure
+
+
+def _one_dot_for_each(count: int, what: str) -> list[Any]:
+    """The legend of dots whose colour is a number from 1 to `count`; of many the first, the middle and the last."""
+    import plotly.graph_objects as go
+
+    if count < 2:
+        return []
+    shown = range(1, count + 1) if count <= 8 else (1, (count + 1) // 2, count)
+    ends = {"cmin": 1, "cmax": count, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8}
+    return [go.Scatter(x=[None], y=[None], mode="markers", name=f"{what} {number}", showlegend=True,
+                       marker={"color": [number], **ends}) for number in shown]  # fmt: skip
 
 
 def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> "go.Figure":

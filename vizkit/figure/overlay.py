@@ -3,11 +3,8 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, SIGNED, colours
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.geometry import Box
-
-FLOOR, CEILING = 0.25, 0.85
-"""Opacity of the lowest and of the highest value: where little attention goes, the image stays visible."""
 
 
 def overlay(
@@ -15,6 +12,7 @@ def overlay(
     places: Float[np.ndarray, "row column"],
     box_xyxy: Box,
     *,
+    low: float = 0.0,
     top: float | None = None,
     floor: float = FLOOR,
     ceiling: float = CEILING,
@@ -22,10 +20,10 @@ def overlay(
 ) -> UInt8[np.ndarray, "height width 3"]:
     """The image with `places` drawn inside `box_xyxy` (pixels of the image), every cell a flat rectangle.
 
-    Flat, because a smooth map would show places that the model does not have. `top` is the value of the brightest
-    colour: None takes the map's own maximum, a number lets several maps share one scale. With the SIGNED scale colours
-    go from −top to top. Outside the box the image is dimmed: the model did not see it. A new array; the input is not
-    changed.
+    Flat, because a smooth map would show places that the model does not have. `low` and `top` are the values of the
+    darkest and the brightest colour: None takes the map's own maximum, a number lets several maps share one scale. With
+    the SIGNED scale colours go from −top to top. Outside the box the image is dimmed: the model did not see it. A new
+    array; the input is not changed.
     """
     height, width = image.shape[:2]
     rows, columns = places.shape
@@ -35,18 +33,26 @@ def overlay(
     row = np.floor((np.arange(height) + 0.5 - y0) / (y1 - y0) * rows).astype(int)
     inside = ((row >= 0) & (row < rows))[:, None] & ((column >= 0) & (column < columns))[None]
     values = places[row.clip(0, rows - 1)][:, column.clip(0, columns - 1)]
-    index, opacity = painting(values, float(places.max()) if top is None else top, floor, ceiling, scale)
+    index, opacity = painting(values, float(places.max()) if top is None else top, floor, ceiling, scale, low)
     painted = (1 - opacity[..., None]) * image + opacity[..., None] * colours(scale)[index]
     return np.where(inside[..., None], painted, 0.35 * image).round().astype(np.uint8)
 
 
 def painting(
-    values: Float[np.ndarray, "*shape"], top: float, floor: float = FLOOR, ceiling: float = CEILING, scale: str = SCALE
+    values: Float[np.ndarray, "*shape"],
+    top: float,
+    floor: float = FLOOR,
+    ceiling: float = CEILING,
+    scale: str = SCALE,
+    low: float = 0.0,
 ) -> tuple[UInt8[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
-    """(index into the colours, opacity) of every value. With SIGNED zero is clear and in the middle of the colours."""
-    share = np.clip(values / top, -1, 1) if top > 0 else values * 0.0
+    """(index into the colours, opacity) of every value. With SIGNED zero is in the middle of the colours, and clear
+    where the picture is to be seen at all."""
     if scale == SIGNED:
-        return (127.5 + 127.5 * share).round().astype(np.uint8), ceiling * np.abs(share)
+        share = np.clip(values / top, -1, 1) if top > 0 else values * 0.0
+        least = floor if ceiling >= 1 else 0.0  # white at zero would only veil the picture
+        return (127.5 + 127.5 * share).round().astype(np.uint8), least + (ceiling - least) * np.abs(share)
+    share = (values - low) / (top - low) if top > low else values * 0.0
     index = (255 * share).clip(0, 255).astype(np.uint8)
     return index, floor + (ceiling - floor) * index / 255.0
 

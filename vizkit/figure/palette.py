@@ -7,6 +7,9 @@ from functools import cache
 import numpy as np
 from jaxtyping import UInt8
 
+# Opacity of the lowest and of the highest value of a map: where little attention goes, the image stays visible.
+FLOOR, CEILING = 0.25, 0.85
+OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
 SCALE = "inferno"
 """From nothing to much."""
 DARK, LIGHT = "#0b0d19", "#ffffff"

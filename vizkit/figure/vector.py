@@ -8,8 +8,14 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 
 from vizkit.figure.overlay import painting
-from vizkit.figure.palette import SCALE, colours
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, colours
 from vizkit.geometry import Box
+from vizkit.image import data_url
+
+MOST_CELLS = 5_000  # with an element each; finer maps are one picture of flat cells
+PHOTOGRAPH_PX = 1280
+SMALL_PX = 128  # up to here pixels stay what they are: squares
+PIXELATED = ' style="image-rendering: pixelated"'
 
 
 def vector_overlay(
@@ -18,35 +24,69 @@ def vector_overlay(
     box_xyxy: Box,
     *,
     title: str = "",
+    low: float = 0.0,
     top: float | None = None,
     unit: str = "%",
     scale: str = SCALE,
+    floor: float = FLOOR,
+    ceiling: float = CEILING,
 ) -> str:
     """An SVG document of the image's size in pixels, complete in itself; also valid inside an HTML page.
 
-    `top`, `scale`: as for `overlay.overlay`. `unit`: how a cell says its value, "%" as a share, "" as a number.
+    `low`, `top`, `scale`, `floor`, `ceiling`: as for `overlay.overlay`. `unit`: how a cell says its value, "%" as a
+    share, "" as a number. Outside the box the photograph is dimmed.
     """
     height, width = image.shape[:2]
+    levels, opacities = painting(places, float(places.max()) if top is None else top, floor, ceiling, scale, low)
+    colour = colours(scale)[levels]
+    draw = _cells if places.size <= MOST_CELLS else _raster
+    x0, y0, x1, y1 = box_xyxy
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'shape-rendering="crispEdges">{f"<title>{escaped(title)}</title>" if title else ""}'
+        f'<image width="{width}" height="{height}" href="{data_url(image, PHOTOGRAPH_PX)}"'
+        f"{PIXELATED if max(width, height) <= SMALL_PX else ''}/>"
+        f'<path d="M0 0H{width}V{height}H0ZM{x0:.3f} {y0:.3f}V{y1:.3f}H{x1:.3f}V{y0:.3f}Z" fill="#000" '
+        f'fill-opacity="0.65" fill-rule="evenodd"/>{draw(places, colour, opacities, box_xyxy, unit)}</svg>'
+    )
+
+
+def _cells(
+    places: Float[np.ndarray, "row column"],
+    colour: UInt8[np.ndarray, "row column 3"],
+    opacities: Float[np.ndarray, "row column"],
+    box_xyxy: Box,
+    unit: str,
+) -> str:
     rows, columns = places.shape
     x0, y0, x1, y1 = box_xyxy
     cell_w, cell_h = (x1 - x0) / columns, (y1 - y0) / rows
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    photograph = base64.b64encode(buffer.getvalue()).decode()
-    levels, opacities = painting(places, float(places.max()) if top is None else top, scale=scale)
     cells = []
     for (row, column), value in np.ndenumerate(places):
-        r, g, b = (int(c) for c in colours(scale)[levels[row, column]])
+        r, g, b = (int(c) for c in colour[row, column])
         text = f"{value:.3%}" if unit == "%" else f"{value:.4g}"
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
             f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'
             f"<title>row {row + 1}, column {column + 1}: {text}</title></rect>"
         )
+    return "".join(cells)
+
+
+def _raster(
+    places: Float[np.ndarray, "row column"],
+    colour: UInt8[np.ndarray, "row column 3"],
+    opacities: Float[np.ndarray, "row column"],
+    box_xyxy: Box,
+    unit: str,
+) -> str:
+    x0, y0, x1, y1 = box_xyxy
+    alpha = (255 * opacities).round().astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(np.dstack([colour, alpha])).save(buffer, "PNG")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'shape-rendering="crispEdges"><title>{escaped(title)}</title>'
-        f'<image width="{width}" height="{height}" href="data:image/png;base64,{photograph}"/>{"".join(cells)}</svg>'
+        f'<image x="{x0:.3f}" y="{y0:.3f}" width="{x1 - x0:.3f}" height="{y1 - y0:.3f}" preserveAspectRatio="none"'
+        f'{PIXELATED} href="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"/>'
     )
 
 

@@ -1,7 +1,9 @@
 """Words beside the pictures: what is shown, how true it is, how to read it, and what it does not show."""
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -89,9 +91,45 @@ def licence_words(licence: str) -> str:
     return f"licence {name}" if name.startswith(("no", "unknown")) else f"{name} licence"
 
 
+_QUAD = re.compile(r",?\s*\\q?quad\s*")
+_SIDE: ContextVar[Any] = ContextVar("where the help stands at the side", default=None)
+
+
+def at_side() -> bool:
+    """The switch in the page's line: whether the help stays open beside the pictures, for the whole session."""
+    return st.toggle("Help at the side", key="help_at_side", persist_state="session",
+                     help="“How to read this” stays open beside the pictures; on a phone below them.")  # fmt: skip
+
+
+@contextlib.contextmanager
+def columns() -> Iterator[None]:
+    """Around what a view draws: with the help in a narrower column at its right, where that was wanted."""
+    if not st.session_state.get("help_at_side"):
+        yield
+        return
+    main, side = st.columns([3, 1], gap="medium")
+    token = _SIDE.set(side)
+    try:
+        with main:
+            yield
+    finally:
+        _SIDE.reset(token)
+
+
+def _place() -> Any:  # noqa: ANN401
+    """Where the help goes: closed below the pictures, or open at their side; None where it stands there already,
+    because a part of the view alone is drawn again."""
+    side = _SIDE.get()
+    if side is None and st.session_state.get("help_at_side"):
+        return None
+    if side is None:
+        return st.expander("How to read this", icon=":material/menu_book:")
+    return side.expander("How to read this", icon=":material/menu_book:", expanded=True)
+
+
 def attention() -> None:
-    with st.expander("How to read this", icon=":material/menu_book:"):
-        st.markdown(
+    if (place := _place()) is not None:
+        place.markdown(
             r"""
 A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all places,
 special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a patch; every model has
@@ -111,10 +149,14 @@ it mixes, and everything after, are not in the picture (Jain & Wallace 2019).
 
 def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
     """The reading help of a view: two sentences, the formula, what it does not show, the source."""
-    with st.expander("How to read this", icon=":material/menu_book:"):
+    if (place := _place()) is None:
+        return
+    with place:
         st.markdown(words)
-        if formula:
-            st.latex(formula)
+        # A narrow column cuts a long line off; one with an alignment of its own stays whole.
+        parts = [formula or ""] if r"\begin" in (formula or "") or _SIDE.get() is None else _QUAD.split(formula or "")
+        for part in filter(None, parts):
+            st.latex(part)
         st.markdown(f"**What it does not show:** {not_shown}  \n*Source: {source}.*")
 
 

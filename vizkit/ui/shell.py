@@ -4,14 +4,24 @@ picture."""
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from vizkit.ui import reading
+
 # Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
 # Streamlit asks a font host.
 PAGES = {
-    "": [("explore", "Explore", "Click a patch: where does each layer and head attend?")],
+    "": [
+        (
+            "explore",
+            "Explore",
+            "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
+        ),
+        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+    ],
     "Anatomy": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
@@ -33,7 +43,7 @@ PAGES = {
     ],
 }
 FIRST = "explore"
-ICON = Path(__file__).with_name("icon.svg")
+ICON, LOGO, STYLE = (Path(__file__).with_name(name) for name in ("icon.svg", "logo.svg", "shell.css"))
 
 
 def navigation() -> StreamlitPage:
@@ -44,12 +54,25 @@ def navigation() -> StreamlitPage:
     listed = {section: [page_of(stem, title) for stem, title, _ in pages] for section, pages in PAGES.items()}
     title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
     listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
-    return st.navigation(listed)
+    return st.navigation(listed, position="top")
 
 
 def page_of(stem: str, title: str) -> StreamlitPage:
     first = stem == FIRST
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
+
+
+def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+    """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
+    for more."""
+    st.html(STYLE)
+    st.logo(LOGO, size="large", icon_image=ICON)
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
+    with row:
+        st.title(title, anchor=False, width="content")
+        st.caption(help_of(title), width="stretch")
+        reading.at_side()
+    return row
 
 
 def help_of(title: str) -> str:

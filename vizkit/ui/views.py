@@ -14,7 +14,8 @@ import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
-from vizkit.ui.session import chosen
+from vizkit.ui.session import chosen, linked_picture
+from vizkit.ui.session.address import settle
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
@@ -27,6 +28,7 @@ class View:
     `needs`: a key of `needs.NEEDS`, "" for a view without models. `fragment`: a change inside draws this view alone
     again, not the page. `query`: the token whose rows it asks for, where the page's own choice does not decide.
     `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
+    `picture`: whether it shows the chosen picture though it needs no model.
     """
 
     title: str
@@ -37,6 +39,7 @@ class View:
     query: str = ""
     formerly: str = ""
     answers: bool = False
+    picture: bool = False
 
 
 class NothingShownError(Exception):
@@ -48,10 +51,13 @@ class Page:
     """What every view is given. `sources`: the models it shows, all of which have what it needs; `chosen`: those of the
     sidebar. `query`: "patch" for the token under the cursor, or the name of a special token."""
 
-    picture: Picture
     sources: list[str]
     chosen: list[str]
     query: str
+
+    @property
+    def picture(self) -> Picture:
+        return chosen.picture()
 
     @property
     def cursor(self) -> tuple[float, float]:
@@ -76,7 +82,7 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens."""
+    one opens, and may show in `waiting()` something until the models are there."""
     package = import_module(f"vizkit.ui.pages.{stem}")
     views = {view.title: view for view in package.VIEWS}
     view = package.VIEWS[0]
@@ -90,6 +96,10 @@ def open_page(stem: str) -> None:
             opening()
         view = views[choose_view(key, tuple(views), preset=opening is not None)]
         st.caption(view.line)
+    if (view.needs or view.picture) and linked_picture.awaited():
+        return
+    if waiting := getattr(package, "waiting", None):
+        waiting()
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)
@@ -99,9 +109,10 @@ def draw(view: View, package: str) -> None:
     sources = models_for(view.needs, chosen.sources())
     if view.needs and not sources:
         return
-    page = Page(chosen.picture(), sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
-    with contextlib.suppress(NothingShownError):
+    page = Page(sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
+    with contextlib.suppress(NothingShownError), reading.columns():
         reading.guarded(function_of(view, package), page)
+    settle()
 
 
 drawn_alone = st.fragment(draw)

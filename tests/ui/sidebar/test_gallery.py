@@ -52,7 +52,7 @@ def test_both_towers_are_counted(source, kind):
 def test_what_a_download_costs(monkeypatch):
     entry = gallery.FOR_PHOTOGRAPHS
     monkeypatch.setattr(gallery, "here", lambda entry: False)
-    assert gallery.cost(entry) == "22 M parameters · 88 MB · about 14 s at 50 Mbit/s · apache-2.0"
+    assert gallery.cost(entry) == "22 M parameters · 88 MB · about 14 s at 50 Mbit/s · Apache 2.0 licence"
     assert [gallery.in_words(seconds) for seconds in (14.1, 70.0, 97.0, 130.0)] == ["14 s", "1 min", "2 min", "2 min"]
     monkeypatch.setattr(gallery, "here", lambda entry: True)
     assert "on this machine" in gallery.cost(entry)
@@ -106,14 +106,14 @@ def test_a_closed_gallery_looks_nothing_up(monkeypatch):
     monkeypatch.setattr(gallery, "cost", lambda entry: pytest.fail("looked up"))
     test = opened(models=DIGITS, image="digit 3")
     fine(test)
-    assert test.button(key="gallery").label == "Models to start with"
+    assert test.button(key="gallery").label == "Gallery"
 
 
 def test_the_gallery_lists_what_one_wants():
     test = with_gallery(DIGITS)
     fine(test)
     said = texts(test)
-    for words in (*GALLERY, *KNOWN.values(), "88 MB", "apache-2.0"):
+    for words in (*GALLERY, *KNOWN.values(), "88 MB", "Apache 2.0 licence"):
         assert words in said, words
     assert test.button(key=f"gallery_{DIGITS}").disabled  # it is chosen
     assert not test.button(key=f"gallery_{INSECTS}").disabled
@@ -130,13 +130,13 @@ def test_a_click_chooses_a_model(monkeypatch):
     assert test.session_state["models"] == [DIGITS, VIT, INSECTS]
 
 
-def test_a_fifth_takes_the_place_of_the_first_and_that_is_said():
+def test_a_fifth_takes_the_place_of_the_last_and_that_is_said():
     four = [f"bundled:digits_{kind}" for kind in ("vit", "swin", "dual", "cnn")]
     test = with_gallery(*four)
-    assert "takes the place of digits_vit" in texts(test)
+    assert "takes the place of CNN · digits" in texts(test)
     test.button(key=f"gallery_{INSECTS}").click().run()
     fine(test)
-    assert test.session_state["models"] == [*four[1:], INSECTS]
+    assert test.session_state["models"] == [*four[:3], INSECTS]
 
 
 def test_without_a_network_a_click_says_why_not_and_changes_nothing():

@@ -31,7 +31,7 @@ def test_a_file_is_named_after_the_layer_that_it_shows(monkeypatch: pytest.Monke
     test = opened("explore", models=["bundled:digits_vit", "random:vit_tiny_patch16_224"], image="digit 3", layer="12")
     assert not test.exception
     stems = {file.rpartition(".")[0] for file in files}
-    assert {stem for stem in stems if "layer" in stem} == {
-        "bundled_digits_vit_layer6_mean",
-        "vit_tiny_patch16_224_layer12_mean",
+    assert {stem for stem in stems if "layer" in stem and not stem.endswith("_all")} == {
+        "digits_vit_digit_3_attention_layer6_mean_patch_x50_y50",
+        "random_vit_tiny_patch16_224_digit_3_attention_layer12_mean_patch_x50_y50",
     }

@@ -16,7 +16,17 @@ from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = ["Layer", "by_layer", "farthest_px", "layer", "mean_distance_px", "mean_entropy", "paid_to", "spread"]
+__all__ = [
+    "Layer",
+    "by_layer",
+    "farthest_px",
+    "layer",
+    "mean_distance_px",
+    "mean_entropy",
+    "paid_to",
+    "spread",
+    "weight_on_itself",
+]
 
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
@@ -87,7 +97,7 @@ def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, "
     return _over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
 
 
-def _weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
+def weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
     """Share of attention that a token gives itself; 0 where queries and keys are different sets of tokens."""
     if attention.query != attention.key:
         return torch.zeros(attention.weights.shape[1])
@@ -107,7 +117,7 @@ def layer(attention: Attention) -> Layer:
         entropy.exp(),
         {name: paid_to(attention, torch.tensor([i])) for i, name in enumerate(attention.key.special)},
         paid_to(attention, torch.tensor([PADDING])),
-        _weight_on_itself(attention),
+        weight_on_itself(attention),
     )
 
 

@@ -7,8 +7,9 @@ __all__ = ["LOOK_CSS", "LOOK_HTML", "LOOK_JS"]
 _HERE = Path(__file__).parent
 
 LOOK_HTML = (
-    "<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
-    "<output aria-live='polite'></output><ol></ol>"
+    "<section><figure><canvas tabindex='0' role='application'></canvas>"
+    "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></figure>"
+    "<div><p><span>0</span><i></i><span></span></p><output aria-live='polite'></output><ol></ol></div></section>"
 )
 LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")
-LOOK_JS = (_HERE / "look.js").read_text(encoding="utf-8")
+LOOK_JS = "".join((_HERE / name).read_text(encoding="utf-8") for name in ("enlarge.js", "guide.js", "look.js"))

@@ -68,27 +68,38 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- drawing ------------------------------------------------------------------------------------------------
   const draw = point => {
-    if (!card.image || !card.image.complete || !canvas.clientWidth) return
+    paint(canvas, point)
+    if (card.enlarged) { card.enlarged.draw(); card.enlarged.said.textContent = said.textContent }
+  }
+  const paint = (sheet, point, opacity = 1, from = 0) => {   // `from`: where the map begins, a share of the width
+    if (!card.image || !card.image.complete || !sheet.clientWidth) return
     const ratio = window.devicePixelRatio || 1
-    const width = Math.round(canvas.clientWidth * ratio), height = Math.round(width * data.size[0] / data.size[1])
-    if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height }
-    const pen = canvas.getContext('2d')
+    const width = Math.round(sheet.clientWidth * ratio), height = Math.round(width * data.size[0] / data.size[1])
+    if (sheet.width !== width || sheet.height !== height) { sheet.width = width; sheet.height = height }
+    const pen = sheet.getContext('2d')
     const style = getComputedStyle(canvas)
+    card.drawn = point
     pen.imageSmoothingEnabled = data.size[1] > 128     // small digits stay what they are: squares
     pen.globalAlpha = 1
     pen.drawImage(card.image, 0, 0, width, height)
     const [x0, y0, x1, y1] = [box[0] * width, box[1] * height, box[2] * width, box[3] * height]
     pen.fillStyle = 'rgba(8, 10, 24, .62)'             // outside the crop: the model did not see it
     pen.beginPath(); pen.rect(0, 0, width, height); pen.rect(x0, y0, x1 - x0, y1 - y0); pen.fill('evenodd')
+    pen.save()
+    pen.beginPath(); pen.rect(from * width, 0, width, height); pen.clip()
     if (data.key_grid) {
       const query = queryOf(point), row = rowOf(query)
+      pen.globalAlpha = opacity
       drawMap(pen, row, x0, y0, x1, y1)
+      pen.globalAlpha = 1
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
       if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
       drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
       tell(query, row)
     }
+    pen.restore()
+    if (from > 0) { pen.fillStyle = '#fff'; pen.fillRect(from * width - ratio, 0, 2 * ratio, height) }
     pen.strokeStyle = style.getPropertyValue('--st-primary-color') || '#4338ca'
     pen.lineWidth = 2 * ratio
     pen.strokeRect(x0 + ratio, y0 + ratio, x1 - x0 - 2 * ratio, y1 - y0 - 2 * ratio)
@@ -193,7 +204,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- one cursor for all cards ----------------------------------------------------------------------------------
   const pointOf = event => {
-    const frame = canvas.getBoundingClientRect()
+    const frame = event.currentTarget.getBoundingClientRect()
     return [clamp((event.clientX - frame.left) / frame.width, 0, 0.9999), clamp((event.clientY - frame.top) / frame.height, 0, 0.9999)]
   }
   const share = (point, committed) =>
@@ -202,10 +213,14 @@ export default function ({ data, parentElement, setStateValue }) {
     const shown = point.map(value => Math.round(value * 10000) / 10000)
     share(shown, true)
     setStateValue('point', shown)
+    card.dismiss?.()
   }
-  canvas.onpointermove = event => { if (event.pointerType === 'mouse' && !card.special) share(pointOf(event), false) }
-  canvas.onpointerleave = () => { if (!card.special) share(null, false) }
-  canvas.onclick = event => { if (data.key_grid) commit(pointOf(event)) }
+  const listen = sheet => {
+    sheet.onpointermove = event => { if (event.pointerType === 'mouse' && !card.special) share(pointOf(event), false) }
+    sheet.onpointerleave = () => { if (!card.special) share(null, false) }
+    sheet.onclick = event => { if (card.data.key_grid) commit(pointOf(event)) }
+  }
+  listen(canvas)
   canvas.onkeydown = event => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
     if (!step || !data.key_grid) return
@@ -225,7 +240,18 @@ export default function ({ data, parentElement, setStateValue }) {
     card.resize.observe(canvas)
   }
   card.draw = () => draw(card.point)
+  canvas.style.setProperty('--ratio', data.size[1] / data.size[0])
+  card.paint = (sheet, opacity, from) => paint(sheet, card.drawn, opacity, from)   // with the data of the latest run
+  enlarging(card, parentElement.querySelector('button'), data.size, (...given) => card.paint(...given), listen)
   canvas.setAttribute('aria-label', data.label)
+  const guide = () => {
+    if (data.kind || !data.key_grid || !data.query_grid || data.guide === undefined) return guiding(card, canvas.parentElement)
+    const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length)
+    const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), 0)), [, columns] = data.key_grid
+    const asks = card.special ? [0.5, 0.5] : centre(cellAt(card.point, data.query_grid), data.query_grid)
+    guiding(card, canvas.parentElement, data.guide, [asks, centre([Math.floor(best / columns), best % columns], data.key_grid)])
+  }
+  guide()
   if (card.source !== data.image) {
     card.source = data.image
     card.image = new Image()

@@ -27,7 +27,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
 
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     rows, columns = ([literal(name) for name in distinct(names)] for names in (labels, answers))
-    figure = heat_map(np.where(counts > 0, shares, np.nan), "", "", x_names=columns, y_names=rows, limit=1.0,
+    figure = heat_map(np.where(counts > 0, shares, np.nan), "answer", "label", x_names=columns, y_names=rows, limit=1.0,
                       height=170 + CELL_PX * len(rows))  # fmt: skip
     figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("share of the label", ".0%"))
     at = np.argwhere(counts > 0).tolist()

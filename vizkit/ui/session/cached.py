@@ -1,6 +1,5 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
-import re
 import threading
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ import streamlit as st
 
 from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
+from vizkit.report.inputs import FULL_TRACE_BYTES
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.session.remembered import forget, remembered
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from vizkit.models.probes.parts import Parts, PatchEmbedding
     from vizkit.traces import Trace
 
-SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
-FULL_TRACE_BYTES = 300 * 2**20
 T = TypeVar("T")
 
 
@@ -49,6 +47,12 @@ def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]"
     opened: Opened | None = st.session_state.get("_checkpoints", {}).get(name)
     if name.startswith("run:"):
         opened = Opened(run_folder(name))
+    if name.startswith("checkpoint:") and opened is None:
+        from vizkit.models import ModelError
+
+        raise ModelError(
+            f"This link shows the checkpoint {name[11:-65][:60]}, which is not here: open it in the sidebar."
+        )
     own = partial(_own, name, opened)
     if own().text_tower is not None and name not in chosen.readers():
         chosen.readers().add(name)
@@ -58,10 +62,11 @@ def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]"
 
         size_hw = whole_image_size(own(), (whole.rgb.shape[0], whole.rgb.shape[1]))
         own = partial(_whole, name, opened, size_hw)
-    return own if source == name else partial(_reading, own, source, chosen.classes_of(source))
+    return own if source == name else partial(reading, own, source, chosen.classes_of(source))
 
 
-def _reading(own: "Callable[[], Loaded]", source: str, texts: tuple[str, ...]) -> "Loaded":
+def reading(own: "Callable[[], Loaded]", source: str, texts: tuple[str, ...]) -> "Loaded":
+    """A model that reads text with these classes; their digest is in `source`, which it is remembered by."""
     loaded = own()
     return _with_classes(source, loaded.preprocessing, loaded, texts)
 
@@ -118,28 +123,12 @@ def _own(source: str, opened: Opened | None) -> "Loaded":
 
 
 def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -> "Loaded":
-    from vizkit.models import ModelError, load
-    from vizkit.models.sources.creating import known
+    from vizkit.models import load
+    from vizkit.models.by_name import named
 
     if opened is not None:
         return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)
-    if source.startswith("random:"):
-        import torch
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # the same random weights every time, so that a link shows the same view
-            return load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
-    if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
-        source = f"hf-hub:{source}"
-    # Only names: what a visitor types is never taken as a path of this machine.
-    if (
-        not re.fullmatch(r"(bundled:|hf-hub:[\w.-]+/|torchvision:)?\w[\w.-]*", source)
-        or Path(source).suffix in SUFFIXES
-    ):
-        raise ModelError("Type a timm name, or owner/name for a model on the hub.")
-    if ":" not in source:
-        known(source)  # otherwise a folder of this name, where the app was started, would be opened
-    return load(source, image_size=size_hw)
+    return named(source, size_hw)  # what a visitor types is never taken as a path of this machine
 
 
 def seen_box(picture: Picture, loaded: "Loaded") -> "Box":

@@ -6,11 +6,13 @@ from typing import NamedTuple
 import streamlit as st
 
 from vizkit.image import Picture
+from vizkit.ui.session import model_names
 
 MAX_MODELS = 4
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, whose import takes seconds
 FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insect\na photo of a cat\na photo of a dog"
 MARK = " classes-"
+PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 INPUTS = ("cropped", "whole image")
 
 
@@ -43,9 +45,24 @@ def sources() -> list[str]:
 
 
 def add(name: str) -> None:
-    """Choose a model too; where there is room for no more, in the place of the first."""
+    """Choose a model too; where there is room for no more, in the place of the last."""
     others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [*others, name][-MAX_MODELS:]
+    st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
+
+
+def renew_address() -> None:
+    """An address holds the names that pickers show. In those of older links bundled models have the names of their
+    folders: put today's in their place, once, before any picker reads them."""
+    if st.session_state.setdefault("_address_renewed", False):
+        return
+    st.session_state["_address_renewed"] = True
+    today = {name: model_names.title(source) for source in model_names.bundled()
+             for name in (source, source.removeprefix("bundled:"))}  # fmt: skip
+    older = {key: names for key in PICKERS if today.keys() & set(names := st.query_params.get_all(key))}
+    for key, names in older.items():
+        st.query_params[key] = [today.get(name, name) for name in names]
+    if older:
+        st.rerun()  # a widget takes its value from the address at the beginning of a run
 
 
 # ---- classes typed as words ------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 MEAN_TRACE_BYTES = 1200 * 2**20
-PIXEL_QUANTILE = 0.99
 TARGET_TRACE_BYTES = 600 * 2**20  # of weights; their gradients and the graph take as much again, each
 
 
@@ -162,8 +161,3 @@ def _or_sentence(make: "Callable[[], Explanation]") -> "Explanation | str":
         return make()
     except NotApplicable as sentence:
         return str(sentence)
-
-
-def quantile_of(explanation: "Explanation") -> float:
-    """Maps of single pixels are grainy: a few pixels would take all the colours."""
-    return PIXEL_QUANTILE if explanation.heat.numel() > 4 * explanation.cells[0] * explanation.cells[1] else 1.0

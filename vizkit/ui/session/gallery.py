@@ -7,6 +7,7 @@ those that timm states for its weights; of CLIP that of the authors' repository,
 from dataclasses import dataclass
 
 from vizkit.settings import GIB, settings
+from vizkit.ui.reading import licence_words
 from vizkit.ui.session import model_names
 
 MBIT_S = 50  # at which a download is timed
@@ -83,7 +84,8 @@ def cost(entry: Entry) -> str:
         get = "on this machine"
     else:
         get = f"about {in_words(entry.seconds)} at {MBIT_S} Mbit/s"
-    return f"{entry.parameters / 1e6:.0f} M parameters · {entry.bytes / 1e6:.0f} MB · {get} · {entry.licence}"
+    size = f"{entry.parameters / 1e6:.0f} M parameters · {entry.bytes / 1e6:.0f} MB"
+    return f"{size} · {get} · {licence_words(entry.licence)}"
 
 
 def in_words(seconds: float) -> str:

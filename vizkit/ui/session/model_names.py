@@ -11,8 +11,10 @@ from vizkit.ui.session.jobs import ACTIVE, jobs
 ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
 BUNDLED = Path(__file__).parents[2] / "bundled"
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
+KINDS = {"vit": "ViT", "swin": "Swin", "deit": "DeiT", "dual": "Dual-scale", "gradual": "Gradual", "cnn": "CNN"}
 KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 _SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
+_DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
@@ -28,6 +30,14 @@ def knows(source: str) -> str:
     """What alone a bundled model knows, "" of any other."""
     kind, _, name = source.partition(":")
     return KNOWN.get(name.partition("_")[0], "") if kind == "bundled" else ""
+
+
+def title(source: str) -> str:
+    """For people: "ViT · insects" for a bundled model. Opened weights are named by their whole digest, of which a part
+    is enough to tell two apart. Of all others the name itself, which researchers know."""
+    kind, _, name = source.partition(":")
+    data, _, network = name.rpartition("_")
+    return f"{KINDS[network]} · {data}" if kind == "bundled" and network in KINDS else _DIGEST.sub(r"\1", source)
 
 
 def trained() -> dict[str, Path]:

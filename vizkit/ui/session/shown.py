@@ -1,7 +1,6 @@
 """What every page does first: run the chosen models on the chosen image, or say in a sentence why not; one cursor."""
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ import streamlit as st
 
 from vizkit.image import ImageError, Picture
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, model_names
+from vizkit.ui.session.address import put
 from vizkit.ui.session.chosen import bare, whole_image
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 CENTRE = (0.5, 0.5)
-_DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class Shown:
 def cursor() -> tuple[float, float]:
     """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
     point = st.session_state.get("at") or parse(st.query_params.get("at", "")) or CENTRE
-    if point != CENTRE:
-        st.query_params["at"] = f"{point[0]:.4f},{point[1]:.4f}"
+    if point != CENTRE or "at" in st.query_params:
+        put("at", f"{point[0]:.4f},{point[1]:.4f}")
     return point
 
 
@@ -135,7 +134,13 @@ def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
 
 def side_by_side(picture: Picture, sources: list[str], query: str) -> list[tuple[Any, Shown]]:
     """A bordered column for every model and what it computed for the query."""
-    return run_in(st.columns(len(sources), border=True), picture, sources, query)
+    return run_in(blocks(len(sources)), picture, sources, query)
+
+
+def blocks(count: int) -> list[Any]:
+    """A bordered block for every model: beside one another, two in a row from three on, those of a row equally high."""
+    columns = [column for _ in range(0, count, 2) for column in st.columns(min(count, 2))]
+    return [column.container(border=True, height="stretch") for column in columns[:count]]
 
 
 def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], query: str) -> list[tuple[Any, Shown]]:
@@ -154,8 +159,8 @@ def run_in(blocks: Sequence[Any], picture: Picture, sources: list[str], query: s
 
 
 def title(source: str) -> str:
-    """For people. Opened weights are named by their whole digest, of which a part is enough to tell two apart."""
-    return _DIGEST.sub(r"\1", bare(source).removeprefix("bundled:"))
+    """For people."""
+    return model_names.title(bare(source))
 
 
 def marked(source: str) -> str:
@@ -170,8 +175,9 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     names = [model.source for model in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
-        label, names, default=names[0], required=True, key="focus", format_func=marked, label_visibility="collapsed"
-    )
+        label, names, default=names[0], required=True, key="focus", bind="query-params", format_func=marked,
+        label_visibility="collapsed",
+    )  # fmt: skip
     return next(model for model in shown if model.source == name)
 
 

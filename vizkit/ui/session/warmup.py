@@ -1,6 +1,7 @@
 """Import torch and timm while the visitor reads the first page, so that the first picture comes sooner; then clear
 away what has lain too long in the bin and among the uploads."""
 
+import sys
 import threading
 
 import streamlit as st
@@ -25,3 +26,8 @@ def warm_up() -> threading.Thread:
     thread = threading.Thread(target=load, daemon=True, name="warm-up")
     thread.start()
     return thread
+
+
+def ready() -> bool:
+    """Whether torch and timm are there. Starts nothing."""
+    return "vizkit.models" in sys.modules and not warm_up().is_alive()

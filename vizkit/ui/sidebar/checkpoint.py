@@ -19,7 +19,7 @@ TORCHVISION += ("torchvision:swin_s", "torchvision:swin_b", "torchvision:swin_v2
 
 
 def dialog() -> None:
-    with st.popover("Open a checkpoint", icon=":material/folder_open:"):
+    with st.popover("Open", icon=":material/folder_open:"):
         files = st.file_uploader(
             "Weights",
             type=TYPES,

@@ -15,7 +15,7 @@ TAKEN = "_gallery_taken"  # whether a click in the window has chosen a model
 
 def opening() -> None:
     """The button of the sidebar."""
-    if st.button("Models to start with", icon=":material/apps:", key="gallery"):
+    if st.button("Gallery", icon=":material/apps:", key="gallery"):
         window()
 
 
@@ -31,7 +31,7 @@ def listed() -> None:
     """Every model with its button."""
     chosen = st.session_state.get("models") or []
     if len(chosen) >= MAX_MODELS:
-        st.caption(f":material/info: Four models are chosen: the next takes the place of {marked(chosen[0])}.")
+        st.caption(f":material/info: Four models are chosen: the next takes the place of {marked(chosen[-1])}.")
     for known, sources in gallery.bundled().items():
         st.markdown(f"**Bundled: knows {known}**")
         with st.container(horizontal=True, gap="small"):

@@ -3,40 +3,24 @@
 import hashlib
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
-from PIL import Image
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vizkit.datasets import digits, photographs
+from vizkit.datasets import photographs
+from vizkit.datasets import samples as bundled
+from vizkit.datasets.samples import INSECTS
 from vizkit.image import BusyError, ImageError, Picture, read_picture
 from vizkit.ui.plain import plain
-from vizkit.ui.session import chosen, model_names
+from vizkit.ui.session import chosen, linked_picture, model_names
 from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import still_here
 from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
+from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
-
-DIGITS = (3, 5, 2, 7, 8)
-INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
-    "mayfly nymph",
-    "stonefly nymph",
-    "damselfly nymph",
-    "dragonfly nymph",
-    "cased caddisfly larva",
-    "alderfly larva",
-    "mosquito larva",
-    "midge larva",
-    "diving beetle",
-    "backswimmer",
-    "water strider",
-    "water scorpion",
-)
-INSECT_SIDE_PX = 224
 
 
 def sidebar() -> None:
@@ -48,36 +32,48 @@ def sidebar() -> None:
 
 # ---- image -----------------------------------------------------------------------------------------------------------
 def _image_picker() -> None:
-    st.file_uploader(
-        "Your images",
-        type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
-        accept_multiple_files=True,
-        key="uploads",
-        on_change=_choose_newest,
-        help="Up to 20 MiB each. They stay in this session's memory and are never stored.",
-    )
-    camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
+    above = st.container(gap="small")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.file_uploader(
+            "Your images",
+            type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
+            accept_multiple_files=True,
+            key="uploads",
+            on_change=_choose_newest,
+            help=f"Up to 20 MiB each. {linked_picture.words()}",
+        )
+        camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
         camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
     for name, sentence in refused:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
-    options = [*uploads, *samples()]
+    missing = linked_picture.missing(uploads, samples())
+    options = [*uploads, *samples(), *missing]
     if st.session_state.get("image") not in options:
         st.session_state.pop("image", None)
-    name = st.selectbox("Image", options, key="image", bind="query-params")
+    with above:
+        # The default is a sample, always the same: a default is not in the address.
+        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
+        strip(samples(), uploads, name, _choose)
+    linked_picture.mirror(name, uploads, missing)
+    if name in missing:
+        st.session_state["_picture"] = None
+        return
     picture = uploads[name] if name in uploads else sample(name)
+    with above:
+        height, width = picture.rgb.shape[:2]
+        parts = (f"{width} × {height} pixels", plain(picture.note), credit(name))
+        st.caption(" · ".join(part for part in parts if part))
     st.session_state["_picture"] = picture
-    st.image(np.asarray(thumbnail(picture.digest, picture.rgb)), alt=f"The chosen image: {name}", width=150)
-    height, width = picture.rgb.shape[:2]
-    st.caption(" · ".join(part for part in (f"{width} × {height} pixels", plain(picture.note), credit(name)) if part))
 
 
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
     files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
     taken: UploadedFile | None = st.session_state.get("_taken")
-    pictures, refused = {}, []
+    pictures = {unique(name, {}): picture for name, picture in linked_picture.kept().items()}
+    refused = []
     for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
             result = decoded(file.file_id, file)
@@ -87,13 +83,18 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
             refused.append((name, result))
         else:
             pictures[unique(name, pictures)] = result
+    linked_picture.keep(pictures)
     return pictures, refused
+
+
+def _choose(name: str) -> None:
+    st.session_state["image"] = name
 
 
 def _choose_newest() -> None:
     uploads, _ = read_uploads()
     if uploads:
-        st.session_state["image"] = list(uploads)[-1]
+        st.session_state["image"] = linked_picture.arrived(uploads) or list(uploads)[-1]
 
 
 def _keep_photo() -> None:
@@ -125,28 +126,20 @@ def decoded(file_id: str, _file: UploadedFile) -> Picture | str:
 
 
 def samples() -> list[str]:
-    return [*INSECTS, *(f"digit {n}" for n in DIGITS), "flower", "china"]
+    return bundled.names()
 
 
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    if name in photographs.NAMES:
-        rgb, note = photographs.picture(name), ""
-    elif name in INSECTS:
-        rgb, note = insect(name).picture, "drawn, from the test split"
-    else:
-        rgb, note = digits.picture(digits.typical(int(name.split()[1]))), "handwritten, from the test split"
-    return Picture(rgb, hashlib.sha256(name.encode()).hexdigest(), note)
+    made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
+    note = f"{made}, from the test split" if made else ""
+    return Picture(bundled.picture(name), hashlib.sha256(name.encode()).hexdigest(), note)
 
 
-@st.cache_resource(show_spinner=False)
 def insect(name: str) -> "Sample":
     """A drawn insect of this class, with the place of each of its parts."""
-    from vizkit.datasets import insects
-
-    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
-    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)
+    return bundled.insect(name)
 
 
 def chosen_insect() -> "Sample | None":
@@ -163,14 +156,6 @@ def credit(name: str) -> str:
     return f"[{author}]({address}), {licence}"
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def thumbnail(digest: str, _rgb: np.ndarray) -> np.ndarray:
-    small = Image.fromarray(_rgb)
-    method = Image.Resampling.NEAREST if max(small.size) < 150 else Image.Resampling.LANCZOS
-    factor = 150 / max(small.size)
-    return np.asarray(small.resize((max(1, round(small.width * factor)), max(1, round(small.height * factor))), method))
-
-
 # ---- models ----------------------------------------------------------------------------------------------------------
 def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
@@ -180,6 +165,7 @@ def _model_picker() -> None:
         default=model_names.bundled()[:2],
         key="models",
         bind="query-params",
+        format_func=model_names.title,
         max_selections=MAX_MODELS,
         accept_new_options=True,
         placeholder="Search timm, or type owner/name",
@@ -187,7 +173,9 @@ def _model_picker() -> None:
         "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
         "untrained one.",
     )
-    gallery.opening()
+    with st.container(horizontal=True, gap="small"):
+        gallery.opening()
+        dialog()
     if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
         _classes()
     st.segmented_control(
@@ -200,7 +188,6 @@ def _model_picker() -> None:
         help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
         "were trained on squares, so compare.",
     )
-    dialog()
 
 
 def _classes() -> None:

@@ -1,4 +1,4 @@
-"""Two canvases in the browser: a model's card, in which a patch is picked, and the mosaic, in which a head is."""
+"""What the canvases of the browser are given of a trace; and the mosaic of all heads, in which one is picked."""
 
 import base64
 from pathlib import Path
@@ -11,9 +11,7 @@ from streamlit.components.v2 import component
 from vizkit.analysis.attention.attention_map import all_heads, find_query, fused, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attention.positions import similarity
-from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import Rows, text64
-from vizkit.figure.overlay import CEILING, FLOOR
 from vizkit.figure.palette import colours
 from vizkit.geometry import id_at
 
@@ -27,14 +25,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 MAX_MATRIX = 2_500_000  # weights of one layer sent to the browser for hovering; above, only the chosen row
 
-OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
-
-CARD = component(
-    "vizkit_look",
-    html=LOOK_HTML,
-    css=LOOK_CSS,
-    js=LOOK_JS,
-)
 MOSAIC = component(
     "vizkit_mosaic",
     html="<canvas tabindex='0' role='application'></canvas><output aria-live='polite'></output>\n",
@@ -95,20 +85,6 @@ def grid_for_browser(tokens: "Tokens") -> Rows:
     return Rows(
         nothing, tokens.grid, tokens.grid, query_special=tokens.special, key_special=tokens.special, kind="pick"
     )
-
-
-def card(key: str, rows: Rows, draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
-    """Mount a card. A click goes to `session_state["at"]`, the one cursor of the page, and its query is a patch now."""
-
-    def clicked() -> None:
-        point = st.session_state[key].point
-        if point is not None:
-            st.session_state["at"] = (float(point[0]), float(point[1]))
-            st.session_state[query_key] = "patch"
-
-    floor, ceiling = OPACITIES[draw]
-    content = {**rows.pack(), **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
-    CARD(key=key, data=content, on_point_change=clicked)
 
 
 def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool) -> None:

@@ -1,9 +1,11 @@
 """Controls that several pages have: a head of a layer, and how a map is drawn."""
 
+from typing import Any
+
 import streamlit as st
 
+from vizkit.figure.palette import OPACITIES
 from vizkit.ui.session.shown import keep_valid
-from vizkit.ui.widgets.canvases import OPACITIES
 
 
 def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:
@@ -14,9 +16,14 @@ def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> 
     return None if head == "mean" else int(head) - 1
 
 
+def more() -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+    """Where the settings are that few change: one line above a picture is enough."""
+    return st.popover("More", icon=":material/tune:", key="more")
+
+
 def choose_drawing() -> str:
     """A key of OPACITIES, the same on all pages."""
     options = list(OPACITIES)
     return st.segmented_control(
-        "Draw", options, default=options[0], required=True, key="draw", persist_state="session"
+        "Draw", options, default=options[0], required=True, key="draw", bind="query-params"
     ) or options[0]  # fmt: skip

@@ -6,7 +6,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
-from vizkit.ui.widgets import canvases
+from vizkit.ui.widgets import map_canvas
 
 
 def show_map(
@@ -18,19 +18,21 @@ def show_map(
     label: str,
     classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
+    guide: int | None = None,
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
 
-    `query_key`: the widget that says whose map it is; a click sets it to "patch".
+    `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: first steps are explained
+    on the picture: once in a browser, and again where the number has grown.
     """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
     special = shown.query if isinstance(shown.query, str) else None
     point = cursor()
-    canvases.card(
+    map_canvas.card(
         key,
-        content,
+        content.pack(),
         draw,
         query_key,
         image=cached.browser_image(picture.digest, picture.rgb),
@@ -42,4 +44,5 @@ def show_map(
         show_grid=True,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
+        **({} if guide is None else {"guide": guide}),
     )

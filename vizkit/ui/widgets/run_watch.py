@@ -10,6 +10,7 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
+from vizkit.ui.session.address import put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
@@ -40,7 +41,7 @@ def view() -> None:
         "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
     )
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
-    st.query_params["run"] = name
+    put("run", name)
     run = by_name[name]
     _actions(run)
     show(run)

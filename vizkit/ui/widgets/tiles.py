@@ -13,11 +13,10 @@ from streamlit.components.v2 import component
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.palette import SIGNED, colours
+from vizkit.figure.palette import OPACITIES, SIGNED, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, title
-from vizkit.ui.widgets.canvases import OPACITIES
 
 HERE = Path(__file__).parent
 

@@ -20,6 +20,7 @@ METHOD = Method(
     needs="model",
     run=run,
     signed=True,
+    logit=True,
     slow=True,
     asks="How is the change of the logit from several empty pictures to noisy copies of this one shared out?",
     caveat="Points are drawn at random, so the shares add up only roughly.",

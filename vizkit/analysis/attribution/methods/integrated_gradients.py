@@ -24,6 +24,7 @@ METHOD = Method(
     needs="model",
     run=run,
     signed=True,
+    logit=True,
     slow=True,
     asks="How is the change of the logit from an empty picture to this one shared out among the pixels?",
     caveat="It depends on what counts as empty, is zero where the picture has that very colour, and is grainy.",

@@ -21,6 +21,7 @@ METHOD = Method(
     needs="model",
     run=run,
     signed=True,
+    logit=True,
     slow=True,
     asks="By how much does the logit fall when a square of 2 × 2 patches is covered?",
     caveat="A cover is a thing to see itself; what stands twice in the image is missed, since one of it suffices.",

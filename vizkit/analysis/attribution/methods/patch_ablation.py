@@ -21,6 +21,7 @@ METHOD = Method(
     needs="model",
     run=run,
     signed=True,
+    logit=True,
     slow=True,
     asks="By how much does the logit fall when one patch is replaced?",
     caveat="One patch alone often changes little, though several together would; the replacement is seen too.",

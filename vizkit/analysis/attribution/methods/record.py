@@ -44,7 +44,8 @@ class Method:
     than the difference of two maps. Methods that need the model explain the difference in `run`, by `Subject.score`.
 
     `signed`: values below zero speak against the class. `slow`: runs the model tens to hundreds of times. `shares`: the
-    numbers are shares of a whole. `differs`: where this departs from its authors' code, in a sentence.
+    numbers are shares of a whole; `logit`: they are in units of the logit. `differs`: where this departs from its
+    authors' code, in a sentence.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Method:
     signed: bool = False
     slow: bool = False
     shares: bool = False
+    logit: bool = False
     differs: str = ""
 
     def __post_init__(self) -> None:

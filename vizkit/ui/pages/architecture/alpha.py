@@ -6,12 +6,14 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
+from vizkit.analysis.remarks.answers import after_change
 from vizkit.figure.charts import curves, paired_bars
 from vizkit.models.families.dual_scale import Streams, logits_at
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.known import say
+from vizkit.ui.widgets.remark import remark
 
 CURVE = tuple(round(0.05 * step, 2) for step in range(21))
 CURVE_UP_TO = 400  # tokens; above, the curve is made when it is switched on
@@ -58,6 +60,10 @@ def predictions(shown: Shown, held: Held, alpha: float) -> None:
     figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
     figure.update_xaxes(range=[0, 1])
     chart(figure, "dual_predictions", "Probability of the likeliest classes with the model's own α and the chosen one")
+    if alpha != own and shown.loaded.head.exclusive:
+        labels = [shown.loaded.label(i) for i in range(len(values_of(shown, held, own)))]
+        change = f"With α = {alpha:.2f} instead of {own:.2f}"
+        remark(after_change(values_of(shown, held, own), values_of(shown, held, alpha), labels, change))
     say(shown.loaded)
     if not shown.loaded.trained:
         st.caption("Untrained: its predictions mean nothing.")
@@ -69,7 +75,7 @@ def curve(shown: Shown, held: Held, alpha: float) -> None:
         return
     small = len(held.streams.tokens) <= CURVE_UP_TO
     if not small and not st.toggle(
-        "The prediction at every α", key="dual_curve", help="21 runs from the merging block on."
+        "The prediction at every α", key="dual_curve", bind="query-params", help="21 runs from the merging block on."
     ):
         return
     classes = likeliest(shown, held)

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
+from vizkit.analysis.remarks.compute import by_part
 from vizkit.image import ImageError, Picture
 from vizkit.models import Loaded, ModelError, OfflineError
 from vizkit.models.probes.flow import Shape, Step, flow, tokens_in
@@ -20,6 +21,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.shown import explain_refusal, title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import remark
 
 HERE = Path(__file__).parent
 
@@ -99,6 +101,7 @@ def flow_of(index: int, source: str, counted: Measured, every: bool) -> None:
         + (f", {share(products, total)} of them in products of attention" if products else "")
         + f" · **{amount(all_of_them)}** parameters"
     )
+    remark(by_part(parameters_in(loaded, "attn"), parameters_in(loaded, "mlp"), all_of_them, "parameters"))
     label = f"{title(source)} as a flow of {len(steps)} blocks, {amount(total)} multiply–adds"
     FLOW(key=f"flow_{index}_{source}", data={"label": label, "rows": rows_of(groups, total)})
     if inside != all_of_them:
@@ -107,6 +110,11 @@ def flow_of(index: int, source: str, counted: Measured, every: bool) -> None:
             if inside < all_of_them
             else "Some blocks share parameters."
         )
+
+
+def parameters_in(loaded: Loaded, part: str) -> int:
+    """Of all modules whose name has this part, in the words of timm."""
+    return sum(weight.numel() for name, weight in loaded.model.named_parameters() if part in name.split("."))
 
 
 def rows_of(groups: tuple[Group, ...], total: int) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.remarks import compute
 from vizkit.figure.charts import curves
 from vizkit.figure.token_colours import token_colours
 from vizkit.geometry import cell_of, id_at, id_of, name_of, pixel_box
@@ -22,6 +23,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -130,6 +132,7 @@ def saved(shown: Shown, steps: tuple[Step, ...], plain: tuple[Step, ...]) -> Non
         st.metric(
             "of them attention", amount(inner), f"{inner / outer - 1:.0%} of {amount(outer)}", "inverse", border=True
         )
+    remark(compute.saved(own, other, "multiply–adds", "the plain ViT"))
     st.caption(
         f"Both have {amount(shown.loaded.parameters)} parameters: no weight depends on the number of tokens. "
         "Attention: the products QKᵀ and weights · V."

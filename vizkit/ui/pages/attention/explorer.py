@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.attention.value_weighted import value_weighted
 from vizkit.geometry import pixel_box
@@ -15,16 +16,20 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import of_layer
 
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
     parts, _, _ = walkthrough.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fusion = st.segmented_control("Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion")
+        fusion = st.segmented_control(
+            "Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion", bind="query-params"
+        )
         weighted = st.toggle(
             "Weight by values",
             key="value_weighted",
+            bind="query-params",
             help="‖α f(x)‖: a large weight on a short vector contributes little.",
         )
     weights = parts.weights
@@ -41,6 +46,8 @@ def view(page: Page) -> None:
         show_map(
             "explorer_map", canvases.rows_for_browser(fused, parts), shown, picture, "over image", "Fused attention of"
         )
+        layer = min(int(st.session_state["layer"]), shown.depth)
+        of_layer(shown, layers(shown.trace)[layer - 1], layer, None)
     with right:
         from vizkit.figure.attention.matrix import matrix
 

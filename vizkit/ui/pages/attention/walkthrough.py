@@ -20,10 +20,10 @@ def view(page: Page) -> None:
         parts, layer, position = chosen_parts(shown, picture)
         heads = parts.weights.shape[0]
         keep_valid("walk_head", range(1, heads + 1))
-        index = int(st.number_input("Head", 1, heads, 1, key="walk_head", width=110)) - 1
+        index = int(st.number_input("Head", 1, heads, 1, key="walk_head", bind="query-params", width=110)) - 1
         with st.popover("Experiments", icon=":material/science:"):
-            unscaled = st.toggle("Leave out ÷ √d", key="unscaled")
-            single = st.toggle("One head instead of many", key="single_head")
+            unscaled = st.toggle("Leave out ÷ √d", key="unscaled", bind="query-params")
+            single = st.toggle("One head instead of many", key="single_head", bind="query-params")
     head = head_of(parts, index, "single" if single else "unscaled" if unscaled else "")
     content = row_for_browser(parts, head, position)
     label = f"The walk of {content['query_name']} through layer {layer + 1} of {shown.name}"

@@ -18,7 +18,7 @@ from vizkit.image import ImageError, Picture
 from vizkit.models import Loaded, ModelError, OfflineError, pixels_of
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, linked_picture
 from vizkit.ui.session.chosen import whole_image
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import explain_refusal, title
@@ -107,6 +107,7 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     uploads, _ = inputs.read_uploads()
     options = [*uploads, *inputs.samples()]
     chosen = str(st.session_state["image"])
+    linked_picture.say_missing("images", options)
     given = st.session_state.get("images", st.query_params.get_all("images"))
     names = _names_to_compare([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
     if st.session_state.get("images") != names:

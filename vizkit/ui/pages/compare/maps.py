@@ -2,22 +2,24 @@
 
 import streamlit as st
 
-from vizkit.analysis.attribution.explaining import Explanation, why_not
+from vizkit.analysis.attribution.explaining import Explanation, quantile_of, why_not
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.overlay import top_of
 from vizkit.image import Picture
 from vizkit.models import ModelError
+from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.grid import strip
-from vizkit.ui.session import cached, explained
-from vizkit.ui.session.explained import Request, quantile_of
+from vizkit.ui.session import cached, explained, saved
 from vizkit.ui.session.shown import Shown, run_in
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import attention_card, class_choice
 from vizkit.ui.widgets.controls import choose_drawing
-from vizkit.ui.widgets.tiles import Tile, tile, tiles
+from vizkit.ui.widgets.remark import of_evidence
+from vizkit.ui.widgets.save import save
+from vizkit.ui.widgets.tiles import tile, tiles
 
 LAYER = "attention of a layer"
 
@@ -98,12 +100,6 @@ def _one_map(index: int, shown: Shown, picture: Picture, method: str, classes: c
     label = f"Evidence for {shown.loaded.label(request.target)} in {shown.name}"
     tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
           label=label, tile_px=180)  # fmt: skip
-    save(index, request, drawn, explanation, picture)
-
-
-def save(index: int, request: Request, drawn: Tile, explanation: Explanation, picture: Picture) -> None:
-    arrays = {explanation.method: explanation.heat.numpy(), "target": request.target}
-    drawing = export.Drawing(explanation.heat.numpy(), drawn.signed, drawn.unit, quantile_of(explanation))
-    stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
-    export.save_maps(f"compare{index}", stem, picture, request.shown.box_xyxy, {drawn.name: drawing},
-                     lambda: export.npz_of(**arrays))  # fmt: skip
+    of_evidence(shown, explanation)
+    item = saved.item_of(shown, Relevance(method, request.target, request.against), draw)
+    save(f"compare{index}", {"": item}, saved.inputs_of(shown, picture))

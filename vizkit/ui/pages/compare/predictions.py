@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from vizkit.analysis.comparison.disagreement import clusters
+from vizkit.analysis.remarks.answers import agreement
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
@@ -15,6 +16,7 @@ from vizkit.ui.pages.compare.images import Answer
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.known import chip, chips
+from vizkit.ui.widgets.remark import remark
 
 ORDERS = ("as chosen", "where they disagree first")
 
@@ -42,6 +44,7 @@ def view(page: Page) -> None:
     for note in [note for loaded in opened.values() for note in loaded.notes]:
         st.caption(f":material/info: {plain(note)}")
     if rows:
+        remark(agreement([_firsts(row, table) for row in table.rows]))
         grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
     else:
         st.info("All models that can be compared give the same first class for every image.", icon=":material/check:")
@@ -59,6 +62,11 @@ def view(page: Page) -> None:
         "Lin 1991, Divergence measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37; 0 bits: the same "
         "probabilities, 1 bit: no class in common",
     )
+
+
+def _firsts(row: Row, table: Table) -> dict[str, str]:
+    """The first class of every model that can be compared with another one."""
+    return {table.titles[place]: table.agreed.names[row.first[place]] for group in row.groups for place in group}
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS, Perturbation
+from vizkit.analysis.remarks.answers import flips
 from vizkit.figure.evaluation.strength_curves import legend, strength_curves
 from vizkit.image import Picture
 from vizkit.traces import NotApplicable
@@ -20,6 +21,7 @@ from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.known import chip, chips
+from vizkit.ui.widgets.remark import remark
 
 TASK = "robustness"
 BEGIN_AT = 3
@@ -97,16 +99,20 @@ def panel(request: Request, kind: Perturbation, level: int) -> None:
         st.caption("Not computed yet.")
         return
     st.image(changed[level], output_format="PNG", width=SHOWN_PX, alt=f"{kind.title}, {words}")
-    names, shares, same = [], [], 0
+    names, shares, same, answers = [], [], 0, {}
     for source, loaded in request.opened.items():
         logits, head = request.logits(source, kind.name), loaded.head
         names.append(title(source))
         shares.append(None if logits is None else followed(logits, head))
+        if logits is not None:
+            answers[title(source)] = [head.answers(each) for each in logits]
         same += logits is not None and head.answers(logits[level]) == head.answers(logits[0])
     known = sum(curve is not None for curve in shares)
     st.caption(f"{same} of {known} keep their answer")
     figure = strength_curves(names, kind.strengths, shares, level, kind.unit, percent=kind.percent)
     chart(figure, f"robust_{kind.name}", f"{kind.title}: probability of each model's first answer")
+    if answers:
+        remark(flips(answers, [kind.in_words(step) for step in range(LEVELS)]))
 
 
 def means(request: Request) -> None:

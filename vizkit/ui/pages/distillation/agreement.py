@@ -15,7 +15,7 @@ from vizkit.models import Loaded, ModelError
 from vizkit.traces import NotApplicable
 from vizkit.training.experiments.answers import CLASS, DIST, Answered
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import cached, linked_picture, model_names
 from vizkit.ui.session.shown import keep_valid, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import folders
@@ -90,6 +90,7 @@ def data_picker(loaded: Loaded) -> str:
     options = [*BUILT_IN, *([UPLOADS] if uploads else []), FOLDER]
     first = "digits" if set(loaded.labels) == set("0123456789") else "insects"
     options.sort(key=lambda option: option != first)
+    linked_picture.say_missing("agree_data", options)
     keep_valid("agree_data", options)
     data = st.selectbox("Pictures of", options, key="agree_data", bind="query-params", width=220,
                         help="Test pictures of a built-in set; a folder with a folder for each class, or a .zip; "

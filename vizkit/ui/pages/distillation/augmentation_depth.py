@@ -22,7 +22,7 @@ def drop_path(sources: list[str]) -> None:
         if len(names) > 1:
             keep_valid("focus", names)
             name = st.segmented_control("Model", names, default=names[0], required=True, key="focus",
-                                        format_func=marked)  # fmt: skip
+                                        bind="query-params", format_func=marked)  # fmt: skip
         else:
             name = names[0] if names else None
         rate = float(st.slider("Drop path", 0.0, 0.9, 0.3, 0.05, key="drop_rate", bind="query-params", width=260,

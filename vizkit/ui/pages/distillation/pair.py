@@ -71,7 +71,7 @@ def _choose_models(sources: list[str]) -> tuple[str, list[str], str]:
             students = st.multiselect(
                 "Students", known, STUDENTS, key="students", bind="query-params", format_func=title,
                 max_selections=MOST_STUDENTS,
-                help="One to three. insects_deit learned from insects_cnn, insects_vit from the labels alone.",
+                help="One to three. DeiT · insects learned from CNN · insects, ViT · insects from the labels alone.",
             )  # fmt: skip
         over = st.segmented_control("Over", (THIS, MANY), default=THIS, required=True, key="distil_over",
                                     bind="query-params")  # fmt: skip
@@ -87,13 +87,14 @@ def _on_this_image(
         return None
     image = str(st.session_state.get("image", ""))
     known = next((name for name in (image, image.removeprefix("digit ")) if name in answers.names), None)
+    usual = known or answers.names[int(answers.teacher[0].argmax())]
     seen = st.session_state.get("_label_of", picture.digest)
     there = st.session_state.get("label", st.query_params.get("label"))
     if seen != picture.digest or there not in answers.names:  # a label belongs to its image, and to its set of classes
-        st.session_state["label"] = known or answers.names[int(answers.teacher[0].argmax())]
+        st.session_state["label"] = usual
     st.session_state["_label_of"] = picture.digest
     label = controls.selectbox(
-        "Label y", answers.names, key="label", bind="query-params", width=240,
+        "Label y", answers.names, answers.names.index(usual), key="label", bind="query-params", width=240,
         help="The class of the image. Choose a wrong one to see its effect on the loss.",
     )  # fmt: skip
     if known is None:
@@ -163,6 +164,6 @@ def how() -> None:
         r"\mathrm{softmax}(z_s/T)\big), \qquad \frac{\partial\,\mathrm{KL}}{\partial z_s} = \frac{p_s(T) - p_t(T)}{T}",
         "how the student learned: it is shown after training, without augmentation, and a distilled ViT as the mean of "
         "its two heads, which training gives a part of the loss each. A teacher trained with label smoothing, as "
-        "insects_cnn was, has little dark knowledge.",
+        "CNN · insects was, has little dark knowledge.",
         "Hinton, Vinyals & Dean 2015, § 2; hard labels: Touvron et al. 2021, eq. 3; smoothing: Müller et al. 2019",
     )

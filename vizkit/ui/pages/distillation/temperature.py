@@ -12,6 +12,7 @@ from vizkit.analysis.distillation.temperature import (
     softened,
     temperatures,
 )
+from vizkit.analysis.remarks import distillation
 from vizkit.figure.class_bars import FLOOR, class_bars, distinct
 from vizkit.figure.distillation.lines_at import Line, lines_at
 from vizkit.figure.palette import OTHERS, class_colours
@@ -25,6 +26,7 @@ from vizkit.ui.session.shown import CENTRE, accepted, attempt, keep_valid, marke
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import bars, chart
 from vizkit.ui.widgets.known import say
+from vizkit.ui.widgets.remark import remark
 
 TYPED = "typed logits"
 FIXED = (1.0, 2.0, 5.0)
@@ -95,6 +97,7 @@ def draw(names: tuple[str, ...], logits: Tensor, free: float, log: bool) -> None
     colours = [*class_colours(shown, len(names)), OTHERS]
     others = [f"{len(order) - len(shown)} others"] if len(shown) < len(order) else []
     _bars_side_by_side(logits, shown, rows + others, colours, free, log)
+    remark(distillation.softened(logits, free, names))
     left, right = st.columns([2, 3], gap="large")
     with left:
         _beside_the_first(logits, shown, rows, colours, free, log)

@@ -8,6 +8,7 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.distillation.two_tokens import PUBLISHED, cosines, overlaps
+from vizkit.analysis.remarks import distillation
 from vizkit.figure.attention.by_layer import by_layer
 from vizkit.figure.class_bars import class_bars
 from vizkit.figure.overlay import overlay
@@ -24,6 +25,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import bars, chart
 from vizkit.ui.widgets.data_choice import row
 from vizkit.ui.widgets.known import chip
+from vizkit.ui.widgets.remark import remark
 
 DEFAULT = "bundled:insects_deit"
 NAMES = {"cls": "class token", "dist": "distillation token"}
@@ -75,6 +77,9 @@ def predictions(model: Shown, picture: Picture) -> None:
             rest = 1 - sum(values)
             others = f" · {len(mean) - len(shown)} others {rest:.3f}" if len(mean) > len(shown) else ""
             st.caption(f"{words} · first choice **{plain(model.loaded.label(int(logits[0].argmax())))}**{others}")
+
+    labels = [model.loaded.label(i) for i in range(len(mean))]
+    remark(distillation.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels))
 
 
 # ---- what they see and become ----------------------------------------------------------------------------------------
@@ -168,6 +173,6 @@ def how() -> None:
         r"\mathcal L = \tfrac12\,\mathrm{CE}(z_{\text{cls}}, y) + \tfrac12\,\mathrm{CE}(z_{\text{dist}}, "
         r"\arg\max z_{\text{teacher}})",
         "why the two differ on this image: attention and rollout show where a token attends, not how it uses it. "
-        "insects_deit learned softly, at T = 3, the paper's model by hard labels.",
+        "DeiT · insects learned softly, at T = 3, the paper's model by hard labels.",
         "Touvron et al. 2021, § 4 and § 5.2, tables 3 and 4; rollout: Abnar & Zuidema 2020",
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from vizkit.analysis.remarks.evaluation import most_frequent_mistake
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.measures import hardest as hardest_rows
@@ -18,6 +19,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
 MOST_SHOWN = 12  # pictures of a cell
@@ -85,6 +87,7 @@ def matrix(outcome: Outcome, model: int) -> None:
 
     chart(drawn(labels, answers, counts[np.ix_(shown, columns)]), key,
           f"Confusion matrix of {outcome.models[model].name}", on_select=picked, selection_mode="points")  # fmt: skip
+    remark(most_frequent_mistake(counts, outcome.labels, (*outcome.labels, OTHERS)))
 
 
 def cell(outcome: Outcome, model: int) -> None:
@@ -95,13 +98,11 @@ def cell(outcome: Outcome, model: int) -> None:
     options, answers = list(labels), [*labels, OTHERS, ANY]
     keep_valid("eval_label", options)
     keep_valid("eval_answer", answers)
-    st.session_state.setdefault("eval_label", first[0])
-    st.session_state.setdefault("eval_answer", first[1])
     with st.container(horizontal=True):
-        label = st.selectbox("Label", options, key="eval_label", bind="query-params", width=220,
-                             help="What the picture is.")  # fmt: skip
-        answer = st.selectbox("Answer", answers, key="eval_answer", bind="query-params", width=220,
-                              help="What the model predicted.")  # fmt: skip
+        label = st.selectbox("Label", options, options.index(first[0]), key="eval_label", bind="query-params",
+                             width=220, help="What the picture is.")  # fmt: skip
+        answer = st.selectbox("Answer", answers, answers.index(first[1]), key="eval_answer", bind="query-params",
+                              width=220, help="What the model predicted.")  # fmt: skip
     of_label = judged.target == options.index(label)
     chosen = of_label if answer == ANY else of_label & (judged.label == answers.index(answer))
     rows = np.flatnonzero(chosen)
@@ -134,7 +135,7 @@ def by_class(outcome: Outcome, model: int) -> None:
         "F1": [row.f1 for row in rows],
     })  # fmt: skip
     st.dataframe(
-        table, hide_index=True, placeholder="–", key="eval_classes",
+        table.style.apply(_marked, axis=1), hide_index=True, placeholder="–", key="eval_classes",
         height="content" if len(rows) <= 14 else 520,
         column_config={
             "Precision": st.column_config.NumberColumn(format="percent", width="small",
@@ -144,6 +145,11 @@ def by_class(outcome: Outcome, model: int) -> None:
             "F1": percent,
         },
     )  # fmt: skip
+
+
+def _marked(row: Any) -> list[str]:  # noqa: ANN401
+    """The label whose pictures are shown."""
+    return ["font-weight: bold" if row["Label"] == st.session_state.get("eval_label") else ""] * len(row)
 
 
 def hardest(outcome: Outcome, model: int) -> None:

@@ -22,7 +22,7 @@ def show(outcome: Outcome, request: Request) -> None:
 
     percent = st.column_config.NumberColumn(format="percent", width="small")
     st.dataframe(
-        pd.DataFrame([row(model) for model in outcome.models]),
+        pd.DataFrame([row(model) for model in outcome.models]).style.apply(_marked, axis=1),
         hide_index=True,
         placeholder="–",
         key="eval_table",
@@ -48,6 +48,11 @@ def show(outcome: Outcome, request: Request) -> None:
     tests(outcome)
     saving(outcome, request)
     published()
+
+
+def _marked(row: Any) -> list[str]:  # noqa: ANN401
+    """The model that is shown in detail below."""
+    return ["font-weight: bold" if row["Model"] == st.session_state.get("eval_model") else ""] * len(row)
 
 
 def row(model: Row) -> dict[str, Any]:

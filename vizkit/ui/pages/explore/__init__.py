@@ -3,3 +3,10 @@
 from vizkit.ui.views import View
 
 VIEWS = (View("Cards", "Where every layer and head attends, all models side by side.", "cards", answers=True),)
+
+
+def waiting() -> None:
+    from vizkit.ui.pages.explore import first
+
+    if first.applies():
+        first.show()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vizkit.analysis.attention.patches import cost
+from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.charts import curves
 from vizkit.traces import NotApplicable
@@ -10,6 +11,7 @@ from vizkit.ui import reading
 from vizkit.ui.plain import plain
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
@@ -33,6 +35,7 @@ def view(page: Page) -> None:
         st.metric("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", border=True)
     lines = cost_curves(dim, heads)
     figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
+    remark(patches.quadratic(counts.tokens, dim))
     chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")
     reading.how(
         "Halving the patch gives four times the tokens and sixteen times the pairs. Windows of fixed size grow with "

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.patches import patchify
+from vizkit.analysis.remarks import patches
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import pulled_apart, strip
 from vizkit.geometry import cell_of, id_at, name_of
@@ -18,6 +19,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -55,6 +57,7 @@ def cut(index: int, shown: Shown, picture: Picture) -> None:
     st.image(
         pulled_apart(seen, tokens.grid, number), alt=f"The input of {shown.name} cut into patches", width="stretch"
     )
+    remark(patches.tokens(tokens.grid, len(tokens.special)))
     pick(index, shown, picture, tokens)
 
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()

@@ -1,7 +1,11 @@
 """The view Compare in depth: cosine similarity of the chosen patch with all others, after every block."""
 
 import streamlit as st
+import torch
 
+from vizkit.analysis.remarks import patches
+from vizkit.analysis.remarks.remark import Remark
+from vizkit.geometry import id_at
 from vizkit.image import Picture
 from vizkit.traces import Features, NotApplicable
 from vizkit.ui import reading
@@ -9,6 +13,7 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -37,6 +42,16 @@ def compare(index: int, shown: Shown, picture: Picture, block: int) -> None:
     st.caption(f"`{features.name}` · {features.values.shape[1]} channels")
     content = canvases.similarity_for_browser(features.values, features.tokens, shown.query)
     show_map(f"like{index}_{shown.source}", content, shown, picture, "map only", "Similarity of the chosen patch in")
+    remark(alike(shown, features, min(block, len(shown.trace.features))))
+
+
+def alike(shown: Shown, features: Features, block: int) -> Remark | None:
+    chosen = None if isinstance(shown.query, str) else id_at(features.tokens, shown.query)
+    if chosen is None or features.tokens.grid is None:
+        return None
+    first, (rows, columns) = len(features.tokens.special), features.tokens.grid
+    values = torch.nn.functional.normalize(features.values.float(), dim=1)
+    return patches.alike(values[first : first + rows * columns] @ values[chosen], block)
 
 
 def _chosen_features(shown: Shown, block: int) -> Features:

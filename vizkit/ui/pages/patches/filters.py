@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vizkit.analysis.attention.patches import filters
+from vizkit.analysis.remarks import patches
 from vizkit.figure.charts import bars
 from vizkit.figure.patches import filter_tiles
 from vizkit.traces import NotApplicable
@@ -10,6 +11,7 @@ from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -28,6 +30,7 @@ def view(page: Page) -> None:
         names = [str(i + 1) for i in range(min(14, len(principal.explained)))]
         figure = bars(names, principal.explained[:14].tolist(), "share of the variance", "Explained by component")
         chart(figure, "filters_explained", "Share of the variance that each component explains")
+        remark(patches.components(principal.explained))
     reading.how(
         "Each tile is one pattern that the patch embedding responds to. A trained model shows smooth colours, edges "
         "and waves, few of which explain most of the variance; an untrained one shows noise.",

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attention.token_norms import Norms, token_norms
+from vizkit.analysis.remarks import patches
 from vizkit.figure.charts import curves
 from vizkit.geometry import id_at, name_of
 from vizkit.ui import reading
@@ -15,6 +16,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -34,6 +36,7 @@ def view(page: Page) -> None:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
             show_map("norms_map", canvases.stage_for_browser(features), shown, page.picture, "over image", "Norms of")
+        remark(patches.outliers(layer.patches, int(layer.outliers.sum()), index + 1))
         st.caption(
             f"patches: median {layer.median:.2f}, longest {float(layer.patches.max()):.2f} · outliers above "
             f"{layer.threshold:.2f}: {int(layer.outliers.sum())} of {len(layer.patches)}"

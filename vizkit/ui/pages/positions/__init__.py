@@ -3,8 +3,8 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Sinusoids", "A fixed pattern of slow and fast waves for every position.", "sinusoids", ""),
+    View("Shuffle", "The same patches in another order, with and without positions.", "shuffle", "transformer"),
     View("Learned", "Cosine similarity of the learned positions of two patches.", "learned", "learned positions"),
     View("Relative", "What a score gains or loses by the offset of two patches.", "relative", "relative positions"),
-    View("Shuffle", "The same patches in another order, with and without positions.", "shuffle", "transformer"),
+    View("Sinusoids", "A fixed pattern of slow and fast waves for every position.", "sinusoids", ""),
 )

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb
+from vizkit.analysis.remarks import positions
 from vizkit.figure.charts import curves
 from vizkit.figure.tiles import tiles
 from vizkit.image import Picture
@@ -15,6 +16,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -36,7 +38,9 @@ def learned(index: int, shown: Shown, picture: Picture) -> None:
     assert table is not None  # the view needs one
     rows, columns, channels = table.shape
     st.caption(f"{rows} × {columns} positions of {channels} channels")
-    st.image(tiles(cosine_grid(table).numpy()), alt="Similarity of every position to every other", width="stretch")
+    with st.container(width=520):  # the sentence below it on the same screen
+        st.image(tiles(cosine_grid(table).numpy()), alt="Similarity of every position to every other", width="stretch")
+    remark(positions.learned(table))
     tokens = Tokens("positions", (), (rows, columns), stride=1.0)
     content = canvases.similarity_for_browser(table.flatten(0, 1), tokens, _in_grid(shown.query))
     show_map(f"position{index}_{shown.source}", content, shown, picture, "map only", "Similarity of positions in")
@@ -50,6 +54,7 @@ def learned(index: int, shown: Shown, picture: Picture) -> None:
     near = by_distance(table)
     lines = {"mean": (near.distance.numpy(), near.mean.numpy()), "highest": (near.distance.numpy(), near.high.numpy())}
     figure = curves(lines, "distance in patches", "cosine", "Similarity by distance")
+    figure.update_yaxes(range=[-1.03, 1.03])  # the same for models side by side
     chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
 
 

@@ -20,7 +20,7 @@ def view(page: Page) -> None:
         count = st.select_slider(
             "Positions", [16, 49, 64, 100, 196], 64, key="sin_count", bind="query-params", width=220
         )
-        position = int(st.slider("Position", 0, int(count) - 1, 10, key="sin_position", width=220))
+        position = int(st.slider("Position", 0, int(count) - 1, 10, key="sin_position", bind="query-params", width=220))
     table = sinusoidal(int(count), int(dim))
     left, right = st.columns(2)
     with left:
@@ -39,10 +39,9 @@ def view(page: Page) -> None:
             "sin_waves",
             "Four columns by position",
         )
-        lines = {
-            kind: (np.arange(int(count)), similarity(table, cosine=kind == "cosine")[position].numpy() / scale)
-            for kind, scale in (("cosine", 1.0), ("dot product ÷ (channels ÷ 2)", int(dim) / 2))
-        }
+        # All rows of the table have the same length, so both similarities are one curve.
+        name = f"cosine = dot product ÷ {int(dim) // 2}"
+        lines = {name: (np.arange(int(count)), similarity(table)[position].numpy())}
         chart(
             curves(lines, "position", "similarity", f"Similarity to position {position}"),
             "sin_like",

@@ -1,24 +1,25 @@
 """The Maps view of the Relevance page: methods × models as a matrix; the maps of a single model as a grid."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
-from vizkit.analysis.attribution.explaining import Explanation, why_not
+from vizkit.analysis.attribution.explaining import Explanation, quantile_of, why_not
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.overlay import top_of
 from vizkit.image import Picture
+from vizkit.report.kinds import Relevance
 from vizkit.ui import export, reading
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, explained
-from vizkit.ui.session.explained import Request, quantile_of
+from vizkit.ui.session import background, explained, saved
+from vizkit.ui.session.explained import Request
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import class_choice
 from vizkit.ui.widgets.class_choice import Classes
 from vizkit.ui.widgets.controls import choose_drawing
+from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, matrix, tile, tiles
 
 SCALES = ("from 0", "from lowest", "one per method")
@@ -78,7 +79,7 @@ def view(page: Page) -> None:
             if len(sources) == 1:
                 grid(maps, tops, choice)
             left_out(maps)
-            save(index, maps)
+            save_maps(index, maps, tops, choice)
     how()
 
 
@@ -87,7 +88,7 @@ def choices(shown: list[Shown]) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = class_choice.choose(shown)
         scale = st.segmented_control(
-            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", persist_state="session",
+            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for "
             "a method in all models. Different methods have different units, so no scale is right for all.",
         )  # fmt: skip
@@ -201,21 +202,24 @@ def left_out(maps: Maps) -> None:
         st.caption(f":material/block: Not available: {words}")
 
 
-def save(index: int, maps: Maps) -> None:
+def save_maps(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None:
     request = maps.request
-    drawings: dict[str, export.Drawing] = {}
-    arrays: dict[str, Any] = {"target": request.target, "against": -1 if request.against is None else request.against}
-    for name, card in tiles_of(maps).items():
-        value = maps.results[name]
-        if value is None or isinstance(value, str):
-            continue
-        arrays[name] = value.heat.numpy()
-        if card.places is not None:
-            drawings[card.name] = export.Drawing(card.places, card.signed, card.unit, quantile_of(value))
-    if drawings:
-        stem = f"{request.shown.trace.model}_{request.shown.loaded.label(request.target)}"
-        export.save_maps(f"relevance{index}", stem, request.picture, request.shown.box_xyxy, drawings,
-                         lambda: export.npz_of(**arrays))  # fmt: skip
+    target, against = request.target, request.against
+    scale = "from lowest" if choice.scale == SCALES[1] else "from 0"
+    names = {card.name: name for name, card in tiles_of(maps).items() if card.places is not None}
+    if not names:
+        return
+    items = {
+        title: saved.item_of(request.shown, Relevance(name, target, against, scale, tops.get(name)), choice.draw)
+        for title, name in names.items()
+    }
+    inputs = saved.inputs_of(request.shown, request.picture)
+
+    def numbers() -> bytes:
+        arrays = {name: inputs.explanation(name, target, against).heat.numpy() for name in names.values()}
+        return export.npz_of(target=target, against=-1 if against is None else against, **arrays)
+
+    save(f"relevance{index}", items, inputs, {"Numbers of all maps (NPZ)": numbers})
 
 
 def how() -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB, Picture
+from vizkit.ui.session import linked_picture
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import inputs
 
@@ -45,6 +46,7 @@ def choices(top: "DeltaGenerator") -> Choice:
     """`top`: the row for what stands beside each other."""
     uploads, _ = inputs.read_uploads()
     options = [THIS, "insects", "digits", *([f"your {len(uploads)} images"] if len(uploads) > 1 else [])]
+    linked_picture.say_missing("trust_over", options)
     keep_valid("trust_over", options)
     with top:
         over = st.segmented_control(

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from vizkit.analysis.attribution.explaining import Explanation, why_not
+from vizkit.analysis.attribution.explaining import Explanation, quantile_of, why_not
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Row
@@ -23,7 +23,7 @@ from vizkit.ui.pages.relevance.trust_again import Again
 from vizkit.ui.pages.relevance.trust_choice import Choice, opened
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained
-from vizkit.ui.session.explained import Request, quantile_of
+from vizkit.ui.session.explained import Request
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.sidebar import inputs

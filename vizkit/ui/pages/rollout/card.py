@@ -1,5 +1,6 @@
 """One model's card on the Rollout page: the row over the image, its growth by layer, its masses, the full matrix."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +10,24 @@ from torch import Tensor
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.analysis.attribution.layer_product import Query
 from vizkit.analysis.attribution.rollout import Rollout
+from vizkit.analysis.remarks import places
+from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.attention.matrix import matrix as drawn
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import cell_of, id_at, id_of, pixel_box
 from vizkit.image import Picture, prepare, unprepare
+from vizkit.report.kinds import Multiplied
+from vizkit.report.kinds.rollout import ends
 from vizkit.traces import Attention, Tokens
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.rollout.choice import QUERIES, Choice, Ready
-from vizkit.ui.session import explained
+from vizkit.ui.session import explained, saved
 from vizkit.ui.session.shown import Shown, cursor, in_box
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import covered_by_insect, remark
+from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 DISTILLED = ("cls", "dist", "cls+dist", "mean")
@@ -45,11 +52,12 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
     rows = _all_tokens(ready, key, settings) if choice.full else None
     if rows is not None and upto == depth:
         content = _all_rows(content, query, tokens, rows)
-    low, top = limits([rolled], grown, choice.scale)[0]
+    low, top = ends(rolled, grown, choice.scale)
     content = replace(content, low=low, top=top)
     asking = replace(shown, query=query if isinstance(query, str) else cursor())
     show_map(f"rollout{index}_{shown.source}", content, asking, picture, choice.draw, "Rollout of", masses(rolled),
              query_key="rollout_query")  # fmt: skip
+    remark(*_what_stands_out(shown, rolled, grown, start))
     if words := _how_followed(ready.layers):
         st.caption(words)
     growth(index, shown, picture, choice, grown, start, upto)
@@ -59,8 +67,20 @@ def card(index: int, ready: Ready, picture: Picture, choice: Choice) -> None:
     if rows is not None:
         matrix(ready, picture, rolled.tokens, rows)
     reading.proof(trace)
-    export.save_maps(f"rollout{index}", f"{trace.model}_rollout", picture, shown.box_xyxy,
-                     {rolled.query: export.Drawing(rolled.grid.numpy())}, lambda: numbers(grown, start))  # fmt: skip
+    shows = Multiplied(query, *settings[:2], choice.residual, start, upto, choice.scale)
+    save(f"rollout{index}", {"": saved.item_of(shown, shows, choice.draw)}, saved.inputs_of(shown, picture))
+
+
+def _what_stands_out(shown: Shown, rolled: Rollout, grown: list[Rollout], start: int) -> Iterator[Remark | None]:
+    """The share on a drawn insect by layer or of this row, or how concentrated it is."""
+    covered = covered_by_insect(shown, (rolled.grid.shape[0], rolled.grid.shape[1]))
+    who = whose(rolled, rolled.query)
+    if covered is not None and start == 1:
+        sums = [float(each.grid.sum()) for each in grown]
+        shares = [float((each.grid * covered).sum()) / total if total else 0.0
+                  for each, total in zip(grown, sums, strict=True)]  # fmt: skip
+        yield places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
+    yield places.where(rolled.grid, covered, f"what {who} takes from the image")
 
 
 def whose(rolled: Rollout, query: str) -> str:
@@ -122,11 +142,7 @@ def _all_rows(content: Rows, query: Query, tokens: Tokens, rows: Tensor) -> Rows
 
 def limits(maps: list[Rollout], grown: list[Rollout], scale: str) -> list[tuple[float, float]]:
     """The values of the darkest and the brightest colour of every map."""
-    tops = [float(rolled.grid.max()) for rolled in maps]
-    if scale == "shared":
-        tops = [max(float(rolled.grid.max()) for rolled in grown)] * len(maps)
-    lows = [float(rolled.grid.min()) if scale == "from lowest" else 0.0 for rolled in maps]
-    return list(zip(lows, tops, strict=True))
+    return [ends(rolled, grown, scale) for rolled in maps]
 
 
 # ---- rows beside each other ------------------------------------------------------------------------------------------
@@ -183,15 +199,3 @@ def _on_axis(tokens: Tokens, count: int, seen: np.ndarray) -> list[np.ndarray | 
             x0, y0, x1, y1 = (round(edge) for edge in box)
             labels.append(seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
     return labels
-
-
-def numbers(grown: list[Rollout], start: int) -> bytes:
-    """Every layer's row as NPZ: places, and what special tokens and padding take."""
-    return export.npz_of(
-        places=np.stack([rolled.grid.numpy() for rolled in grown]),
-        layer=np.arange(start, start + len(grown)),
-        special=np.array([list(rolled.special.values()) for rolled in grown]),
-        special_names=np.array(list(grown[-1].special)),
-        padding=np.array([rolled.padding for rolled in grown]),
-        query=np.array(grown[-1].query),
-    )

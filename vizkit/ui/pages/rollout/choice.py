@@ -98,13 +98,13 @@ def choices(able: list[Ready]) -> Choice:
             player("rollout_play", "rollout_depth", int(start), depth, "Play the layers one after another")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scale = st.segmented_control(
-            "Colours", SCALES, default=SCALES[0], required=True, key="rollout_scale", persist_state="session",
+            "Colours", SCALES, default=SCALES[0], required=True, key="rollout_scale", bind="query-params",
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one "
             "value for all layers of a model.",
         )  # fmt: skip
         draw = choose_drawing()
         full = st.toggle(
-            "Full matrix", key="rollout_full", persist_state="page",
+            "Full matrix", key="rollout_full", bind="query-params",
             help="The rows of all tokens at once, as a picture; with the query “patch”, hovering then shows any "
             "patch's row. It takes the work of one row for every token.",
         )  # fmt: skip

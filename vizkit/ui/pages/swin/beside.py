@@ -5,6 +5,8 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attention.statistics import farthest_px
+from vizkit.analysis.remarks import swin
+from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
@@ -19,6 +21,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.known import chip
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 WAYS = ("rollout", "last layer")
 BUNDLED_VIT = "bundled:insects_vit"
@@ -34,7 +37,7 @@ def view(page: Page) -> None:
             help="The ViTs among the models of the sidebar, and the bundled ones.",
         )  # fmt: skip
         way = st.segmented_control(
-            "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way",
+            "Class token of the ViT", WAYS, default=WAYS[0], required=True, key="beside_way", bind="query-params",
             help="Through all layers, or its attention in the last one (mean of heads). Swin has no class token.",
         )  # fmt: skip
     with st.spinner(f"Running {plain(title(source))} …"):
@@ -55,6 +58,7 @@ def view(page: Page) -> None:
         reading.guarded(_how_far, shown, picture, "swin", top, "the window's diagonal")
     with right:
         reading.guarded(_how_far, other, picture, "vit", top, "the image's diagonal")
+    remark(farther(shown, other, picture))
     reading.how(
         "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
         "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
@@ -135,3 +139,9 @@ def _how_far(shown: Shown, picture: Picture, kind: str, top_px: float, cap: str)
     figure = distances([layer.distance_px.numpy() for layer in counted], caps(shown), top_px, cap)
     st.markdown(f"**Mean attention distance** in pixels of a {width} × {height} input")
     chart(figure, f"beside_distance_{kind}", "Mean attention distance of every head by layer")
+
+
+def farther(swin_model: Shown, vit: Shown, picture: Picture) -> Remark | None:
+    """Which of the two attends farther in its first layer; both were counted for the charts."""
+    first = [cached.statistics(each.source, picture, each.loaded)[0].distance_px.mean() for each in (swin_model, vit)]
+    return swin.looks_farther(*map(float, first))

@@ -14,14 +14,16 @@ from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import REGIONS, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
+from vizkit.ui.session.address import put
 
 HERE = Path(__file__).parent
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
 
 WINDOWS = component(
     "vizkit_windows",
-    html="<nav></nav>\n<canvas tabindex='0' role='application'></canvas><p><span>0</span><i></i><span></span></p>"
-    "<output aria-live='polite'></output><small></small>",
+    # The sentence above the picture: below it, it is off the screen while the steps play.
+    html="<nav></nav>\n<output aria-live='polite'></output><canvas tabindex='0' role='application'></canvas>"
+    "<p><span>0</span><i></i><span></span></p><small></small>",
     css=(HERE / "windows.css").read_text(encoding="utf-8"),
     js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("windows_pictures.js", "windows.js")),
 )
@@ -105,5 +107,5 @@ def _step_now() -> int:
     step = st.session_state.get("_shift_step", int(number) - 1 if number.isdecimal() else 0)
     step = min(max(step, 0), len(STEPS) - 1)
     if "_shift_step" in st.session_state:
-        st.query_params["shift_step"] = str(step + 1)
+        put("shift_step", str(step + 1))
     return step

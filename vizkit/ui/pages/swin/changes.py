@@ -6,6 +6,7 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout
+from vizkit.analysis.remarks.answers import after_change
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.figure.charts import paired_bars
@@ -22,6 +23,7 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.known import say
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 OFF = ("shift", "relative bias")
 SHOWN_CLASSES = 3
@@ -81,7 +83,11 @@ def predictions(shown: Shown, after: Trace, names: tuple[str, str]) -> None:
     classes = list(dict.fromkeys(i for both in logits for i in head.listed(both, SHOWN_CLASSES)))
     bars = {name: head.values(both)[classes].tolist() for name, both in zip(names, logits, strict=True)}
     figure = paired_bars([shown.loaded.label(i) for i in classes], bars, "probability", "Prediction")
+    figure.update_xaxes(range=[0, 1])
     chart(figure, "off_predictions", "Probability of the likeliest classes with and without the change")
+    if head.exclusive and names[1].startswith("without"):
+        labels = [shown.loaded.label(i) for i in range(len(after.logits))]
+        remark(after_change(*map(head.values, logits), labels, names[1].capitalize()))
 
 
 def attention(index: int, shown: Shown, picture: Picture, place: Place, trace: Trace, shift: tuple[int, int]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 import torch
 
+from vizkit.analysis.remarks import compute
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
 from vizkit.figure.swin.power_laws import power_laws
 from vizkit.image import Picture
@@ -20,6 +21,7 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 WINDOWS = (4, 7, 8, 12, 16, 24)
 MEASURED_PX = (224, 320, 448, 640, 768, 1024)
@@ -41,8 +43,9 @@ def view(page: Page) -> None:
         own = max(stages[0].blocks[0].window)
         sides = sorted({*WINDOWS, own})
         window = int(
-            st.select_slider("Window M", sides, own, key=f"cost_window_{own}", width=220, help="Tokens on a side.")
-        )
+            st.select_slider("Window M", sides, own, key=f"cost_window_{own}", bind="query-params", width=220,
+                             help="Tokens on a side.")
+        )  # fmt: skip
     formula(stage, window)
     measured(stage, window)
     _whole_model(shown, picture, stages)
@@ -62,7 +65,11 @@ def view(page: Page) -> None:
 def formula(stage: Stage, window: int) -> None:
     stride = round(stage.tokens.stride)
     sizes = sizes_px(stride)
-    size = int(st.select_slider("Image side in pixels", sizes, sizes[0], key=f"cost_side_{stride}", width=320))
+    size = int(
+        st.select_slider(
+            "Image side in pixels", sizes, sizes[0], key=f"cost_side_{stride}", bind="query-params", width=320
+        )
+    )
     pairs = {side: beside(side, stride, stage.channels, stage.heads, window) for side in sizes}
     whole, cut = pairs[size]
     fewer, less = whole.flops / cut.flops, whole.weight_bytes / cut.weight_bytes
@@ -72,6 +79,8 @@ def formula(stage: Stage, window: int) -> None:
         metric("Multiply–adds, windows", short(cut.flops), f"{fewer:.1f} × less")
         metric("Weights, global", _mebi(whole.weight_bytes), "")
         metric("Weights, windows", _mebi(cut.weight_bytes), f"{less:,.1f} × less")
+    words = f"global attention at {size} × {size} pixels"
+    remark(compute.saved(cut.flops, whole.flops, "multiply–adds", words, f"One layer with windows of {window}"))
     tokens = [pairs[side][0].tokens for side in sizes]
     for index, (column, kind, words) in enumerate(
         zip(st.columns(2), ("flops", "weight_bytes"), ("multiply–adds", "bytes of weights, float32"), strict=True)

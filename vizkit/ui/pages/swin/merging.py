@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from vizkit.analysis.attention.positions import pca_rgb
+from vizkit.analysis.remarks import swin
 from vizkit.figure.charts import bars
 from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
@@ -24,6 +25,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 COLOURS = ("main components", "lengths")
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
@@ -41,7 +43,7 @@ def view(page: Page) -> None:
     assert tokens.grid is not None
     cell = divmod(token_id, tokens.grid[1])
     colours = st.segmented_control(
-        "Colours", COLOURS, default=COLOURS[0], required=True, key="merging_colours", persist_state="session",
+        "Colours", COLOURS, default=COLOURS[0], required=True, key="merging_colours", bind="query-params",
         help="The three main components of the tokens' vectors as red, green and blue, or the length of each vector.",
     )  # fmt: skip
     columns = st.columns(4)
@@ -128,7 +130,9 @@ def vectors(shown: Shown, picture: Picture, merged: Merged, cell: tuple[int, int
         )
         names = [f"{n + 1} {CORNERS[at]}" for n, at in enumerate(NEIGHBOURS)]
         figure = bars(names, merged.parts[row, column].tolist(), "length", "Contribution of each")
+        said = swin.largest_part(merged.parts[row, column], names)
         chart(figure, "merging_parts", "What each of four neighbours contributes to the merged token")
+        remark(said)
     with right:
         channels = merged.before.shape[-1]
         steps = [

@@ -35,7 +35,7 @@ def choose_place(shown: Shown, chosen: str) -> Place:
     keep_valid("swin_stage", names)
     if not chosen:
         return _place_of(stages, 0, 0)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
         stage = st.segmented_control(
             "Stage", names, default=names[0], required=True, key="swin_stage", bind="query-params"
         )

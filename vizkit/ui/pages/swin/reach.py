@@ -5,6 +5,7 @@ import streamlit as st
 from torch import Tensor
 
 from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer, rollout_matrix
+from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout, strangers
 from vizkit.figure.canvas.rows import Rows
@@ -19,6 +20,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 HELD = 0.9
 
@@ -48,6 +50,7 @@ def view(page: Page) -> None:
             f"Token in row {last.cell[0] + 1}, column {last.cell[1] + 1} of {rows} × {columns} · "
             + (f"the whole image reaches it after block {full}" if full else f"{last.share:.0%} of the image reach it")
         )
+    remark(swin.reach(full, last.share, holding(grown[-1].grid, HELD), HELD))
     round_the_edge(stages)
     figure = growth(
         names,

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import find_query, fused, layers
+from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import Layout, allowed, cut, evenly, layout, members, strangers, window_of
 from vizkit.geometry import name_of, out_of_box, pixel_box
 from vizkit.image import Picture
@@ -13,8 +14,10 @@ from vizkit.traces import PADDING, Attention
 from vizkit.ui import reading
 from vizkit.ui.pages.swin import canvas
 from vizkit.ui.pages.swin.place import Place, choose_place
+from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import CENTRE, Shown, cursor
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import remark
 
 GRIDS = ("this image", "8 × 8, to be counted")
 SMALL = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example: every number fits on its tile
@@ -23,14 +26,16 @@ CORNER = 0  # the token that travels furthest
 
 def view(page: Page) -> None:
     shown = page.focus
-    grid = st.segmented_control(
-        "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    if grid == GRIDS[1]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        grid = st.segmented_control(
+            "Example", GRIDS, default=GRIDS[0], required=True, key="shift_grid", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        place = choose_place(shown, "block") if grid == GRIDS[0] else None
+    if place is None:
         by_hand()
     else:
-        on_image(shown, page.picture)
+        on_image(shown, page.picture, place)
     reading.how(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
@@ -44,8 +49,7 @@ def view(page: Page) -> None:
 
 
 # ---- the model's own -------------------------------------------------------------------------------------------------
-def on_image(shown: Shown, picture: Picture) -> None:
-    place = choose_place(shown, "block")
+def on_image(shown: Shown, picture: Picture, place: Place) -> None:
     windows = layout(place.grid, place.window, place.shift, pad_first=place.pad_first)
     attention = layers(shown.trace)[place.layer]
     token = _chosen_token(shown, attention, windows)
@@ -62,8 +66,9 @@ def on_image(shown: Shown, picture: Picture) -> None:
     with left:
         words = _step_sentences(windows, place, window, position, weights, f"mean of {attention.heads} heads")
         canvas.play("shift_image", content, words, f"The shift of {place.path} on the image", picked)
+        remark(swin.crossing(attention, windows), swin.pairs_saved(windows, place.stage + 1))
     with right:
-        facts(windows, window)
+        facts(windows, window, position)
         proof(shown, place, windows)
 
 
@@ -129,14 +134,15 @@ def _six_sentences(windows: Layout, window: int, pairs: int, attention: str, nam
     ]
 
 
-def facts(windows: Layout, window: int) -> None:
-    """The chosen window, counted."""
+def facts(windows: Layout, window: int, position: int) -> None:
+    """The chosen window, counted; bold: the region of the chosen token."""
     st.markdown(f"**Window {window + 1} of {windows.count}, counted**")
     shifted = any(windows.shift)
+    own = int(cut(windows.regions, windows.window)[window, position])
     st.table(
         [
             {
-                "region": str(n) if shifted else "all",
+                "region": "all" if not shifted else f"**{n}**" if n == own else str(n),
                 "places": str(k),
                 "of them padding": str(empty),
                 "pairs": f"{k * k:,}",
@@ -171,9 +177,18 @@ def proof(shown: Shown, place: Place, windows: Layout) -> None:
 
 
 # ---- small enough to be counted --------------------------------------------------------------------------------------
+def _token_now(count: int) -> int:
+    """The token of the example that was clicked last, else that of the link, from 0."""
+    number = st.query_params.get("shift_token", "")
+    token = st.session_state.get("_shift_token", int(number) - 1 if number.isdecimal() else CORNER)
+    if "_shift_token" in st.session_state:
+        put("shift_token", str(token + 1))
+    return token if 0 <= token < count else CORNER
+
+
 def by_hand() -> None:
     windows = layout(*SMALL)
-    token = int(st.session_state.get("_shift_token", CORNER))
+    token = _token_now(windows.ids.numel())
     window, position = window_of(windows, token)
     may_meet = allowed(windows, window)
     weights = evenly(may_meet)
@@ -194,5 +209,5 @@ def by_hand() -> None:
             picked,
         )
     with right:
-        facts(windows, window)
+        facts(windows, window, position)
         st.caption("An example of our own, with no model: windows of 4 × 4 tokens, shifted by 2.")

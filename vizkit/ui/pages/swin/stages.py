@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vizkit.analysis.attention.attention_map import find_query, layers
+from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
@@ -11,6 +12,7 @@ from vizkit.models.probes.swin_stages import Stage, hierarchy
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import remark
 
 LIE = ("regular", "shifted")
 
@@ -25,6 +27,8 @@ def view(page: Page) -> None:
     for column, stage in zip(st.columns(len(stages)), stages, strict=True):
         with column:
             _over_image(stage, shown, picture, lie == "shifted")
+    first = stages[0]
+    remark(swin.pairs_saved(layout(first.grid, first.blocks[0].window, pad_first=first.pad_first), 1))
     st.table([row_of(index, stage) for index, stage in enumerate(stages)])
     reading.how(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "

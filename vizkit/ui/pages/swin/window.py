@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
+from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
 from vizkit.figure.attention.mosaic import mosaic
@@ -22,6 +23,7 @@ from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.remark import remark
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
@@ -41,11 +43,12 @@ def view(page: Page) -> None:
             show_map(f"window_{name}", content, shown, picture, "over image", f"Weights of {words}, of")
             by_head(getattr(sides, name)[window, :, position].unflatten(1, parts.window).numpy(), words)
     masked = int(parts.masked[window, position].sum())
-    differs = moved(sides.both, sides.content, parts.ids).tolist()
+    differs = moved(sides.both, sides.content, parts.ids)
+    remark(swin.bias_moves(differs, place.layer + 1))
     st.caption(
         f"{name_of(parts.tokens, query_id)} · window {window + 1} of {len(parts.ids)} · "
         + (f"{masked} of {parts.ids.shape[1]} keys masked, hatched · " if masked else "nothing masked for it · ")
-        + f"the bias moves {_spanned(differs)} of the attention of this layer's heads"
+        + f"the bias moves {_spanned(differs.tolist())} of the attention of this layer's heads"
     )
     proof(parts)
     st.markdown("**The chosen token's row, step by step**")

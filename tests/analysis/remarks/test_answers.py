@@ -1,0 +1,79 @@
+"""Answers beside one another, by hand."""
+
+import pytest
+import torch
+
+from tests.analysis.remarks import words_of
+from vizkit.analysis.remarks import answers, distillation
+from vizkit.analysis.remarks.evaluation import most_frequent_mistake
+
+LABELS = ("ant", "bee", "fly")
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ([0.3, 0.6, 0.1], "Without the shift the answer changes from “ant” (80 %) to “bee” (60 %)."),
+        ([0.74, 0.2, 0.06], "Without the shift the answer stays “ant”, with 74 % instead of 80 %."),
+        ([0.76, 0.2, 0.04], None),
+    ],
+)
+def test_after_a_change(after: list[float], words: str | None):
+    before = torch.tensor([0.8, 0.1, 0.1])
+    assert words_of(answers.after_change(before, torch.tensor(after), LABELS, "Without the shift")) == words
+
+
+def agreement(*rows: dict[str, str]) -> str | None:
+    return words_of(answers.agreement(rows))
+
+
+def test_who_agrees():
+    same, apart = {"a": "ant", "b": "ant"}, {"a": "ant", "b": "bee"}
+    assert agreement(same) == "Both models agree: “ant”."
+    assert agreement(apart) == "They differ: a says “ant”; b says “bee”."
+    assert agreement(same, same, apart) == "Both models agree on 2 of 3 images."
+    assert agreement(apart, apart) == "Both models agree on none of 2 images."
+    assert agreement(same, same, same) == "Both models agree on all 3 images."
+    assert agreement({"a": "ant"}, {}) is None
+    three = {"a": "ant", "b": "bee", "c": "ant"}
+    assert agreement(three) == "They differ: a and c say “ant”; b says “bee”."
+    assert agreement(three, {**three, "b": "ant"}) == (
+        "All 3 models agree on 1 of 2 images; b differs from all others on 1 of 2 images."
+    )
+
+
+def test_where_an_answer_flips():
+    steps = ("noise 0", "noise 1", "noise 2")
+    assert answers.flips({"a": "xxx", "b": "xyy"}, steps).words == "b changes its answer first at noise 1."
+    assert answers.flips({"a": "xxy", "b": "xxy"}, steps).words == "a and b change their answers at noise 2."
+    assert answers.flips({"a": "xxx"}, steps).words == "a keeps its answer up to noise 2."
+    assert answers.flips({"a": "xxx", "b": "yyy"}, steps).words == "Every model keeps its answer up to noise 2."
+
+
+def test_a_temperature():
+    """Logits log 98, log 1, log 1: at T = 2 the roots 9.9, 1, 1 of 11.9."""
+    logits = torch.tensor([98.0, 1.0, 1.0]).log()
+    assert words_of(distillation.softened(logits, 2.0, LABELS)) == (
+        "At T = 2 the second class, “bee”, has 8 % instead of 1 %, the first, “ant”, 83 % instead of 98 %."
+    )
+    assert distillation.softened(logits, 1.0, LABELS) is None
+    assert distillation.softened(logits, 1.1, LABELS) is None  # 98^(1/1.1) = 64.6: 1.5 %
+
+
+def test_two_heads():
+    ant, bee = torch.tensor([0.9, 0.1, 0.0]), torch.tensor([0.2, 0.7, 0.1])
+    assert distillation.two_heads(ant, ant, LABELS).words == (
+        "Both heads answer “ant”: the class token with 90 %, the distillation token with 90 %."
+    )
+    assert distillation.two_heads(ant, bee, LABELS).words == (
+        "The heads differ: the class token answers “ant” (90 %), the distillation token “bee” (70 %)."
+    )
+
+
+def test_the_most_frequent_mistake():
+    counts = torch.tensor([[5, 2, 0], [0, 3, 1]]).numpy()
+    assert words_of(most_frequent_mistake(counts, LABELS[:2], LABELS)) == (
+        "The most frequent mistake: “ant” is taken for “bee”, on 2 of 7 pictures (29 %)."
+    )
+    counts[0, 1] = 1
+    assert most_frequent_mistake(counts, LABELS[:2], LABELS) is None

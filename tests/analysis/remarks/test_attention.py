@@ -1,0 +1,130 @@
+"""What is said about attention, on both sides of every threshold: 5 × 5 patches of 8 pixels behind a class token."""
+
+import pytest
+import torch
+
+from tests.analysis.remarks import words_of
+from vizkit.analysis.remarks import attention as rules
+from vizkit.geometry import all_ids
+from vizkit.traces import Attention, Check, Tokens, Trace
+
+TOKENS = Tokens("image", ("cls",), (5, 5), stride=8.0)
+MIDDLE, CENTRE = 1 + 12, (0.5, 0.5)
+
+
+def attention(rows: torch.Tensor, tokens: Tokens = TOKENS) -> Attention:
+    """One group; (head, query, key)."""
+    ids = all_ids(len(tokens))
+    return Attention("layer", rows[None], tokens, tokens, ids, ids)
+
+
+def one_row(weights: dict[int, float], query: int = MIDDLE, heads: int = 1) -> Attention:
+    """The row of `query`: some weights, the rest spread evenly over all other tokens; other queries attend evenly."""
+    rows = torch.full((heads, 26, 26), 1 / 26)
+    rows[:, query] = (1 - sum(weights.values())) / (26 - len(weights))
+    for key, weight in weights.items():
+        rows[:, query, key] = weight
+    return attention(rows)
+
+
+def trace_of(*layers: Attention) -> Trace:
+    return Trace("toy", (40, 40), torch.zeros(2), layers, (), Check(0.0, len(layers), len(layers), 0.0))
+
+
+def place(row: int, column: int) -> int:
+    return 1 + 5 * (row - 1) + column - 1
+
+
+AROUND = {place(row, column): 0.06 for row in (2, 3, 4) for column in (2, 3, 4)}
+ROW = {place(2, column): 0.11 for column in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({0: 0.51}, "Layer 5: this patch gives 51 % of its attention to the class token."),
+        ({MIDDLE: 0.33}, "Layer 5: this patch gives 33 % of its attention to itself."),
+        ({place(1, 2): 0.3}, "Layer 5: this patch gives 30 % of its attention to one patch, row 1, column 2."),
+        (AROUND, "Layer 5: this patch gives 54 % of its attention to itself and its neighbours."),
+        (ROW, "Layer 5: 55 % of this patch's attention lies in row 2."),
+        ({place(row, 4): 0.11 for row in range(1, 6)}, "Layer 5: 55 % of this patch's attention lies in column 4."),
+        ({}, "Layer 5: this patch attends almost evenly: the largest weight is 3.8 %, equal weights would be 3.8 %."),
+        ({MIDDLE: 0.24, 0: 0.2}, None),
+        (dict.fromkeys(AROUND, 0.054) | {0: 0.3}, None),
+        (dict.fromkeys(ROW, 0.095) | {0: 0.3}, None),
+    ],
+)
+def test_a_row_of_a_patch(weights: dict[int, float], words: str | None):
+    assert words_of(rules.of_map(one_row(weights), CENTRE, 5, None)) == words
+
+
+def test_layers_heads_and_special_queries_are_named_as_the_page_counts_them():
+    layer = one_row({MIDDLE: 0.33}, query=0, heads=3)
+    one_place = "the class token gives 33 % of its attention to one patch, row 3, column 3."
+    assert words_of(rules.of_map(layer, "cls", 2, 1)) == f"Head 2 of layer 2: {one_place}"
+    assert words_of(rules.of_map(layer, "cls", 2, None)) == f"The mean of 3 heads of layer 2: {one_place}"
+
+
+def test_the_share_on_a_drawn_insect():
+    """It covers one of five rows; 0.11 · 5 of (1 − 0.45 / 21) lie there."""
+    covered = torch.zeros(5, 5)
+    covered[1] = 1
+    said = words_of(rules.of_map(one_row(ROW, query=0), "cls", 1, None, covered))
+    assert said == (
+        "Layer 1: 56 % of the class token's attention to patches lies on the insect, which covers 20 % of the image."
+    )
+
+
+def diagonal(share: float) -> Attention:
+    return attention((torch.eye(26) * share + (1 - share) / 26).expand(2, 26, 26))
+
+
+def test_a_head_over_all_queries():
+    """The diagonal has share + (1 − share) / 26."""
+    words = "Head 2 of layer 5 looks at its own patch: 33 % on the diagonal of all queries."
+    assert words_of(rules.of_head(diagonal(0.3), 5, 1)) == words
+    assert rules.of_head(diagonal(0.21), 5, 1) is None
+    even = words_of(rules.of_head(diagonal(0.0), 5, None))
+    assert even == (
+        "The mean of 2 heads of layer 5 attends almost evenly for all queries: its entropy is 100 % of the largest."
+    )
+    to_class = torch.zeros(1, 26, 26)
+    to_class[..., 0], to_class[..., 1:] = 0.6, 0.4 / 25
+    said = words_of(rules.of_head(attention(to_class), 1, None))
+    assert said == "Layer 1 gives 60 % of the attention of all queries to the class token."
+
+
+def test_with_depth_attention_goes_farther():
+    """To its right neighbour 8 pixels, to one two to the right 16; 11.9 would be less than 1.5 times 8."""
+    near, far = one_row({place(3, 4): 1.0}), one_row({place(3, 5): 1.0})
+    said = rules.with_depth(trace_of(near, far), CENTRE)
+    assert words_of(said) == "In layer 1 this patch attends 8 pixels far on average, in layer 2 16."
+    between = one_row({place(3, 4): 0.52, place(3, 5): 0.48})  # 11.84
+    assert rules.with_depth(trace_of(near, between), CENTRE) is None
+    assert rules.with_depth(trace_of(near), CENTRE) is None
+    assert rules.with_depth(trace_of(near, far), "cls") is None
+
+
+def test_the_most_local_and_the_most_global_head():
+    from vizkit.analysis.attention.statistics import by_layer
+
+    shifted = torch.zeros(2, 26, 26)
+    shifted[0].fill_diagonal_(1.0)
+    shifted[1] = 1 / 26
+    said = rules.extremes(by_layer(trace_of(attention(shifted))))
+    assert said
+    assert said.words.startswith("Most local is head 1 of layer 1, 0 pixels far on average; most global is head 2 of")
+    assert rules.extremes(by_layer(trace_of(attention(shifted[1:].expand(2, 26, 26))))) is None
+
+
+def test_heads_that_are_alike():
+    """cos = 0.6 · 0.8 + 0.8 · 0.6 = 0.96 for rows (.6, .8) and (.8, .6) in length; below 0.9 nothing is said."""
+    tokens = Tokens("two", (), (1, 2), stride=8.0)
+
+    def pair(first: float, second: float) -> Trace:
+        rows = torch.tensor([[first, 1 - first], [second, 1 - second]])
+        return trace_of(attention(rows[:, None].expand(2, 2, 2), tokens))
+
+    said = rules.most_alike(pair(3 / 7, 4 / 7))
+    assert words_of(said) == "Most alike are heads 1 and 2 of layer 1: the cosine of their weights is 0.96."
+    assert rules.most_alike(pair(0.2, 0.8)) is None

@@ -1,0 +1,68 @@
+"""Tokens, filters, vectors, multiply–adds and maps beside one another, by hand."""
+
+import torch
+
+from tests.analysis.remarks import words_of
+from vizkit.analysis.remarks import compute, maps, patches
+
+
+def test_tokens():
+    assert patches.tokens((14, 14), 1).words == (
+        "The model reads this image as 197 tokens, 1 special one included; patches of half the side would be 784 and "
+        "16 times the pairs."
+    )
+    assert patches.tokens((8, 8), 0).words.startswith("The model reads this image as 64 tokens; patches of half")
+
+
+def test_the_quadratic_part():
+    """2·N²·C of 4·N·C² + 2·N²·C is N / (2C + N): 128 / 384."""
+    assert patches.quadratic(128, 128).words == (
+        "Here 33 % of the multiply–adds of one attention layer grow with the square of the number of patches."
+    )
+
+
+def test_filters_that_few_components_explain():
+    few, many = torch.zeros(20), torch.full((20,), 0.05)
+    few[:2] = torch.tensor([0.45, 0.3])
+    assert words_of(patches.components(few)) == "The first 2 components explain 75 % of the variance of the filters."
+    few[0] = 0.6
+    assert words_of(patches.components(few)) == "The first component explains 60 % of the variance of the filters."
+    assert patches.components(many) is None
+
+
+def test_patches_that_are_alike():
+    assert words_of(patches.alike(torch.tensor([1.0, 0.91, 0.89, 0.2]), 3)) == (
+        "After block 3, 1 other patch of 3 is similar to the chosen one: cosine 0.9 or more."
+    )
+    assert patches.alike(torch.tensor([1.0, 0.89]), 3) is None
+
+
+def test_outliers():
+    assert words_of(patches.outliers(torch.tensor([1.0, 2.0, 9.0]), 1, 4)) == (
+        "After layer 4, 1 patch of 3 is an outlier, the longest 4.5 times as long as the median."
+    )
+    assert patches.outliers(torch.ones(3), 0, 4) is None
+
+
+def test_parameters_and_savings():
+    assert words_of(compute.by_part(3, 6, 10, "parameters")) == "60 % of the parameters are in MLPs."
+    assert compute.by_part(3, 4, 10, "parameters") is None
+    assert words_of(compute.saved(25, 100, "multiply–adds", "the plain ViT")) == (
+        "This model saves 75 % of the multiply–adds of the plain ViT."
+    )
+    assert words_of(compute.saved(110, 100, "multiply–adds", "the plain ViT")) == (
+        "This model takes 10 % more multiply–adds than the plain ViT."
+    )
+    assert compute.saved(99, 100, "multiply–adds", "the plain ViT") is None
+
+
+def test_maps_that_agree():
+    left, right, both = (torch.tensor([row]) for row in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5]))
+    assert words_of(maps.agreement({"A": left, "B": both})) == (
+        "A and B mark the same places with 50 % of their evidence."
+    )
+    assert words_of(maps.agreement({"A": left, "B": left, "C": right})) == (
+        "Most alike are A and B, 100 % of whose evidence is on the same places; least A and C, 0 %."
+    )
+    assert maps.agreement({"A": left}) is None
+    assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence

@@ -1,0 +1,101 @@
+"""The sentences about positions, on both sides of every threshold."""
+
+import pytest
+import torch
+
+from vizkit.analysis.remarks import positions
+from vizkit.analysis.remarks.positions import Answers
+from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
+
+LABELS = ("ant", "bee")
+STAYS, NEARLY, FLIPS = ([4.0, 1.0], [4.0, 1.0]), ([4.0, 1.0], [4.0, 1.5]), ([4.0, 1.0], [1.0, 2.0])
+
+
+def answers(pair: tuple[list[float], list[float]]) -> Answers:
+    return Answers(*map(torch.tensor, pair))
+
+
+@pytest.mark.parametrize(
+    ("own", "without", "words"),
+    [
+        (FLIPS, STAYS, "Shuffled, the answer changes from “ant” to “bee”; without positions the outputs are the same "
+                       "in both orders."),
+        (STAYS, NEARLY, "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first "
+                        "answer."),
+        (FLIPS, FLIPS, "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, so "
+                       "more than positions tells the order."),
+    ],
+)  # fmt: skip
+def test_one_picture(own, without, words: str):
+    said = positions.shuffled(answers(own), answers(without), LABELS)
+    assert said.words == words
+
+
+def test_what_rounding_changes_is_no_change():
+    """0.001 of the largest output, 4, is 0.004."""
+    assert answers(([4.0, 1.0], [4.0, 1.0039])).change < positions.SAME < answers(([4.0, 1.0], [4.0, 1.0041])).change
+
+
+def test_several_pictures():
+    own, without = [answers(FLIPS)] * 2 + [answers(STAYS)], [answers(STAYS)] * 3
+    said = positions.over_pictures(own, without)
+    assert said
+    assert said.words == ("With its positions the answer changes on 2 of 3 pictures when the patches are shuffled, "
+                          "without positions on none of 3 pictures.")  # fmt: skip
+    assert said.numbers == {"changed with positions": 2, "changed without positions": 0}
+    assert positions.over_pictures(own[:1], without[:1]) is None
+
+
+def of_rows(part: float) -> torch.Tensor:
+    """3 × 3 places; the first numbers stand for the row, `part` of their length, the rest for the place alone."""
+    row, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
+    return torch.cat([row * part**0.5, place * (1 - part) ** 0.5], 1).view(3, 3, 12)
+
+
+def test_rows_that_were_learned():
+    """Two places of one row have cosine `part`, all others 0; so of 0.1 on it is worth a sentence."""
+    said = positions.learned(of_rows(0.12))
+    assert said
+    assert said.words == "Places of the same row have similar positions: mean cosine 0.12, of all other pairs 0.00."
+    assert positions.learned(of_rows(0.08)) is None
+    assert positions.learned(torch.ones(2, 2, 4)) is None
+
+
+def bias_of(near: float) -> torch.Tensor:
+    """Two heads, 5 × 5 offsets: `near` up to one step, 0 beyond; the second head is flat."""
+    values = torch.zeros(2, 5, 5)
+    values[0, 1:4, 1:4] = near
+    return values
+
+
+def test_a_bias_that_favours_neighbours():
+    """e^0.6931 = 2."""
+    said = positions.bias(bias_of(0.6931))
+    assert said
+    assert said.words == ("The bias favours neighbours of the query in 1 of 2 heads, most in head 1: by itself 2.0 "
+                          "times the weight of farther keys.")  # fmt: skip
+    assert positions.bias(bias_of(0.49)) is None
+    away = positions.bias(bias_of(-0.6))
+    assert away
+    assert away.words == "The bias favours keys away from the query in 1 of 2 heads."
+    assert positions.bias(torch.ones(1, 3, 3)) is None  # everything is a neighbour
+
+
+def test_saturation():
+    at_ends = torch.tensor([0.0, 16.0, 16.0, 8.0]).view(1, 2, 2)
+    assert positions.saturated(at_ends) == 0.75
+    assert positions.saturated(torch.ones(3)) == 0
+    said = positions.saturation(at_ends)
+    assert said
+    assert said.words == "50 % of the entries are near 16, an end of the range of 16·sigmoid."
+    assert positions.saturation(torch.tensor([16.0, 8.0, 8.0, 8.0]).view(1, 2, 2)) is None
+
+
+def test_words_for_numbers():
+    shares = {0.0: "0 %", 0.001: "less than 1 %", 0.33: "33 %", 0.996: "more than 99 %", 1.0: "100 %"}
+    assert {share: percent(share) for share in shares} == shares
+    assert [counted(n, "picture") for n in (0, 1, 1200)] == ["0 pictures", "1 picture", "1,200 pictures"]
+    assert [of_all(n, 3, "head") for n in (0, 1, 3)] == ["none of 3 heads", "1 of 3 heads", "all 3 heads"]
+    assert [of_all(n, 2, "head") for n in (1, 2)] == ["1 of 2 heads", "both heads"]
+    assert of_all(1, 1, "head") == "the only head"
+    assert [joined(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]

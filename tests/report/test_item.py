@@ -1,0 +1,95 @@
+"""What a saved picture shows, as JSON and back; JSON of strangers is refused in one sentence."""
+
+import json
+
+import pytest
+
+from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
+from vizkit.report.from_json import ReportError
+from vizkit.report.item import Item, from_json, to_json
+from vizkit.report.kinds import KINDS, Attention, Features, Heads, Multiplied, Relevance
+from vizkit.writing import name_of_file
+
+SHOWS = [
+    Attention((0.25, 0.75), 3, 1, True),
+    Attention("cls", 1),
+    Features(2),
+    Heads("cls"),
+    Multiplied((2, 3), "max", 0.5, 0.25, 2, 4, "shared"),
+    Multiplied("cls+dist"),
+    Relevance("occlusion", 3, None, "from lowest", 0.5),
+    Relevance("grad_cam", 3, 0),
+]
+
+
+def item(shows=SHOWS[0], **changed) -> Item:
+    facts = {"source": "bundled:digits_vit", "model": "digits_vit", "image": "digit 3", "size_hw": (32, 64),
+             "classes": ("a cat", "<b>"), "link": "http://x/?a=1", "box_xyxy": (0.0, -1.5, 2.0, 3.0)}  # fmt: skip
+    return Item(shows, **facts | changed)
+
+
+@pytest.mark.parametrize("shows", SHOWS, ids=lambda shows: type(shows).__name__)
+def test_an_item_comes_back_as_it_was(shows):
+    assert from_json(json.loads(json.dumps(to_json(item(shows))))) == item(shows)
+
+
+def test_every_kind_is_tried_here():
+    assert {type(shows) for shows in SHOWS} == set(KINDS.values())
+
+
+def test_a_report_comes_back_as_it_was():
+    report = Report("Mine", (Entry(item(), "first"), Entry(item(SHOWS[3]))))
+    assert opened(report.to_json().encode()) == report
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "virus"},
+        {"kind": ["attention"]},
+        {"shows": {"query": "cls", "layer": 1, "head": None}},
+        {"shows": {"query": "cls", "layer": "1", "head": None, "shared": False}},
+        {"shows": {"query": "cls", "layer": 10**400, "head": None, "shared": False}},
+        {"shows": {"query": [0.1, 0.2, 0.3], "layer": 1, "head": None, "shared": False}},
+        {"shows": {"query": [float("nan"), 0.2], "layer": 1, "head": None, "shared": False}},
+        {"shows": None},
+        {"draw": "over everything"},
+        {"image": "x" * 5000},
+        {"image": "\ud800"},
+        {"classes": "cat"},
+        {"__class__": "os.system"},
+        {"size_hw": [True, 1]},
+        {"link": None},
+    ],
+)
+def test_a_record_of_a_stranger_is_refused_in_one_sentence(change):
+    with pytest.raises(ReportError) as error:
+        from_json(to_json(item()) | change)
+    assert len(str(error.value)) < 200
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xff\xfe", b"[" * 100_000, b"{}", b"[1]", b'{"format": 2, "items": []}', b'{"format": 1, "items": []}',
+     b'{"format": 1, "items": [3]}', b'{"format": 1, "items": [{"comment": 3}]}', b" " * 2**23],
+)  # fmt: skip
+def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data):
+    with pytest.raises(ReportError) as error:
+        opened(data)
+    assert str(error.value).endswith(".")
+
+
+def test_a_report_has_an_end():
+    record = json.loads(Report("", (Entry(item()),)).to_json())
+    record["items"] *= MOST_ITEMS + 1
+    with pytest.raises(ReportError, match=f"1 to {MOST_ITEMS}"):
+        opened(json.dumps(record).encode())
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "..", "a/b\\c", "\x00", "C:evil", ".hidden", "é" * 300, "<b>"])
+def test_a_name_never_becomes_a_path(name):
+    safe = name_of_file(name)
+    assert not set(safe) & set('/\\:\x00<>"')
+    assert not safe.startswith(".")
+    assert len(safe) <= 40

@@ -1,0 +1,183 @@
+"""A report saved and made again gives the same bytes; another model or picture is said; text is in the files."""
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import vizkit
+from vizkit.__main__ import main
+from vizkit.datasets import samples
+from vizkit.report.document import Entry, Report, files, html, opened, zipped
+from vizkit.report.from_json import ReportError
+from vizkit.report.inputs import Inputs
+from vizkit.report.item import Item, stem_of
+from vizkit.report.kinds import KINDS, Attention, Features, Heads, Multiplied, Relevance
+from vizkit.report.making import made
+from vizkit.report.replay import changed, inputs_for
+
+VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
+HOSTILE = "../<script>alert(1)</script>![x](http://evil.test/a.png)" + "n" * 200
+LINK = "http://127.0.0.1:8501/explore?models=bundled:digits_vit"
+ALL = [
+    (VIT, Attention((0.4, 0.6), 5, 1)),
+    (CNN, Features(2)),
+    (VIT, Heads("cls", True)),
+    (VIT, Multiplied((2, 3), upto=4, scale="from lowest")),
+    (VIT, Relevance("grad_cam", 3, 5)),
+    (VIT, Relevance("integrated_gradients", 3)),
+]
+
+
+def item_of(source: str, shows, **changed) -> Item:
+    name = source.removeprefix("bundled:")
+    return Item(shows, **{"source": source, "model": name, "image": "digit 3", "link": LINK} | changed)
+
+
+def inputs_of(source: str, image: str = "digit 3") -> Inputs:
+    loaded = vizkit.load(source)
+    return Inputs(lambda: loaded, samples.picture(image))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    """A folder as it was saved, one picture of every kind."""
+    assert {type(shows) for _, shows in ALL} == set(KINDS.values())
+    report = Report("All", tuple(Entry(item_of(source, shows), f"comment {shows}") for source, shows in ALL))
+    folder = tmp_path_factory.mktemp("saved")
+    with zipfile.ZipFile(io.BytesIO(zipped(report, [inputs_of(source) for source, _ in ALL]))) as archive:
+        archive.extractall(folder)
+    return folder / "report"
+
+
+def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
+    assert main(["report", str(saved / "replay.json"), "-o", str(tmp_path / "again")]) == 0
+    names = sorted(path.name for path in saved.iterdir())
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == names
+    assert len(names) == 3 * len(ALL) + 2
+    for name in names:
+        if name != "report.html":  # whose canvases have a number of their own
+            assert (saved / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+    assert "01_digits_vit_digit_3_attention_layer5_head2_patch_x40_y60.png" in capsys.readouterr().out
+
+
+def test_the_text_is_in_the_files(saved):
+    picture = Image.open(next(saved.glob("01*.png")))
+    assert picture.text["Title"] == "Attention: layer 5 of 6, head 2 of 4"
+    assert picture.text["Source"] == LINK
+    assert picture.text["Software"] == f"vizkit {vizkit.__version__}"
+    for words in ("digits_vit", "digit 3", "row 5, column 4", LINK):
+        assert words in picture.text["Description"]
+    assert json.loads(picture.text["vizkit"])["shows"]["layer"] == 5
+    drawing = next(saved.glob("05*.svg")).read_text(encoding="utf-8")
+    for words in ("<title>Grad-CAM for 3 against 5</title>", "digits_vit", "picture digit 3", vizkit.__version__):
+        assert words in drawing
+
+
+def test_the_numbers_are_those_of_the_map(saved):
+    trace = vizkit.trace(vizkit.load(VIT), samples.picture("digit 3"))
+    with np.load(next(saved.glob("01*.npz"))) as file:
+        row = trace.attention[4].weights[0, 1, 1 + 4 * 8 + 3]
+        np.testing.assert_allclose(file["places"].ravel(), row[1:].numpy(), rtol=1e-5)
+        assert json.loads(file["meta"].item())["image"] == "digit 3"
+
+
+def test_the_page_has_comments_drawings_and_a_canvas(saved):
+    page = (saved / "report.html").read_text(encoding="utf-8")
+    assert page.count("<article>") == len(ALL)
+    assert page.count("type='application/json'") == 1  # attention alone has a canvas
+    assert '"start":{"layer":5,"head":"2","point":' in page
+    assert "comment Features(layer=2)" in page
+
+
+def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
+    loaded = vizkit.load(VIT)
+    with torch.no_grad():
+        next(loaded.model.parameters()).add_(0.01)
+    by_name = {VIT: loaded, CNN: vizkit.load(CNN)}
+    monkeypatch.setattr("vizkit.report.replay.named", lambda source, size_hw: by_name[source])
+    command = ["report", str(saved / "replay.json"), "-o", str(tmp_path / "other")]
+    assert main(command) == 2
+    assert "the model 'digits_vit' is another one" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    assert main([*command, "--changed"]) == 0
+    assert "is another one" in capsys.readouterr().err
+    assert len(list((tmp_path / "other").glob("*.png"))) == len(ALL)
+
+
+def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys):
+    own = Inputs(inputs_of(VIT).open, samples.picture("digit 5"))
+    report = Report("", (Entry(made(item_of(VIT, Attention("cls", 1), image="mine.png"), own).item),))
+    (tmp_path / "replay.json").write_text(report.to_json())
+    for name, digit in (("same.png", "digit 5"), ("other.png", "digit 7")):
+        Image.fromarray(samples.picture(digit)).save(tmp_path / name)
+    command = ["report", str(tmp_path / "replay.json"), "-o", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert "give it as --image 'mine.png'=FILE" in capsys.readouterr().err
+    assert main([*command, "--image", f"mine.png={tmp_path / 'other.png'}"]) == 2
+    assert "the picture 'mine.png' is another one" in capsys.readouterr().err
+    assert main([*command, "--image", f"mine.png={tmp_path / 'same.png'}"]) == 0
+    assert main([*command, "--image", f"strange={tmp_path / 'same.png'}"]) == 2
+    assert "Nothing in this report is called 'strange'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["/etc", "../x", "runs/mine", "run:a", "checkpoint:a-1", "a.pt", "~/x", "C:\\x"])
+def test_no_path_of_a_stranger_is_opened(source, monkeypatch):
+    monkeypatch.setattr("vizkit.models.load", lambda source, **_: pytest.fail(source))
+    monkeypatch.setattr("vizkit.report.replay.load", lambda source, **_: pytest.fail(source))
+    if source == "runs/mine":  # could be a model of the hub, and is no more than that
+        monkeypatch.setattr("vizkit.models.load", lambda source, **_: refuse(source))
+    with pytest.raises(ValueError, match=r".") as error:
+        inputs_for(Report("", (Entry(item_of(source, Features(1))),)), {}, {})
+    assert "\n" not in str(error.value)
+
+
+def refuse(source: str):
+    assert source == "hf-hub:runs/mine"
+    raise ReportError("no.")
+
+
+def test_hostile_names_are_text_and_stay_in_the_folder():
+    given = inputs_of(VIT)
+    item = item_of(VIT, Attention("cls", 1), model=HOSTILE, image=HOSTILE, link=HOSTILE)
+    report = Report(HOSTILE, (Entry(item, HOSTILE),))
+    for name, content in files(report, [given]):
+        assert set(name) & set("/\\<>") == set()
+        assert len(name) < 200
+        if name.endswith((".svg", ".html")):
+            assert b"<script>alert" not in content
+    assert "![x]" in html(report, [given])  # as it stands
+
+
+def test_settings_beyond_the_model_show_its_last_or_one_sentence():
+    given = inputs_of(VIT)
+    assert made(item_of(VIT, Attention("cls", 99, 99)), given).plate.title == "Attention: layer 6 of 6, head 4 of 4"
+    for shows in (Multiplied("cls", upto=99), Multiplied((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
+                  Relevance("rollout", -7), Multiplied("cls", discard=7.0), Multiplied("nobody")):  # fmt: skip
+        with pytest.raises(ValueError, match=r".") as error:
+            made(item_of(VIT, shows), given)
+        assert "\n" not in str(error.value)
+
+
+def test_whether_a_picture_is_still_the_same():
+    given = inputs_of(VIT)
+    item = made(item_of(VIT, Attention("cls", 1)), given).item
+    assert changed(item, given) == ""
+    assert "picture 'digit 3' is another one" in changed(item, inputs_of(VIT, "digit 5"))
+    assert "the model 'digits_vit' is another one" in changed(replace(item, weights="0" * 64), given)
+    assert changed(replace(item, weights="", pixels=""), given) == ""
+
+
+def test_a_file_says_what_is_in_it():
+    given = inputs_of(VIT)
+    names = [stem_of(item_of(source, shows), given) for source, shows in ALL]
+    assert len(set(names)) == len(ALL)
+    assert names[4] == "digits_vit_digit_3_grad_cam_3_against_5"
+    assert names[3] == "digits_vit_digit_3_rollout_layers1-4_mean_row3_column4"
+    assert opened(Report("", (Entry(item_of(*ALL[0])),)).to_json().encode()).entries[0].item == item_of(*ALL[0])

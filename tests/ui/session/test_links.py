@@ -1,0 +1,158 @@
+"""The address holds everything: whatever is set on a view, whoever opens its address sees it set the same.
+
+Every widget of every view is given another value than it has; the view is opened again by the address that came of it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
+
+from tests.ui import test_views
+from tests.ui.conftest import opened as shell_opened
+from vizkit.ui.session.needs import NEEDS
+from vizkit.ui.views import View
+
+KINDS = ("button_group", "selectbox", "multiselect", "slider", "select_slider", "number_input", "toggle", "checkbox")
+KINDS += ("radio", "text_input", "text_area", "pagination", "color_picker", "date_input", "time_input", "feedback")
+# What is no part of a picture: forms that start something, names typed before deleting, what a Save button takes.
+ACTIONS = ("field_", "train_", "run_delete_name", "experiment_seed", "size_seed", "size_data", "saved_")
+PRIVATE = ("run", "size_folder", "eval_folder", "agree_folder", "distil_folder")  # mirrored by hand; folders, never
+TYPED = {"logits": "cat 3, dog 1", "published_words": "swin"}
+ROUNDS = 3  # a choice may bring other widgets with it
+
+
+def widgets(test: AppTest) -> Iterator[Widget]:
+    for kind in KINDS:
+        for widget in test.get(kind):
+            assert isinstance(widget, Widget)
+            yield widget
+
+
+def unbound(test: AppTest) -> list[str]:
+    return [
+        f"{widget.type} {widget.proto.label!r} (key={widget.key!r})"
+        for widget in widgets(test)
+        if not widget.proto.query_param_key and not str(widget.key).startswith(ACTIONS) and widget.key not in PRIVATE
+    ]
+
+
+def another(test: AppTest, widget: Widget) -> Any:
+    """A value that it does not have; its own where there is no other."""
+    metadata = test._session_state._state.get_widget_metadata(widget.id)
+    value, proto = widget.value, widget.proto  # pyright: ignore[reportAttributeAccessIssue]
+    if options := list(getattr(widget, "options", [])):
+        now = metadata.serializer(value)
+        other = next((option for option in options if option not in (now or [])), None)
+        if other is None:
+            return value
+        return metadata.deserializer(other if metadata.value_type == "string_value" else [other])
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return TYPED[str(widget.key)]
+    low, high = type(value)(proto.min), type(value)(proto.max)
+    return low if value != low else high
+
+
+def state(test: AppTest) -> dict[str, Any]:
+    return {str(widget.key): widget.value for widget in widgets(test) if widget.proto.query_param_key}  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def models_of(view: View) -> list[str]:
+    """Two that have what the view needs, where two are at hand: which of them is chosen is part of the address."""
+    here = [name for name in NEEDS[view.needs or "model"].models if name.startswith(("bundled:", "random:"))]
+    return [*here, *(["bundled:digits_swin"] if view.needs in ("model", "transformer", "classes") else [])][:2]
+
+
+@pytest.fixture(autouse=True)
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
+def test_a_link_opens_a_view_as_it_was_set(stem: str, view: View):
+    models = models_of(view)
+    test = test_views.opened(stem, view.title, models)
+    done = {f"{stem}_view"}
+    for _ in range(ROUNDS):
+        todo = [w for w in widgets(test) if w.key not in done and w.proto.query_param_key and not w.disabled]
+        if not todo:
+            break
+        for widget in todo:
+            done.add(str(widget.key))
+            widget.set_value(another(test, widget))
+        test.run()
+        assert not test.exception, [each.value for each in test.exception]
+    test.run()  # Streamlit carries a value over to a widget whose range has changed, but only in the run after that
+    assert unbound(test) == [], (
+        f'On {stem}: {view.title} these change the picture but not its address. Give them bind="query-params" and a '
+        "clear key; or name them in ACTIONS of this test where they are no part of what is seen."
+    )
+    again = test_views.opened(stem, view.title, models, **test.query_params)
+    assert not again.exception, [each.value for each in again.exception]
+    assert state(again) == state(test)
+
+
+def test_a_link_has_picture_models_input_and_cursor():
+    test = shell_opened()
+    for key, value in (("image", "china"), ("models", ["bundled:digits_swin", "bundled:digits_vit"])):
+        next(widget for widget in widgets(test) if widget.key == key).set_value(value)
+    test.session_state["at"] = (0.25, 0.75)
+    test.run()
+    next(widget for widget in widgets(test) if widget.key == "input").set_value("whole image")
+    test.run()
+    assert test.query_params["at"] == "0.2500,0.7500"
+    again = shell_opened(**test.query_params)
+    assert not again.exception
+    assert state(again) == state(test)
+    assert again.query_params == test.query_params
+
+
+def test_the_middle_of_the_picture_is_in_the_address_again_after_another_place():
+    test = shell_opened(models="bundled:digits_vit", at="0.2500,0.7500")
+    test.session_state["at"] = (0.5, 0.5)
+    assert test.run().query_params["at"] == "0.5000,0.5000"
+
+
+def test_a_link_that_makes_no_sense_opens_the_view_as_it_begins():
+    usual, models = shell_opened(models="bundled:digits_vit"), "bundled:digits_vit"
+    test = shell_opened(models=models, layer="99", head="zz", query="[nobody]", scale="?", draw="?", focus="?", at="?")
+    assert not test.exception
+    assert state(test) == state(usual)
+
+
+def test_a_default_that_changes_with_the_models_leaves_a_link_what_it_was():
+    """Block 1 is not the usual one of a stage with two blocks, but that of a stage with one."""
+    test = test_views.opened("swin", "Window", ["bundled:insects_swin"], swin_stage="2", swin_block="1")
+    again = test_views.opened("swin", "Window", ["bundled:insects_swin"], **test.query_params)
+    assert state(again) == state(test)
+
+
+# ---- it can fail -----------------------------------------------------------------------------------------------------
+def careless() -> None:
+    import streamlit as st
+
+    from vizkit.ui.session.address import settle
+
+    st.slider("Forgotten", 1, 5, key="forgotten")
+    st.toggle("Known", key="known", bind="query-params")
+    st.session_state.setdefault("preset", "b")
+    st.selectbox("Preset", ["a", "b"], key="preset", bind="query-params")
+    if st.query_params.get("settled") == "yes":
+        settle()
+
+
+def test_a_widget_that_is_not_bound_is_named():
+    assert unbound(AppTest.from_function(careless).run()) == ["slider 'Forgotten' (key='forgotten')"]
+
+
+def test_a_value_that_was_set_before_its_widget_was_drawn_is_in_the_address_only_when_settled():
+    assert "preset" not in AppTest.from_function(careless).run().query_params
+    test = AppTest.from_function(careless)
+    test.query_params["settled"] = "yes"
+    assert test.run().query_params["preset"] == "b"

@@ -1,0 +1,5 @@
+"""What is to be seen in a picture, said in one sentence that is computed from the numbers behind it.
+
+A file for each subject, rules with thresholds, and None where nothing stands out. No rule runs a model. A sentence says
+where weights lie and which numbers differ, never why.
+"""

@@ -1,0 +1,205 @@
+"""What stands out in attention weights: of one query in one layer, of a head over all queries, and with depth."""
+
+import math
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.attention_map import AttentionMap, Query, attention_map, layers
+from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
+from vizkit.analysis.remarks.places import on_object
+from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.geometry import cell_of, steps_px
+from vizkit.traces import Attention, Tokens, Trace
+
+MOST = 0.5
+OWN = 0.25  # of a patch for itself, or for any other single one
+EVEN = 0.97  # of the largest entropy
+FARTHER = 1.5  # times as far in the last layer as in the first, or the other way round
+MOST_WEIGHTS = 300_000  # of one layer, of which all queries are counted in a few ms
+
+TOKENS = {"cls": "the class token", "dist": "the distillation token", "pool": "the pooling token"}
+
+
+def called(name: str) -> str:
+    """A special token in a sentence: "the class token", "the token [reg1]"."""
+    return TOKENS.get(name, f"the token [{name}]")
+
+
+def named(layer: int, head: int | None, heads: int) -> str:
+    """ "Head 2 of layer 5", "The mean of 4 heads of layer 5", "Layer 5"; `layer` from 1, `head` from 0."""
+    if heads == 1:
+        return f"Layer {layer}"
+    return f"The mean of {heads} heads of layer {layer}" if head is None else f"Head {head + 1} of layer {layer}"
+
+
+def of_map(
+    attention: Attention, query: Query, layer: int, head: int | None, covered: Float[Tensor, "row column"] | None = None
+) -> Remark | None:
+    """The row that a card shows: the first of these rules that holds. `covered`: how much of every place a drawn insect
+    covers, where that is known."""
+    if attention.key.grid is None:
+        return None
+    seen = attention_map(attention, query, head)
+    whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    cell = cell_of(attention.query, seen.query_id)
+    who = ("this patch" if cell else called(attention.query.special[seen.query_id])
+           if seen.query_id < len(attention.query.special) else "this token")  # fmt: skip
+    own = cell if attention.query == attention.key else None
+    drawn = None
+    if covered is not None and float(seen.places.sum()) >= 0.2:
+        drawn = on_object(seen.places, covered, f"{who_s(who)} attention to patches")
+    said = _one_place(seen, own) or (drawn and (drawn.words.rstrip("."), drawn.numbers)) or _shape(seen, own)
+    said = said or _even(seen, attention.weights.shape[-1])
+    if said is None:
+        return None
+    words, numbers = said
+    return Remark(f"{whose}: {words.format(who=who, whose=who_s(who))}.", numbers)
+
+
+def who_s(who: str) -> str:
+    return f"{who}'s"
+
+
+def _one_place(seen: AttentionMap, own: tuple[int, int] | None) -> tuple[str, dict[str, float]] | None:
+    """Most on a special token, on padding, or much on one patch."""
+    rest = {called(name): share for name, share in seen.special.items()} | {"padding": seen.padding}
+    name, share = max(rest.items(), key=lambda item: item[1])
+    if share >= MOST:
+        return f"{{who}} gives {percent(share)} of its attention to {name}", {"share": share}
+    if own is not None and (share := float(seen.places[own])) >= OWN:
+        return f"{{who}} gives {percent(share)} of its attention to itself", {"share": share}
+    at = int(seen.places.argmax())
+    row, column = divmod(at, seen.places.shape[1])
+    if (share := float(seen.places[row, column])) >= OWN and seen.places.numel() > 1 / OWN:
+        return (f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}",
+                {"share": share})  # fmt: skip
+    return None
+
+
+def _shape(seen: AttentionMap, own: tuple[int, int] | None) -> tuple[str, dict[str, float]] | None:
+    """Near the query, or along one row or column."""
+    rows, columns = seen.places.shape
+    if own is not None and rows * columns >= 25:  # in a smaller grid nine patches are most of it
+        top, left = max(own[0] - 1, 0), max(own[1] - 1, 0)
+        near = float(seen.places[top : own[0] + 2, left : own[1] + 2].sum())
+        if near >= MOST:
+            return f"{{who}} gives {percent(near)} of its attention to itself and its neighbours", {"share": near}
+    for axis, name, count in ((1, "row", rows), (0, "column", columns)):
+        sums = seen.places.sum(axis)
+        at = int(sums.argmax())
+        if count >= 4 and float(sums[at]) >= MOST:
+            return f"{percent(float(sums[at]))} of {{whose}} attention lies in {name} {at + 1}", {
+                "share": float(sums[at])
+            }
+    return None
+
+
+def _even(seen: AttentionMap, keys: int) -> tuple[str, dict[str, float]] | None:
+    row = torch.cat([seen.places.flatten(), torch.tensor([*seen.special.values(), seen.padding])]).double()
+    entropy = float(torch.special.entr(row / row.sum().clamp(min=1e-12)).sum()) / math.log(max(keys, 2))
+    if keys < 4 or entropy < EVEN:
+        return None
+    return (f"{{who}} attends almost evenly: the largest weight is {100 * float(row.max()):.1f} %, equal weights would "
+            f"be {100 / keys:.1f} %", {"entropy": entropy, "largest": float(row.max())})  # fmt: skip
+
+
+def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:
+    """A head over all queries; None where nothing stands out, only some rows were kept, or they are too many."""
+    recorded = attention.weights.shape[1]
+    if head is not None and recorded > 1:  # what the other heads do need not be counted
+        kept = min(head, recorded - 1)
+        weights = attention.weights[:, kept : kept + 1]
+        attention = replace(attention, weights=weights, gradient=None, heads=attention.heads)
+    if attention.weights.numel() > MOST_WEIGHTS or attention.query_ids.unique().numel() < len(attention.query):
+        return None
+    whose = named(layer, head if recorded > 1 else None, attention.heads)
+    itself = float(weight_on_itself(attention).mean())
+    if itself >= OWN and len(attention.key) > 1 / OWN:
+        return Remark(f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries.",
+                      {"itself": itself})  # fmt: skip
+    for token, name in enumerate(attention.key.special):
+        if (share := float(paid_to(attention, torch.tensor([token])).mean())) >= MOST:
+            return Remark(f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.",
+                          {"share": share})  # fmt: skip
+    even = float(mean_entropy(attention).mean()) / math.log(max(attention.weights.shape[-1], 2))
+    if even >= EVEN:
+        return Remark(f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest.",
+                      {"entropy": even})  # fmt: skip
+    return None
+
+
+# ---- with depth ------------------------------------------------------------------------------------------------------
+def with_depth(trace: Trace, query: Query) -> Remark | None:
+    """How far a patch attends in the first layer and in the last, on average over heads; None for other queries, and
+    where it is about as far."""
+    if isinstance(query, str):
+        return None
+    reach = [_reach_px(attention, query) for attention in layers(trace)]
+    measured = [(number, px) for number, px in enumerate(reach, 1) if px is not None]
+    if len(measured) < 2:
+        return None
+    (first, near), (last, far) = measured[0], measured[-1]
+    if max(near, far) < FARTHER * min(near, far) or max(near, far) <= 0:
+        return None
+    return Remark(f"In layer {first} this patch attends {near:.0f} pixels far on average, in layer {last} {far:.0f}.",
+                  {"first": near, "last": far})  # fmt: skip
+
+
+def _reach_px(attention: Attention, query: Query) -> float | None:
+    """Mean distance from the query's place to what it attends to, in pixels of the input; special tokens left out."""
+    if attention.key.grid is None:
+        return None
+    seen = attention_map(attention, query)
+    cell = cell_of(attention.query, seen.query_id)
+    total = float(seen.places.sum())
+    if cell is None or total <= 0:
+        return None
+    start = (torch.tensor(cell) + 0.5) * steps_px(attention.query)
+    return float((seen.places * (_centres(attention.key) - start).norm(dim=-1)).sum()) / total
+
+
+def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
+    assert tokens.grid is not None
+    cells = torch.stack(torch.meshgrid(*map(torch.arange, tokens.grid), indexing="ij"), -1)
+    return (cells + 0.5) * steps_px(tokens)
+
+
+# ---- all heads -------------------------------------------------------------------------------------------------------
+def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
+    """The head that attends nearest and the one that attends farthest, of heads that have a distance."""
+    heads = [(float(px), head, layer) for layer, each in enumerate(statistics, 1)
+             for head, px in enumerate(each.distance_px.tolist(), 1) if math.isfinite(px)]  # fmt: skip
+    if len(heads) < 2:
+        return None
+    (near, *local), (far, *wide) = min(heads), max(heads)
+    if far < FARTHER * near:
+        return None
+    words = (f"Most local is head {local[0]} of layer {local[1]}, {near:.0f} pixels far on average; most global is "
+             f"head {wide[0]} of layer {wide[1]}, {far:.0f} pixels.")  # fmt: skip
+    return Remark(words, {"nearest": near, "farthest": far})
+
+
+ALIKE = 0.9  # cosine of the weights of two heads over all queries
+MOST_OF_TRACE = 2_000_000  # weights, read in a few ms
+
+
+def most_alike(trace: Trace) -> Remark | None:
+    """The two heads of one layer whose weights are most alike; None below `ALIKE`, or for too many weights."""
+    recorded = layers(trace)
+    if sum(attention.weights.numel() for attention in recorded) > MOST_OF_TRACE:
+        return None
+    best = (ALIKE, 0, 0, 0)
+    for number, attention in enumerate(recorded, 1):
+        flat = torch.nn.functional.normalize(attention.weights.float().transpose(0, 1).flatten(1), dim=1)
+        like = (flat @ flat.T).triu(1)
+        at = int(like.argmax())
+        first, second = divmod(at, len(like))
+        best = max(best, (float(like[first, second]), number, first + 1, second + 1))
+    cosine, layer, *pair = best
+    if not layer:
+        return None
+    return Remark(f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is "
+                  f"{cosine:.2f}.", {"cosine": cosine})  # fmt: skip

@@ -1,0 +1,23 @@
+"""Where a model's multiply–adds are, and what is saved."""
+
+from vizkit.analysis.remarks.remark import Remark, percent
+
+SAVED = 0.02
+
+
+def by_part(attention: int, mlp: int, total: int, what: str) -> Remark | None:
+    """`what`: of what these are counts ("parameters"). None where neither is half."""
+    name, count = max((("attention", attention), ("MLPs", mlp)), key=lambda pair: pair[1])
+    if not total or count / total < 0.5:
+        return None
+    return Remark(f"{percent(count / total)} of the {what} are in {name}.", {"share": count / total})
+
+
+def saved(own: int, other: int, what: str, instead: str, who: str = "This model") -> Remark | None:
+    """`who` takes `own` against `other` of `what` ("multiply–adds") of something else (`instead`); None for alike."""
+    if not other or abs(1 - own / other) < SAVED:
+        return None
+    share = 1 - own / other
+    words = f"saves {percent(share)}" if share > 0 else f"takes {percent(-share)} more"
+    return Remark(f"{who} {words} of the {what} of {instead}." if share > 0
+                  else f"{who} {words} {what} than {instead}.", {"share": share})  # fmt: skip

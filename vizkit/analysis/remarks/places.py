@@ -1,0 +1,95 @@
+"""Where a map lies: on the drawn object whose outline is known, or else on how few places."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.geometry import Box
+
+TWICE = 2.0  # as much as the object's share of the image, or half of it: that stands out
+FEW = 0.15  # of all places, on which half of the weight lies
+
+
+def cover(mask: Float[Tensor, "height width"], box_xyxy: Box, grid: tuple[int, int]) -> Float[Tensor, "row column"]:
+    """How much of every place the object covers, 0 to 1. `box_xyxy`: the part of the picture, in its pixels, that the
+    model saw; what reaches over the edge is no object."""
+    x0, y0, x1, y1 = (round(edge) for edge in box_xyxy)
+    height, width = mask.shape
+    padding = (max(0, -x0), max(0, x1 - width), max(0, -y0), max(0, y1 - height))
+    part = F.pad(mask, padding)[y0 + padding[2] : y1 + padding[2], x0 + padding[0] : x1 + padding[0]]
+    return F.interpolate(part[None, None], grid, mode="area")[0, 0]
+
+
+def on_object(
+    places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"], subject: str, what: str = "insect"
+) -> Remark | None:
+    """`subject`: of what shares are given, as the object of "of"; negative values count as nothing. None where about
+    as much lies on the object as it covers."""
+    weights = places.clamp(min=0)
+    total, area = float(weights.sum()), float(covered.mean())
+    if total <= 0 or not 0 < area < 1:
+        return None
+    share = float((weights * covered).sum()) / total
+    numbers = {"share": share, "area": area}
+    if share >= min(TWICE * area, (1 + area) / 2):
+        return Remark(f"{percent(share)} of {subject} lies on the {what}, which covers {percent(area)} of the image.",
+                      numbers)  # fmt: skip
+    if share <= area / TWICE:
+        much = f"Only {percent(share)}" if share else "Nothing"
+        return Remark(f"{much} of {subject} lies on the {what}, which covers {percent(area)} of the "
+                      "image.", numbers)  # fmt: skip
+    return None
+
+
+def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
+    """On how few places half of the weight lies; None where that is more than `FEW` of them."""
+    weights = places.clamp(min=0).flatten().sort(descending=True).values
+    total = float(weights.sum())
+    if total <= 0:
+        return None
+    sums = weights.cumsum(0)
+    half = int((sums < total / 2 * (1 - 1e-6)).sum()) + 1
+    if half > math.floor(FEW * len(weights)):
+        return None
+    which = "1 place" if half == 1 else f"{half} places"
+    return Remark(f"Half of {subject} lies on {which} of {len(weights)}.", {"places": half, "of": len(weights)})
+
+
+def where(
+    places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"] | None, subject: str
+) -> Remark | None:
+    """The first of both that stands out. `covered`: of a drawn insect, None where no outline is known."""
+    drawn = None if covered is None else on_object(places, covered, subject)
+    return drawn or concentrated(places, subject)
+
+
+def from_layer_on(shares: list[float], area: float, who: str, what: str = "insect") -> Remark | None:
+    """From which layer on a token takes most from the object. `shares`: of every layer, first the first."""
+    level = max(0.5, TWICE * area) if area <= 0.45 else 1.0
+    above = [share >= level for share in shares]
+    if not above or not above[-1]:
+        return None
+    first = len(above) - above[::-1].index(False) if False in above else 0
+    least = min(shares[first:])
+    numbers = {"first layer": first + 1, "least share": least, "area": area}
+    when = ("In all layers" if first == 0 else "In the last layer" if first == len(shares) - 1
+            else f"From layer {first + 1} on")  # fmt: skip
+    much = "" if first == len(shares) - 1 and first else "at least "
+    return Remark(f"{when} {who} takes {much}{percent(least)} from the {what}, which covers {percent(area)} of the "
+                  "image.", numbers)  # fmt: skip
+
+
+def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 column2"]) -> float:
+    """How much of two maps lies on different places, 0 to 1: half of |p − q| summed, each divided by its sum. The finer
+    map is averaged onto the coarser grid; negative values count as nothing. NaN where a map is empty."""
+    rows, columns = (min(sides) for sides in zip(first.shape, second.shape, strict=True))
+    maps = [F.interpolate(each.clamp(min=0).float()[None, None], (rows, columns), mode="area")[0, 0]
+            for each in (first, second)]  # fmt: skip
+    if any(float(each.sum()) <= 0 for each in maps):
+        return math.nan
+    p, q = (each / each.sum() for each in maps)
+    return float(torch.abs(p - q).sum() / 2)

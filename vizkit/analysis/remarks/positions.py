@@ -1,0 +1,122 @@
+"""What positions do: answers after the patches were shuffled, learned rows and columns, and the reach of a bias."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.positions import cosine_grid
+from vizkit.analysis.remarks.remark import Remark, of_all, percent
+
+SAME = 1e-3  # of the largest logit: what rounding may change
+A_CROSS = 0.1  # by which places of one row or column are more alike than others
+NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Logits of one picture, its patches in order and shuffled."""
+
+    in_order: Float[Tensor, " output"]
+    shuffled: Float[Tensor, " output"]
+
+    @property
+    def change(self) -> float:
+        """The largest change of an output, as a share of the largest output in order, at least of 1."""
+        return float((self.in_order - self.shuffled).abs().max() / self.in_order.abs().max().clamp(min=1.0))
+
+    @property
+    def kept(self) -> bool:
+        """Whether the first answer is the same in both orders."""
+        return int(self.in_order.argmax()) == int(self.shuffled.argmax())
+
+
+def shuffled(own: Answers, without: Answers, labels: Sequence[str]) -> Remark:
+    """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs."""
+    before, after = labels[int(own.in_order.argmax())], labels[int(own.shuffled.argmax())]
+    seen = f"the answer stays “{before}”" if own.kept else f"the answer changes from “{before}” to “{after}”"
+    if without.change <= SAME:
+        blind = "without positions the outputs are the same in both orders"
+    elif without.kept:
+        blind = "without positions the outputs change too, but not the first answer"
+    else:
+        blind = "without positions the answer changes too, so more than positions tells the order"
+    numbers = {"change with positions": own.change, "change without positions": without.change}
+    return Remark(f"Shuffled, {seen}; {blind}.", numbers)
+
+
+def over_pictures(own: Sequence[Answers], without: Sequence[Answers]) -> Remark | None:
+    """Several pictures, in the same order both times; None for less than two."""
+    count = len(own)
+    if count < 2:
+        return None
+    changed = [sum(not answers.kept for answers in kind) for kind in (own, without)]
+    words = (f"With its positions the answer changes on {of_all(changed[0], count, 'picture')} when the patches are "
+             f"shuffled, without positions on {of_all(changed[1], count, 'picture')}.")  # fmt: skip
+    return Remark(words, {"changed with positions": changed[0], "changed without positions": changed[1]})
+
+
+def learned(table: Float[Tensor, "row column channel"]) -> Remark | None:
+    """Whether places of one row or column have more similar vectors than others; None where they do not."""
+    rows, columns, _ = table.shape
+    if min(rows, columns) < 3:
+        return None
+    like = cosine_grid(table)
+    row, column = torch.arange(rows), torch.arange(columns)
+    same_row = (row[:, None, None, None] == row[None, None, :, None]).expand(rows, columns, rows, columns)
+    same_column = (column[None, :, None, None] == column[None, None, None, :]).expand(rows, columns, rows, columns)
+    means = {
+        "same row": float(like[same_row & ~same_column].mean()),
+        "same column": float(like[same_column & ~same_row].mean()),
+        "neither": float(like[~same_row & ~same_column].mean()),
+    }
+    of_row, of_column = (means[name] - means["neither"] for name in ("same row", "same column"))
+    cross = [name for name, by in (("row", of_row), ("column", of_column)) if by >= A_CROSS]
+    if not cross:
+        return None
+    which = " or ".join(f"same {name}" for name in cross)
+    mean = sum(means[f"same {name}"] for name in cross) / len(cross)
+    return Remark(f"Places of the {which} have similar positions: mean cosine {mean:.2f}, of all other pairs "
+                  f"{means['neither']:.2f}.".replace("-", "−"), means)  # fmt: skip
+
+
+def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
+    """How many heads of a layer favour near keys: their bias falls with the distance; None where none does.
+
+    The difference is of the mean bias of the offsets up to one step and of all farther ones, in logits.
+    """
+    heads, down, right = by_offset.shape
+    steps = torch.cartesian_prod(torch.arange(down) - down // 2, torch.arange(right) - right // 2).abs().amax(1)
+    flat = by_offset.flatten(1)
+    if not bool((steps > 1).any()):
+        return None
+    gain = flat[:, steps <= 1].mean(1) - flat[:, steps > 1].mean(1)
+    near, far = int((gain >= NEARER).sum()), int((gain <= -NEARER).sum())
+    if not near and not far:
+        return None
+    most = int(gain.argmax())
+    words = (f"The bias favours neighbours of the query in {of_all(near, heads, 'head')}, most in head {most + 1}: by "
+             f"itself {math.exp(float(gain[most])):.1f} times the weight of farther keys." if near
+             else f"The bias favours keys away from the query in {of_all(far, heads, 'head')}.")  # fmt: skip
+    return Remark(words, {"near": near, "far": far, "largest gain": float(gain[most])})
+
+
+def saturated(values: Tensor) -> float:
+    """The share of values within 5 % of either end of their range, 0 to 1: on an even scale these are two colours."""
+    low, high = float(values.min()), float(values.max())
+    if high <= low:
+        return 0.0
+    at = (values - low) / (high - low)
+    return float(((at < 0.05) | (at > 0.95)).float().mean())
+
+
+def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
+    """Of a bias that is 16·sigmoid(…), so between 0 and 16: how much stands at an end; None for less than half."""
+    ends = {"near 16": float((by_offset > 15.2).float().mean()), "near 0": float((by_offset < 0.8).float().mean())}
+    name, share = max(ends.items(), key=lambda item: item[1])
+    if sum(ends.values()) < 0.5:
+        return None
+    return Remark(f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid.", ends)

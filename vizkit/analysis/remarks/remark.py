@@ -1,0 +1,42 @@
+"""The record that all rules give, and the words that they share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One sentence with its full stop, and the numbers that it rests on by name, not rounded."""
+
+    words: str
+    numbers: Mapping[str, float | int]
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 as a whole number of per cent, except where that would claim all or nothing: "none of it"
+    and "all of it" are 0 % and 100 % only where they are."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 <= share < 1 - 1e-6:
+        return "more than 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """ "1 picture", "12 pictures", "0 pictures"; `plural` where it is not the noun with an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def of_all(part: int, whole: int, noun: str, plural: str = "") -> str:
+    """ "none of 12 pictures", "1 of 12 pictures", "all 12 pictures", "the only picture"."""
+    things = plural or f"{noun}s"
+    if whole == 1:
+        return f"the only {noun}" if part else f"not the only {noun}"
+    if part == whole:
+        return f"both {things}" if whole == 2 else f"all {whole:,} {things}"
+    return f"{part:,} of {whole:,} {things}" if part else f"none of {whole:,} {things}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

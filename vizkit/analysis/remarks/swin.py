@@ -1,0 +1,84 @@
+"""What windows save, what crosses them after a shift, and what one of four merged neighbours contributes."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.remarks.remark import Remark, counted, percent
+from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.traces import PADDING, Attention
+
+SAVED = 0.05
+CROSSED = 0.02
+A_THIRD = 0.35  # of four equal parts each is 0.25
+
+
+def pairs_saved(windows: Layout, stage: int) -> Remark | None:
+    """How many pairs of tokens windows leave out, padding counted as the layer computes it; None for one window."""
+    tokens = windows.grid[0] * windows.grid[1]
+    compared = windows.count * (windows.window[0] * windows.window[1]) ** 2
+    saved = 1 - compared / tokens**2
+    if saved < SAVED:
+        return None
+    return Remark(f"Window attention saves {percent(saved)} of the pairs in stage {stage}: {compared:,} instead of "
+                  f"{tokens**2:,}.", {"saved": saved, "pairs": compared, "of": tokens**2})  # fmt: skip
+
+
+def crossing(attention: Attention, windows: Layout) -> Remark | None:
+    """The share of all weight, mean over heads and queries, between tokens that the block before, whose windows lie
+    regularly, kept apart. None without a shift, or where only some rows were kept."""
+    if not any(windows.shift) or attention.query_ids.shape != attention.key_ids.shape:
+        return None
+    regular = layout(windows.grid, windows.window, pad_first=windows.pad_first)
+    before = regular.windows.new_full((windows.grid[0] * windows.grid[1] + 1,), PADDING)
+    for window, ids in enumerate(cut(regular.ids, regular.window)):
+        before[ids[ids != PADDING]] = window
+    ids = attention.query_ids
+    real = ids != PADDING
+    apart = (before[ids][:, :, None] != before[ids][:, None]) & real[:, None]
+    share = float((attention.weights.float().mean(1) * apart).sum(-1)[real].mean())
+    if share < CROSSED:
+        return None
+    return Remark(f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block "
+                  "before.", {"share": share})  # fmt: skip
+
+
+def largest_part(parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark | None:
+    """Which neighbour contributes most to a merged token; `parts`: the lengths of their contributions."""
+    total = float(parts.sum())
+    if total <= 0 or float(parts.max()) / total < A_THIRD:
+        return None
+    at = int(parts.argmax())
+    share = float(parts[at]) / total
+    return Remark(f"Neighbour {names[at]} contributes most: {percent(share)} of the four lengths together.",
+                  {"share": share})  # fmt: skip
+
+
+def reach(full: str | None, share: float, holding: float, held: float) -> Remark:
+    """`full`: the block, as the page counts it, after which all of the image reaches the token, None for never.
+    `share`: what reaches it in the end; `holding`: how much of the image holds `held` of the rollout."""
+    all_of_it = (f"The whole image can reach this token after block {full}" if full
+                 else f"{percent(share)} of the image can reach this token")  # fmt: skip
+    return Remark(f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout." if
+                  holding < share - 0.05 else f"{all_of_it}.", {"share": share, "holding": holding})  # fmt: skip
+
+
+def bias_moves(moved: Float[Tensor, " head"], layer: int) -> Remark | None:
+    """By how much the relative bias changes the heads of a layer; None where it moves less than 5 % of every one."""
+    most = int(moved.argmax())
+    share = float(moved[most])
+    if share < 0.05:
+        return None
+    heads = counted(len(moved), "head")
+    where = f"in head {most + 1} of {heads} most" if len(moved) > 1 else "in its one head"
+    return Remark(f"The relative bias moves the attention of layer {layer} to other keys, {where}: {percent(share)}.",
+                  {"share": share})  # fmt: skip
+
+
+def looks_farther(swin_px: float, vit_px: float) -> Remark | None:
+    """Mean distance of attention in the first layers of both; None where they are about as far."""
+    near, far = sorted((swin_px, vit_px))
+    if far < 1.5 * near:
+        return None
+    first, second = ("the ViT", "the Swin") if vit_px > swin_px else ("the Swin", "the ViT")
+    return Remark(f"In its first layer {first} attends {far:.0f} pixels far on average, {second} {near:.0f}.",
+                  {"swin": swin_px, "vit": vit_px})  # fmt: skip

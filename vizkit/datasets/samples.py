@@ -1,0 +1,56 @@
+"""The pictures that come with vizkit, by the names that the app gives them: drawn insects, digits, two photographs."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import UInt8
+
+if TYPE_CHECKING:
+    from vizkit.datasets.insects import Sample
+
+__all__ = ["DIGITS", "INSECTS", "INSECT_SIDE_PX", "insect", "names", "picture"]
+
+DIGITS = (3, 5, 2, 7, 8)
+INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
+    "mayfly nymph",
+    "stonefly nymph",
+    "damselfly nymph",
+    "dragonfly nymph",
+    "cased caddisfly larva",
+    "alderfly larva",
+    "mosquito larva",
+    "midge larva",
+    "diving beetle",
+    "backswimmer",
+    "water strider",
+    "water scorpion",
+)
+INSECT_SIDE_PX = 224
+
+
+def names() -> list[str]:
+    from vizkit.datasets import photographs
+
+    return [*INSECTS, *(f"digit {n}" for n in DIGITS), *reversed(photographs.NAMES)]
+
+
+def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:
+    """One of `names()`: an insect or a digit from the test split, never seen in training, or a photograph. Raises
+    ValueError for other names."""
+    from vizkit.datasets import digits, photographs
+
+    if name in INSECTS:
+        return insect(name).picture
+    if name in names() and name.startswith("digit "):
+        return digits.picture(digits.typical(int(name.split()[1])))
+    return photographs.picture(name)
+
+
+@cache
+def insect(name: str) -> "Sample":
+    """A drawn insect of this class, with the place of each of its parts."""
+    from vizkit.datasets import insects
+
+    first = next(index for index in range(len(INSECTS)) if insects.label_of(index, "test") == INSECTS.index(name))
+    return insects.draw(first, split="test", size_px=INSECT_SIDE_PX)

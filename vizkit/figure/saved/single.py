@@ -1,0 +1,108 @@
+"""One map over its picture: title, what it is of, the map, its colour scale, and where it comes from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
+from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Words
+from vizkit.figure.saved.text import wrapped
+from vizkit.geometry import Box
+
+__all__ = ["Captions", "MapOf", "below", "one_map", "scale_bar", "top_lines"]
+
+WIDTH, MARGIN = 480.0, 14.0
+TALLEST = 560.0  # of the photograph
+TITLE, TEXT, SMALL = 15.0, 11.0, 8.5
+BAR = 11.0
+
+
+@dataclass(frozen=True)
+class Captions:
+    """What stands around the picture. `lines`: below the title; `footer`: where it comes from, small, at the end;
+    `facts`: what is written in the file and not drawn."""
+
+    title: str
+    lines: Sequence[str]
+    footer: Sequence[str]
+    facts: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class MapOf:
+    """A map with its colour scale. `low`, `top`: the values at its ends; signed, it goes from −top over 0 to top.
+    `unit`: "%" or "". `quantity`: what the numbers are. `beyond`: single values lie outside. `marked`: the query's
+    cell, as fractions (x0, y0, x1, y1) of what the model saw."""
+
+    places: Float[np.ndarray, "row column"]
+    low: float
+    top: float
+    quantity: str
+    unit: str = "%"
+    signed: bool = False
+    beyond: bool = False
+    marked: Box | None = None
+    opacities: tuple[float, float] = (FLOOR, CEILING)
+
+
+def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, captions: Captions) -> Plate:
+    marks, y = top_lines(captions, WIDTH)
+    inner = WIDTH - 2 * MARGIN
+    times = min(inner / image.shape[1], TALLEST / image.shape[0])
+    width, height = image.shape[1] * times, image.shape[0] * times
+    x0, y0, x1, y1 = box_xyxy
+    marked = drawn.marked and (
+        x0 + drawn.marked[0] * (x1 - x0), y0 + drawn.marked[1] * (y1 - y0),
+        x0 + drawn.marked[2] * (x1 - x0), y0 + drawn.marked[3] * (y1 - y0),
+    )  # fmt: skip
+    scale = SIGNED if drawn.signed else SCALE
+    over = Overlay(image, drawn.places, box_xyxy, (WIDTH - width) / 2, y, width, height, drawn.low, drawn.top,
+                   drawn.unit, scale, drawn.opacities, marked)  # fmt: skip
+    marks += [over, *over.outlines()]
+    beyond = ("≤ ", "≥ ") if drawn.beyond else ("", "")
+    ends = (f"{beyond[0]}{_number(-drawn.top, drawn.unit)}", "0") if drawn.signed else (_number(drawn.low, drawn.unit),)
+    made, y = scale_bar(y + height + 10, inner, scale, (*ends, f"{beyond[1]}{_number(drawn.top, drawn.unit)}"),
+                        drawn.quantity)  # fmt: skip
+    return below([*marks, *made], captions, WIDTH, y)
+
+
+def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
+    """(title and lines, where they end)."""
+    marks: list[Mark] = []
+    y = MARGIN
+    for size, text in ((TITLE, captions.title), *((TEXT, line) for line in captions.lines)):
+        for line in wrapped(text, size, width - 2 * MARGIN, 2):
+            y += size * 1.25
+            marks.append(Words(line, MARGIN, y - 0.2 * size, size))
+    return marks, y + 8
+
+
+def scale_bar(y: float, width: float, scale: str, ends: Sequence[str], quantity: str) -> tuple[list[Mark], float]:
+    """(the colours with their values below, two ends and perhaps a middle, and what they are; where they end)."""
+    marks: list[Mark] = [Raster(colours(scale)[None], MARGIN, y, width, BAR)]
+    y += BAR + TEXT + 2
+    anchors = ("start", "middle", "end") if len(ends) == 3 else ("start", "end")
+    for text, at, anchor in zip(ends, np.linspace(0, width, len(ends)), anchors, strict=True):
+        marks.append(Words(text, MARGIN + float(at), y, TEXT, INK, anchor))
+    for line in wrapped(quantity, TEXT, width, 2):
+        y += TEXT * 1.3
+        marks.append(Words(line, MARGIN + width / 2, y, TEXT, INK, "middle"))
+    return marks, y + 4
+
+
+def below(marks: Sequence[Mark], captions: Captions, width: float, y: float) -> Plate:
+    """The plate with its last lines."""
+    last: list[Mark] = []
+    for text in captions.footer:
+        for line in wrapped(text, SMALL, width - 2 * MARGIN, 4):
+            y += SMALL * 1.35
+            last.append(Words(line, MARGIN, y, SMALL, PALE))
+    return Plate(width, y + MARGIN * 0.8, captions.title, (*marks, *last), captions.facts)
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * value:.3g} %".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")

@@ -1,0 +1,52 @@
+"""A plate as SVG: text stays text, every cell says its value when pointed at, and the file says what it shows."""
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from vizkit.figure.saved.plate import Mark, Outline, Overlay, Plate, Words
+from vizkit.figure.vector import PIXELATED, escaped, vector_overlay
+
+__all__ = ["svg"]
+
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of about the same width
+
+
+def svg(plate: Plate) -> str:
+    """A document that is complete in itself; also valid inside an HTML page."""
+    facts = "".join(f'<fact name="{_attribute(name)}">{escaped(text)}</fact>' for name, text in plate.facts.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {plate.width:g} {plate.height:g}" '
+        f'width="{plate.width:g}" height="{plate.height:g}" role="img" font-family="{FONTS}">'
+        f"<title>{escaped(plate.title)}</title><desc>{escaped(plate.facts.get('Description', ''))}</desc>"
+        f'<metadata><facts xmlns="urn:vizkit">{facts}</facts></metadata>'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(map(_drawn, plate.marks))}</svg>'
+    )
+
+
+def _drawn(mark: Mark) -> str:
+    if isinstance(mark, Words):
+        return (
+            f'<text x="{mark.x:g}" y="{mark.y:g}" font-size="{mark.size:g}" fill="{mark.colour}" '
+            f'text-anchor="{mark.anchor}">{escaped(mark.text)}</text>'
+        )
+    frame = f'x="{mark.x:.3f}" y="{mark.y:.3f}" width="{mark.width:.3f}" height="{mark.height:.3f}"'
+    if isinstance(mark, Outline):
+        return f'<rect {frame} fill="none" stroke="{mark.colour}" stroke-width="{mark.line:g}"/>'
+    if isinstance(mark, Overlay):
+        inner = vector_overlay(mark.image, mark.places, mark.box_xyxy, unit=mark.unit, **mark.painted())
+        height, width = mark.image.shape[:2]
+        return inner.replace(f'width="{width}" height="{height}"', f'{frame} overflow="hidden"', 1)
+    return f'<image {frame} preserveAspectRatio="none"{PIXELATED} href="data:image/png;base64,{_base64(mark.rgb)}"/>'
+
+
+def _base64(rgb: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _attribute(text: str) -> str:
+    return escaped(text).replace('"', "&quot;")

@@ -1,0 +1,1 @@
+"""What a saved picture shows, as a record: the one way to draw it, to keep it in a report, and to make it again."""

@@ -1,0 +1,66 @@
+"""JSON of strangers as frozen dataclasses: every field is there, of its type, and of no absurd size."""
+
+import math
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+__all__ = ["ReportError", "read"]
+
+LONGEST = 4_000  # characters of a text
+LARGEST = 2**31  # of a number without a point
+
+
+class ReportError(ValueError):
+    """A report cannot be read or made again; the message is one sentence for the user."""
+
+
+def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
+    """`value` as the type `hint`: a dataclass, a tuple, a Literal, a union, str, int, float, bool or None. Raises
+    ReportError with the name of the first field that is something else."""
+    if is_dataclass(hint):
+        return value if isinstance(value, hint) else _record(hint, value, name)
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        for option in inner:
+            try:
+                return read(option, value, name)
+            except ReportError:
+                continue
+    elif kind is Literal and isinstance(value, str | int) and value in inner:
+        return value
+    elif kind is tuple and isinstance(value, list) and len(value) <= LONGEST:
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            return tuple(read(option, part, name) for option, part in zip(kinds, value, strict=True))
+    elif _plain(hint, value):
+        return float(value) if hint is float else value
+    raise ReportError(f"“{name}” of this report is not what vizkit writes there; use a replay.json as it was saved.")
+
+
+def _record(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401
+    if not isinstance(value, dict):
+        raise ReportError(f"“{name}” of this report is no record; use a replay.json as it was saved.")
+    hints = get_type_hints(hint)
+    missing = [part.name for part in fields(hint) if part.name not in value]
+    strange = [str(key)[:40] for key in value if key not in hints]
+    if missing or strange:
+        said = f"lacks “{missing[0]}”" if missing else f"has “{strange[0]}”, which this version of vizkit does not know"
+        raise ReportError(f"“{name}” of this report {said}; use a replay.json as it was saved.")
+    return hint(**{part.name: read(hints[part.name], value[part.name], part.name) for part in fields(hint)})
+
+
+def _plain(hint: Any, value: Any) -> bool:  # noqa: ANN401
+    if hint in (None, NoneType):
+        return value is None
+    if hint is bool:
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if hint is int:
+        return isinstance(value, int) and abs(value) < LARGEST
+    if hint is float:
+        return isinstance(value, int | float) and abs(value) < 1e30 and math.isfinite(value)
+    if hint is str and isinstance(value, str) and len(value) <= LONGEST:
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)  # halves of a letter: no file holds them
+    return False

@@ -1,0 +1,78 @@
+"""A model and a picture, from which every kind of saved picture is made."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import UInt8
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.image import Box
+    from vizkit.models import Keep, Loaded
+    from vizkit.traces import Trace
+
+__all__ = ["FULL_TRACE_BYTES", "Inputs"]
+
+FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
+
+
+class Inputs:
+    """`open` gives the model, `rgb` are the pixels of the picture before any preprocessing. It holds no weights and no
+    trace: whoever waits for a click may hold it."""
+
+    def __init__(self, open: "Callable[[], Loaded]", rgb: UInt8[np.ndarray, "height width 3"]) -> None:
+        self.open, self.rgb = open, rgb
+
+    @property
+    def loaded(self) -> "Loaded":
+        return self.open()
+
+    @property
+    def box_xyxy(self) -> "Box":
+        """The part of the picture that the model sees, in its pixels."""
+        from vizkit.image import seen_box
+
+        return seen_box((self.rgb.shape[0], self.rgb.shape[1]), self.loaded.preprocessing)
+
+    @property
+    def weights(self) -> str:
+        """SHA-256 of the weights, and of how the network is built."""
+        from vizkit.evaluation.answer_cache import weights_digest
+
+        return weights_digest(self.loaded.model)
+
+    def trace(self, query: "Query") -> "Trace":
+        """With the rows of this query at least. TraceError for weights that no layer used."""
+        from vizkit.models.probes.budget import keep_within
+
+        return proven(self._traced(keep_within(self.loaded, query, FULL_TRACE_BYTES)))
+
+    def whole(self) -> "Trace":
+        """With the rows of all tokens, where they are very many as the mean of the heads."""
+        from vizkit.models import Keep
+        from vizkit.models.probes.budget import weights_bytes
+
+        fits = weights_bytes(self.loaded) <= FULL_TRACE_BYTES
+        return proven(self._traced(Keep() if fits else Keep(heads="mean")))
+
+    def _traced(self, keep: "Keep") -> "Trace":
+        from vizkit.models import trace
+
+        return trace(self.loaded, self.rgb, keep=keep)
+
+    def explanation(self, method: str, target: int, against: int | None) -> "Explanation":
+        """Raises NotApplicable where this model has no such map."""
+        from vizkit.scoring import Question
+
+        return Question.of(self.loaded, self.rgb, target, against).explain(method)
+
+
+def proven(trace: "Trace") -> "Trace":
+    """The trace, unless its check refuses a picture."""
+    from vizkit.traces import TraceError
+
+    if trace.check.refused:
+        raise TraceError(trace.check.refused)
+    return trace

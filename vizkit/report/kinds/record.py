@@ -1,0 +1,36 @@
+"""What every kind of saved picture gives."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from vizkit.figure.saved.all_heads import HeadsOf
+from vizkit.figure.saved.single import MapOf
+from vizkit.models import Loaded
+from vizkit.report.inputs import Inputs
+
+__all__ = ["Drawn", "Kind"]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A picture with its words. `lines`: below the title, beside those on model and picture. `numbers`: what it was
+    drawn from, by name."""
+
+    title: str
+    lines: tuple[str, ...]
+    picture: MapOf | HeadsOf
+    numbers: dict[str, np.ndarray]
+
+
+class Kind(Protocol):
+    """A frozen dataclass of plain values: everything that was chosen on the page."""
+
+    def stem(self, loaded: Loaded) -> str:
+        """A part of a file's name: what is shown."""
+        ...
+
+    def drawn(self, inputs: Inputs) -> Drawn:
+        """Raises NotApplicable or TraceError where this model has no such picture."""
+        ...

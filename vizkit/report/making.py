@@ -1,0 +1,71 @@
+"""From an item to its files: PNG, SVG, a page of its own, numbers."""
+
+import io
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vizkit.figure.palette import OPACITIES
+from vizkit.figure.saved.all_heads import HeadsOf, head_maps
+from vizkit.figure.saved.plate import Plate
+from vizkit.figure.saved.png import png
+from vizkit.figure.saved.single import Captions, one_map
+from vizkit.figure.saved.svg import svg
+from vizkit.figure.saved.text import clean
+from vizkit.models import Loaded
+from vizkit.report.inputs import Inputs
+from vizkit.report.item import Item, complete, written
+from vizkit.report.kinds import Drawn
+
+__all__ = ["Made", "made"]
+
+SHOWN = 12  # digits of a digest that are drawn; the whole one is in the file
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An item with its digests, and its picture."""
+
+    item: Item
+    drawn: Drawn
+    plate: Plate
+
+    @property
+    def png(self) -> bytes:
+        return png(self.plate)
+
+    @property
+    def svg(self) -> str:
+        return svg(self.plate)
+
+    @property
+    def npz(self) -> bytes:
+        """The numbers under their names, and `meta`: the item as JSON."""
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, meta=np.array(written(self.item)), **self.drawn.numbers)
+        return buffer.getvalue()
+
+
+def made(item: Item, inputs: Inputs) -> Made:
+    """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
+    item = complete(item, inputs)
+    drawn, loaded = item.shows.drawn(inputs), inputs.loaded
+    captions = _captions(item, drawn, loaded)
+    if isinstance(drawn.picture, HeadsOf):
+        return Made(item, drawn, head_maps(drawn.picture, captions))
+    picture = replace(drawn.picture, opacities=OPACITIES[item.draw])
+    return Made(item, drawn, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
+
+
+def _captions(item: Item, drawn: Drawn, loaded: Loaded) -> Captions:
+    untrained = "" if loaded.trained else " (random weights: its answers mean nothing)"
+    lines = (f"Model {item.model}{untrained} · picture {item.image}", *drawn.lines)
+    version = f"vizkit {item.version}"
+    footer = [f"{version} · weights {item.weights[:SHOWN]} · picture {item.pixels[:SHOWN]}", item.link]
+    facts = {
+        "Description": clean("\n".join([*lines, *footer])),
+        "Software": version,
+        "Source": clean(item.link),
+        "vizkit": written(item),
+    }
+    return Captions(clean(drawn.title), lines, [text for text in footer if text], facts)

@@ -1,0 +1,86 @@
+"""The pictures of a report made again: which model, which picture, and whether they are still the same."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from vizkit.datasets import samples
+from vizkit.image import RGB, open_image
+from vizkit.models import Loaded, load
+from vizkit.models.by_name import named
+from vizkit.report.document import Report
+from vizkit.report.from_json import ReportError
+from vizkit.report.inputs import Inputs
+from vizkit.report.item import Item, complete
+
+__all__ = ["changed", "inputs_for"]
+
+OWN = ("run:", "checkpoint:")  # what only the app that saved it knows
+
+
+def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, str]) -> list[Inputs]:
+    """For every picture of a report its model and its pixels. `images`: files of pictures by their names; `models`:
+    what to load by the names of models. What is not given is taken by name, from what comes with vizkit and, of models,
+    from timm, torchvision and the hub; a name in a report is never a path.
+
+    Raises ReportError, ModelError or ImageError with one sentence.
+    """
+    for given, known in ((images, {entry.item.image for entry in report.entries}),
+                         (models, {entry.item.model for entry in report.entries})):  # fmt: skip
+        if strange := set(given) - known:
+            raise ReportError(f"Nothing in this report is called {min(strange)[:60]!r}; there are "
+                              f"{', '.join(repr(name[:60]) for name in sorted(known)[:8])}.")  # fmt: skip
+
+    @cache
+    def model(source: str, name: str, size_hw: tuple[int, int] | None, classes: tuple[str, ...]) -> Loaded:
+        loaded = _loaded(source, name, models, size_hw)
+        if size_hw is not None:
+            from vizkit.models.probes.shape import see_everything
+
+            loaded = see_everything(loaded)
+        if classes:
+            from vizkit.models.sources.zero_shot import with_classes
+
+            loaded = with_classes(loaded, classes)
+        return loaded
+
+    @cache
+    def picture(name: str) -> RGB:
+        return _picture(name, images)
+
+    all_inputs = []
+    for entry in report.entries:
+        item = entry.item
+        loaded = model(item.source, item.model, item.size_hw, item.classes)
+        all_inputs.append(Inputs(lambda loaded=loaded: loaded, picture(item.image)))
+    return all_inputs
+
+
+def _loaded(source: str, name: str, models: Mapping[str, str], size_hw: tuple[int, int] | None) -> Loaded:
+    if name in models:
+        return load(models[name], image_size=size_hw)
+    if source.startswith(OWN):
+        raise ReportError(f"{name[:60]!r} is weights of their own: give them as --model {name[:60]!r}=FILE.")
+    return named(source, size_hw)
+
+
+def _picture(name: str, images: Mapping[str, Path]) -> RGB:
+    if name in images:
+        return open_image(images[name])
+    if name not in samples.names():
+        raise ReportError(f"{name[:60]!r} was somebody's own picture: give it as --image {name[:60]!r}=FILE.")
+    return samples.picture(name)
+
+
+def changed(item: Item, inputs: Inputs) -> str:
+    """A sentence where the model or the picture is another one than when the item was made, "" where both are the
+    same, or nothing was known then."""
+    now = complete(item, inputs)
+    others = [
+        f"the {what} {name[:60]!r} is another one than when this was saved ({new[:12]}, not {old[:12]})"
+        for what, name, old, new in (
+            ("model", item.model, item.weights, now.weights), ("picture", item.image, item.pixels, now.pixels),
+        )
+        if old and old != new
+    ]  # fmt: skip
+    return f"{' and '.join(others)}." if others else ""

@@ -1,0 +1,112 @@
+"""The pictures of the report, each with its comment; what can be saved of them together."""
+
+import logging
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.image import ImageError
+from vizkit.models import ModelError
+from vizkit.report.document import Entry, Report, html, zipped
+from vizkit.report.from_json import ReportError
+from vizkit.report.item import Item
+from vizkit.report.making import made
+from vizkit.report.replay import changed
+from vizkit.traces import NotApplicable, TraceError
+from vizkit.ui.export import name_of_file
+from vizkit.ui.plain import plain
+from vizkit.ui.session import saved
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.sidebar import inputs as pictures
+from vizkit.ui.views import Page
+
+if TYPE_CHECKING:
+    from vizkit.image import Picture
+
+TITLE = "_report_title"
+EMPTY = "Nothing is here yet: open “Save” below a picture on any page and choose “Add to report”."
+
+
+def view(page: Page) -> None:
+    kept = saved.entries()
+    if not kept:
+        st.info(EMPTY, icon=":material/note_stack:")
+        return
+    top = st.container(horizontal=True, vertical_alignment="bottom")
+    ready: dict[int, saved.Kept] = {}
+    first, last = next(iter(kept)), next(reversed(kept))
+    for number, entry in kept.items():
+        with st.container(border=True):
+            _entry(number, entry, (number == first, number == last), ready)
+    with top:
+        _downloads([kept[number] for number in ready], list(ready.values()))
+
+
+def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, saved.Kept]) -> None:
+    """The picture, or a sentence why it cannot be made; `ready` collects those that can. `ends`: whether it is the
+    first, and the last."""
+    left, right = st.columns([3, 2])
+    with left:
+        try:
+            inputs = saved.inputs_again(entry.item, picture_of(entry.item))
+            if other := changed(entry.item, inputs):
+                raise ReportError(other)
+            st.image(_png(entry.item, inputs), output_format="PNG", width="stretch", alt=entry.item.kind)
+            ready[number] = inputs
+        except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
+            st.warning(plain(f"{entry.item.model} on {entry.item.image}: {sentence}"), icon=":material/warning:")
+        except Exception as error:
+            logging.getLogger("vizkit").exception("a picture of the report")
+            st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
+    with right:
+        key = f"report_comment_{number}"
+        st.text_area("Comment", value=entry.comment, key=key, max_chars=2000, height=140,
+                     placeholder="What is to be seen here?", on_change=_comment, args=(number, key))  # fmt: skip
+        with st.container(horizontal=True):
+            for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
+                st.button(word, icon=f":material/arrow_{icon}:", key=f"{word.lower()}_{number}", disabled=end,
+                          on_click=saved.move, args=(number, places))  # fmt: skip
+            st.button("Remove", icon=":material/delete:", key=f"remove_{number}", on_click=saved.remove,
+                      args=(number,))  # fmt: skip
+
+
+def _comment(number: int, key: str) -> None:
+    saved.comment(number, str(st.session_state[key]))
+
+
+def picture_of(item: Item) -> "Picture":
+    """Of the uploads of this session, or one that comes with vizkit. Raises ReportError where it is neither."""
+    uploads, _ = pictures.read_uploads()
+    if item.image in uploads:
+        return uploads[item.image]
+    if item.image in pictures.samples():
+        return pictures.sample(item.image)
+    raise ReportError("this picture is no longer among your images: upload it again.")
+
+
+@remembered
+def _png(item: Item, _inputs: saved.Kept) -> bytes:
+    return made(item, _inputs).png
+
+
+def _downloads(entries: list[Entry], inputs: list[saved.Kept]) -> None:
+    title = st.text_input("Title", value=st.session_state.setdefault(TITLE, "Report"), max_chars=200, width=420,
+                          key="report_title", on_change=_titled)  # fmt: skip
+    report, stem = Report(title, tuple(entries)), name_of_file(title) or "report"
+
+    def page() -> bytes:
+        return html(report, inputs).encode()
+
+    def folder() -> bytes:
+        return zipped(report, inputs)
+
+    st.download_button("One page (HTML)", page, f"{stem}.html", "text/html", key="report_html", type="primary",
+                       icon=":material/download:", disabled=not entries, on_click="ignore")  # fmt: skip
+    st.download_button("Folder with numbers (ZIP)", folder, f"{stem}.zip", "application/zip", key="report_zip",
+                       icon=":material/folder_zip:", disabled=not entries, on_click="ignore",
+                       help="Pictures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
+                       "makes the same pictures again.")  # fmt: skip
+
+
+def _titled() -> None:
+    st.session_state[TITLE] = st.session_state["report_title"]

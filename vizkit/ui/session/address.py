@@ -1,0 +1,57 @@
+"""The address of what is shown: page, choices, cursor. Whoever opens it elsewhere sees the same."""
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import streamlit as st
+from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+
+def link() -> str:
+    """The full address of what is shown now, its parameters by name.
+
+    The browser sends its address with every run, with the value of every bound widget that differs from its default.
+    Without a browser only "?" and the parameters.
+    """
+    parameters = [(name, value) for name in sorted(st.query_params) for value in st.query_params.get_all(name)]
+    query = urlencode(parameters, quote_via=quote, safe=":,/")
+    return f"{st.context.url or ''}?{query}" if query else st.context.url or ""
+
+
+def put(name: str, value: str) -> None:
+    """A parameter that no widget is bound to. Only a change is sent: the browser may have gone on meanwhile."""
+    if st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def drop(name: str) -> None:
+    if name in st.query_params:
+        del st.query_params[name]
+
+
+def settle() -> None:
+    """Write into the address what Streamlit leaves out of it: a value that was set before its widget was first drawn,
+    and what differs from a default that has changed with the models since. Call it when a view has been drawn."""
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    state = context.session_state._state
+    with context.session_state.query_params() as parameters:
+        for widget_id in context.shared.widget_ids_this_run.snapshot():
+            binding, metadata = parameters.get_binding_for_widget(widget_id), state.get_widget_metadata(widget_id)
+            if binding is None or metadata is None:
+                continue
+            value = state.get_widget_value(widget_id)
+            if value == metadata.deserializer(None):
+                parameters.remove_param(binding.param_key)
+                continue
+            sent = _as_sent(metadata.serializer(value))
+            if not parameters.stored_param_matches_corrected_value(binding.param_key, sent, binding.value_type):
+                parameters.set_corrected_value(binding.param_key, sent, binding.value_type)
+
+
+def _as_sent(value: Any) -> Any:  # noqa: ANN401
+    """A widget's serialized value as the browser writes it: nothing chosen is an empty text, one value no list."""
+    if value is None or (isinstance(value, list) and not value):
+        return ""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -1,0 +1,132 @@
+"""What can be saved of the page, and the report of the session: records, and names from which pictures are made again.
+
+A download waits on the server as long as its page is open, so what it holds has no trace and no weights.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from vizkit.image import Picture
+from vizkit.report.inputs import Inputs, proven
+from vizkit.ui.session import cached, explained
+from vizkit.ui.session.address import link
+from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
+from vizkit.ui.session.remembered import remembered, shelf
+from vizkit.ui.session.shown import Shown, title
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.report.document import Entry
+    from vizkit.report.item import Item
+    from vizkit.traces import Trace
+
+ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
+
+
+class Kept(Inputs):
+    """A model and a picture by their names; what the pages have computed of them is taken from there."""
+
+    def __init__(self, source: str, opening: Any, picture: Picture) -> None:  # noqa: ANN401
+        super().__init__(opening, picture.rgb)
+        self.source, self.picture = source, picture
+
+    @property
+    def weights(self) -> str:
+        return _weights(self.source, cached.weights_of(self.source), self)
+
+    def trace(self, query: "Query") -> "Trace":
+        return proven(cached.trace(self.source, self.loaded, self.picture, query))
+
+    def whole(self) -> "Trace":
+        return proven(explained.whole_trace(self._shown(), self.picture))
+
+    def explanation(self, method: str, target: int, against: int | None) -> "Explanation":
+        from vizkit.analysis.attribution.methods import METHODS
+        from vizkit.traces import NotApplicable
+
+        shown = self._shown()
+        request = explained.Request(shown, self.picture, explained.key_of(shown, self.picture), target, against)
+        if METHODS[method].slow:
+            known = shelf().find((*request.key, method))
+            result = explained.slow_map(request, method, lambda done, total: None) if known is None else known
+        else:
+            result = explained.fast_maps(request)[method]
+        if isinstance(result, str):
+            raise NotApplicable(result)
+        return result
+
+    def _shown(self) -> Shown:
+        point = (0.5, 0.5)
+        trace = cached.trace(self.source, self.loaded, self.picture, point)
+        return Shown(self.source, self.loaded, trace, self.box_xyxy, point, lambda: self.trace(point))
+
+
+@remembered
+def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
+    return Inputs.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
+
+
+def inputs_of(shown: Shown, picture: Picture) -> Kept:
+    """To be read later, without a session too."""
+    return Kept(shown.source, cached.opening(shown.source, picture if whole_image() else None), picture)
+
+
+def item_of(shown: Shown, shows: Any, draw: str = "over image") -> "Item":  # noqa: ANN401
+    """The record of a picture on this page, of the chosen image."""
+    from vizkit.report.item import Item
+
+    size_hw = shown.loaded.preprocessing.size_hw if whole_image() else None
+    return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")), draw,
+                size_hw, classes_of(shown.source), link())  # fmt: skip
+
+
+def inputs_again(item: "Item", picture: Picture) -> Kept:
+    """Of an item of the report."""
+    own = cached.opening(item.source, picture if item.size_hw else None)
+    if not item.classes:
+        return Kept(item.source, own, picture)
+    source = f"{item.source}{MARK}{digest_of(item.classes)}"
+    return Kept(source, partial(cached.reading, own, source, item.classes), picture)
+
+
+# ---- the report of the session ---------------------------------------------------------------------------------------
+def entries() -> "dict[int, Entry]":
+    """The pictures by the order in which they were added; the dictionary's own order is that of the report."""
+    return st.session_state.setdefault(ENTRIES, {})
+
+
+def keep(item: "Item", inputs: Kept) -> None:
+    """Add it to the report; what is there already is not there twice."""
+    from vizkit.report.document import MOST_ITEMS, Entry
+    from vizkit.report.item import complete
+
+    kept, whole = entries(), complete(item, inputs)
+    if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
+        said = "This picture is in the report already."
+    elif len(kept) >= MOST_ITEMS:
+        said = f"A report has at most {MOST_ITEMS} pictures: remove some first."
+    else:
+        kept[max(kept, default=0) + 1] = Entry(whole)
+        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report."
+    st.session_state[SAID] = said
+
+
+def move(number: int, places: int) -> None:
+    """Up or down; beyond the ends nothing happens."""
+    kept = entries()
+    order = list(kept)
+    at = order.index(number)
+    order.insert(min(max(at + places, 0), len(order) - 1), order.pop(at))
+    st.session_state[ENTRIES] = {key: kept[key] for key in order}
+
+
+def remove(number: int) -> None:
+    entries().pop(number, None)
+
+
+def comment(number: int, text: str) -> None:
+    entries()[number] = replace(entries()[number], comment=text)

@@ -1,0 +1,64 @@
+"""The pictures to choose from as a strip of thumbnails."""
+
+import base64
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from jaxtyping import UInt8
+from PIL import Image, ImageOps
+from streamlit.components.v2 import component
+
+from vizkit.image import Picture
+from vizkit.ui.session.remembered import remembered
+
+HERE = Path(__file__).parent
+SIDE_PX = 64
+# The samples beside one another, as `inputs.samples` lists them: to draw them takes longer than the sidebar may.
+# A test compares it, and `python -m tests.ui.sidebar.test_strip` makes it anew.
+SAMPLES = HERE / "samples.webp"
+STRIP = component(
+    "vizkit_strip",
+    html="<div role='group' aria-label='Pictures'></div>",
+    css=(HERE / "strip.css").read_text(encoding="utf-8"),
+    js=(HERE / "strip.js").read_text(encoding="utf-8"),
+)
+
+
+def strip(
+    samples: list[str], uploads: Mapping[str, Picture], chosen: str | None, on_pick: Callable[[str], None]
+) -> None:
+    """Every picture, those of the visitor first; `on_pick` is given the name of the one that was clicked."""
+    tiles = [
+        {"name": name, "picture": _small(picture.digest, picture.rgb), "place": 0} for name, picture in uploads.items()
+    ]
+    tiles += [{"name": name, "picture": "", "place": place} for place, name in enumerate(samples)]
+
+    def picked() -> None:
+        name = st.session_state["strip"].name
+        if isinstance(name, str) and (name in uploads or name in samples):
+            on_pick(name)
+
+    data = {"tiles": tiles, "chosen": chosen, "samples": _samples(), "count": len(samples)}
+    STRIP(key="strip", data=data, on_name_change=picked)
+
+
+def tile(rgb: UInt8[np.ndarray, "row column 3"]) -> UInt8[np.ndarray, "side side 3"]:
+    """The middle of a picture as a small square."""
+    small = max(rgb.shape[:2]) < SIDE_PX  # pixels of a digit stay squares
+    method = Image.Resampling.NEAREST if small else Image.Resampling.LANCZOS
+    return np.asarray(ImageOps.fit(Image.fromarray(rgb), (SIDE_PX, SIDE_PX), method))
+
+
+@st.cache_resource(show_spinner=False)
+def _samples() -> str:
+    return "data:image/webp;base64," + base64.b64encode(SAMPLES.read_bytes()).decode()
+
+
+@remembered
+def _small(digest: str, _rgb: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(tile(_rgb)).save(buffer, "JPEG", quality=85)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

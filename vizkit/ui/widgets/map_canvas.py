@@ -1,0 +1,27 @@
+"""The canvas of a map on the picture, in which a patch is picked. Imports no torch: the first picture waits for it."""
+
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.palette import OPACITIES, colours
+
+CARD = component("vizkit_look", html=LOOK_HTML, css=LOOK_CSS, js=LOOK_JS)
+
+
+def card(key: str, rows: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
+    """Mount one; `rows` as `Rows.pack` gives them. A click goes to `session_state["at"]`, the one cursor of the page,
+    and its query is a patch now."""
+
+    def clicked() -> None:
+        point = st.session_state[key].point
+        if point is not None:
+            st.session_state["at"] = (float(point[0]), float(point[1]))
+            st.session_state[query_key] = "patch"
+
+    floor, ceiling = OPACITIES[draw]
+    content = {**rows, **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
+    CARD(key=key, data=content, on_point_change=clicked)

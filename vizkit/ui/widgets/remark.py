@@ -1,0 +1,57 @@
+"""The computed sentence below a picture, in one look on all pages."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.ui.plain import plain
+from vizkit.ui.sidebar.inputs import chosen_insect
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.analysis.remarks.remark import Remark
+    from vizkit.traces import Attention
+    from vizkit.ui.session.shown import Shown
+
+
+def remark(*said: "Remark | None") -> None:
+    """The first of them that says something, as a short line right below what it is about; else nothing."""
+    if words := next((each.words for each in said if each is not None), ""):
+        st.markdown(f":primary[:material/insights:] {plain(words)}")
+
+
+def covered_by_insect(shown: "Shown", grid: tuple[int, int]) -> "Tensor | None":
+    """How much of every place of a map the drawn insect covers, (row, column), 0 to 1; None for all other pictures."""
+    import torch
+
+    from vizkit.analysis.remarks.places import cover
+
+    sample = chosen_insect()
+    return None if sample is None else cover(torch.from_numpy(sample.insect).float(), shown.box_xyxy, grid)
+
+
+def of_layer(shown: "Shown", attention: "Attention", layer: int, head: int | None) -> None:
+    """What stands out in the row of the query, else in all rows. `layer` from 1, `head` from 0, None the mean."""
+    from vizkit.analysis.remarks.attention import of_head, of_map
+
+    covered = covered_by_insect(shown, attention.key.grid) if attention.key.grid else None
+    remark(of_map(attention, shown.query, layer, head, covered) or of_head(attention, layer, head))
+
+
+def of_evidence(shown: "Shown", explanation: "Explanation") -> None:
+    """Of a map of a method: the share on a drawn insect, else how concentrated it is. Places against count as none."""
+    from vizkit.analysis.remarks.places import where
+
+    heat = explanation.heat
+    subject = "the evidence for the class" if explanation.signed else "the map"
+    remark(where(heat, covered_by_insect(shown, (heat.shape[0], heat.shape[1])), subject))
+
+
+def of_maps(maps: "Mapping[str, Explanation]") -> None:
+    """Which of several maps of one decision are most alike, by their titles."""
+    from vizkit.analysis.remarks.maps import agreement
+
+    remark(agreement({title: explanation.heat for title, explanation in maps.items()}))

@@ -1,0 +1,56 @@
+"""Save a picture of the page: as a file that stands alone, its numbers, or in the report. One way for all pictures."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vizkit.ui.session import saved
+
+if TYPE_CHECKING:
+    from vizkit.report.item import Item
+
+More = dict[str, Callable[[], bytes]]
+KINDS = (  # label, suffix, type
+    ("Picture (PNG)", "png", "image/png"),
+    ("Drawing (SVG)", "svg", "image/svg+xml"),
+    ("Page (HTML)", "html", "text/html"),
+    ("Numbers (NPZ)", "npz", "application/zip"),
+)
+
+
+def save(key: str, items: "dict[str, Item]", inputs: saved.Kept, more: More | None = None) -> None:
+    """`items`: pictures by name, one of which is chosen where there are several. `more`: NPZ files by their labels.
+
+    Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
+    """
+    from vizkit.report.item import stem_of
+
+    if said := st.session_state.pop(saved.SAID, ""):
+        st.toast(said, icon=":material/check:")
+    with st.popover("Save", icon=":material/download:"):
+        name = next(iter(items)) if len(items) == 1 else st.selectbox("Map", list(items), key=f"saved_{key}")
+        item = items[name]
+        st.button("Add to report", icon=":material/add_notes:", key=f"report_{key}", type="primary",
+                  on_click=saved.keep, args=(item, inputs), help="The page Report orders pictures, takes your comments "
+                  "and saves them as one page or as a folder.")  # fmt: skip
+        stem = stem_of(item, inputs)
+        for label, suffix, kind in KINDS:
+            st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
+                               on_click="ignore")  # fmt: skip
+        for label, make in (more or {}).items():
+            st.download_button(label, make, f"{stem}_all.npz", "application/zip", key=f"all_{key}_{label}",
+                               on_click="ignore")  # fmt: skip
+
+
+def _file(item: "Item", inputs: saved.Kept, suffix: str) -> Callable[[], bytes]:
+    def make() -> bytes:
+        from vizkit.report.document import Entry, Report, html
+        from vizkit.report.making import made
+
+        if suffix == "html":
+            return html(Report("", (Entry(item),)), [inputs]).encode()
+        content = getattr(made(item, inputs), suffix)
+        return content.encode() if isinstance(content, str) else content
+
+    return make
