@@ -1,6 +1,6 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour,
-`models` writes docs/models.md; `python -m benchmarks faults [--pictures 300 …]` is run alone."""
+`models` writes docs/models.md; `python -m benchmarks faults [--pictures 300 …]` and `look [page …]` are run alone."""
 
 import platform
 import sys
@@ -18,10 +18,8 @@ def machine() -> str:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["faults"]:
-        from benchmarks.faults import run
-
-        run(sys.argv[2:])
+    if sys.argv[1:2] in (["faults"], ["look"]):  # with options of their own
+        __import__(f"benchmarks.{sys.argv[1]}", fromlist=["run"]).run(sys.argv[2:])
         return
     parts = sys.argv[1:] or list(PARTS)
     if unknown := set(parts) - {*PARTS, *ASKED}:

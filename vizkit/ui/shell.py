@@ -18,7 +18,7 @@ PAGES = {
         (
             "explore",
             "Explore",
-            "vizkit shows what a vision model does with an image. Click a patch: where does each head attend?",
+            "See what a vision model does with an image. Click a patch: where does each head attend?",
         ),
         ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
