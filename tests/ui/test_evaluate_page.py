@@ -97,6 +97,12 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert f"{len(tiles)} of 60 pictures" in texts(test)
     test.slider(key="eval_confidence").set_value((0, 0)).run()
     assert "No picture passes" in sound(test).info[0].value
+    assert {"eval_label", "eval_answer", "eval_confidence"} <= set(test.query_params)
+    again = sound(
+        evaluating(THREE, **{name: test.query_params[name] for name in test.query_params if name[:5] == "eval_"})
+    )
+    assert again.slider(key="eval_confidence").value == (0, 0)
+    assert "No picture passes" in again.info[0].value
     assert [b.label for b in test.get("download_button")] == ["Report (HTML)", "Table (CSV)", "Every answer (CSV)"]
     test.segmented_control(key="eval_model").set_value("CNN · digits")
     sound(test.run())

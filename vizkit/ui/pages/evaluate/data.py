@@ -31,21 +31,21 @@ def view(page: Page) -> None:
     with st.container(border=True):
         data, split, images = choose()
         image_set, pictures, words = preview(data, split, images)
-        few = st.container()
+        few = st.container(gap="small")
         if not page.sources:
             st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
-    if image_set is None or not page.sources:
+    if image_set is None:
         return
     request, refused = request_for(data, split, images, page.sources, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    if not request.models:
-        return
-    if request.job.outcome is None:  # the outcome says them too, and shows pictures
+    if not request.models or request.job.outcome is None:  # an outcome shows pictures, and says the notes too
         with few:
-            data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
+            show_few(image_set, pictures, words)
         for note in image_set.notes:
             st.caption(f":material/info: {plain(note)}")
+    if not request.models:
+        return
     run(request)
     show(request)
     how()
@@ -94,8 +94,12 @@ def preview(data: str, split: str, images: int) -> tuple[ImageSet | None, list, 
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
         return None, [], []
-    st.markdown(f"**{len(image_set):,} pictures** of **{len(image_set.labels)} classes**")
     return image_set, pictures, words
+
+
+def show_few(image_set: ImageSet, pictures: list, words: list[str]) -> None:
+    st.markdown(f"**{len(image_set):,} pictures** of **{len(image_set.labels)} classes**")
+    data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
