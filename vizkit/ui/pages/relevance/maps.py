@@ -18,7 +18,8 @@ from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import class_choice
 from vizkit.ui.widgets.class_choice import Classes
-from vizkit.ui.widgets.controls import choose_drawing
+from vizkit.ui.widgets.controls import choose_drawing, more
+from vizkit.ui.widgets.remark import of_maps
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, matrix, tile, tiles
 
@@ -78,6 +79,8 @@ def view(page: Page) -> None:
         with place:
             if len(sources) == 1:
                 grid(maps, tops, choice)
+            of_maps({METHODS[name].title: value for name, value in maps.results.items()
+                     if isinstance(value, Explanation)})  # fmt: skip
             left_out(maps)
             save_maps(index, maps, tops, choice)
     how()
@@ -87,18 +90,20 @@ def view(page: Page) -> None:
 def choices(shown: list[Shown]) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = class_choice.choose(shown)
-        scale = st.segmented_control(
-            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
-            help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for "
-            "a method in all models. Different methods have different units, so no scale is right for all.",
-        )  # fmt: skip
-        draw = choose_drawing()
-    slow = st.pills(
-        "More maps, which run the model again, some dozen times each",
-        [name for name, method in METHODS.items() if method.slow],
-        selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
-        help="They run the model on changed pictures. Choose, then compute; Stop keeps what is ready.",
-    )  # fmt: skip
+        with st.popover("More maps", icon=":material/add:"):
+            slow = st.pills(
+                "They run the model again, some dozen times each",
+                [name for name, method in METHODS.items() if method.slow], selection_mode="multi", key="slow_maps",
+                bind="query-params", format_func=lambda name: METHODS[name].title,
+                help="They run the model on changed pictures. Choose, then compute; Stop keeps what is ready.",
+            )  # fmt: skip
+        with more():
+            scale = st.segmented_control(
+                "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
+                help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale "
+                "for a method in all models. Different methods have different units, so no scale is right for all.",
+            )  # fmt: skip
+            draw = choose_drawing()
     return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw)
 
 
