@@ -53,7 +53,8 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     page.mouse.click(column["x"] + column["width"] / 2, row["y"] + row["height"] / 2)
     expect(page).to_have_url(re.compile("eval_label=6&eval_answer=6|eval_answer=6&eval_label=6"), timeout=LONG_MS)
     ready(page)
-    expect(page.get_by_text(re.compile(r"^\d+ of \d+ pictures$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ of 80 pictures"))).to_be_visible()
+    expect(page.get_by_role("img", name="Picture of 6", exact=True).first).to_be_visible()
     expect(page.locator(f"{MAIN} img:not([alt])")).to_have_count(0)
 
     with page.expect_download() as saving:
@@ -65,6 +66,10 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     with page.expect_download() as saving:
         page.get_by_role("button", name="Every answer (CSV)").click()
     assert len(saving.value.path().read_text(encoding="utf-8").splitlines()) == 81
+
+    page.get_by_role("button", name="Open in Explore").first.click()
+    page.wait_for_url(re.compile("/explore.*upload=[0-9a-f]{64}"))
+    ready(page)
 
 
 def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):

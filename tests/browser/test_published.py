@@ -45,7 +45,7 @@ def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     expect(page.get_by_text("2 of 9 rows.")).to_be_visible()
     expect(chart(page, 0)).not_to_contain_text("Swin-B")
     assert "published_words=deit" in page.url
-    choose(page, "published_cost", "parameters")
+    choose(page, "published_cost", "Parameters (M)")
     expect(chart(page, 1)).to_contain_text("Parameters (M)")
     choose(page, "published_yours", "digits: 359 test images")
     expect(chart(page, 1)).to_contain_text("digits_swin", timeout=60_000)

@@ -283,6 +283,26 @@ def test_models_are_compared_on_pictures_that_all_know():
     assert found.pairs[0].images == 19
 
 
+def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
+    job, seen = JobFolder(tmp_path / "job"), []
+
+    def keep(outcome):
+        seen.append([row.name for row in outcome.models])
+        outcomes.save(outcome, job.first(len(outcome.models)))
+
+    models = [eye("a"), eye("stranger", labels=("cat", "dog")), eye("b", sharp=-1.0), eye("c")]
+    assert job.outcome is None
+    whole = outcomes.evaluate_all(models, painted(9), {}, so_far=keep)
+    assert seen == [["a"], ["a", "b"]]  # the last one is the whole outcome
+    assert job.outcome == job.first(2)
+    first = outcomes.read(job.outcome)
+    assert first.models == whole.models[:2]
+    assert first.pairs[0].pairs == 1
+    outcomes.save(whole, job.path)
+    job.say(state="done")
+    assert job.outcome == job.path
+
+
 def test_nobody_knows_a_label():
     with pytest.raises(EvaluationError, match="knows no label of painted"):
         outcomes.evaluate_all([eye(labels=("cat", "dog"))], painted(6), {})

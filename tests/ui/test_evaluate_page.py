@@ -1,7 +1,7 @@
 """The view "Your pictures" of the Evaluate page, through app.py without a browser; its process runs in this one."""
 
+import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.ui.conftest import opened, texts
+from tests.ui.conftest import opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -82,21 +82,46 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert (table["Accuracy"] > 0.9).all()
     assert "do not differ significantly" in texts(test)
     assert len(test.get("plotly_chart")) == 4  # three reliability diagrams and a matrix
-    assert "ViT-B/16" in test.dataframe[1].value["Model"].tolist()  # published, apart
-    assert "not to be compared" in texts(test).lower()
+    assert "Not to be compared" not in texts(test)  # a study of insects, and these are digits
+    assert "60 of 60 pictures" in texts(test)
+    browser = sent_to(test, "vizkit_evaluated")[0]
+    assert len(browser["tiles"]) == 24
+    assert [answer["model"] for answer in browser["tiles"][0]["answers"]] == table["Model"].tolist()
+    assert len(json.dumps(browser)) < 300_000
     test.selectbox(key="eval_label").set_value("3")
-    test = sound(test.selectbox(key="eval_answer").set_value("any").run())
-    assert re.search(r"\b(\d) of \1 pictures", texts(test))
+    test = sound(test.selectbox(key="eval_answer").set_value("3").run())
+    tiles = sent_to(test, "vizkit_evaluated")[0]["tiles"]
+    assert tiles
+    first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
+    assert set(first) == {("3", "3", True)}
+    assert f"{len(tiles)} of 60 pictures" in texts(test)
+    test.slider(key="eval_confidence").set_value((0, 0)).run()
+    assert "No picture passes" in sound(test).info[0].value
+    assert {"eval_label", "eval_answer", "eval_confidence"} <= set(test.query_params)
+    again = sound(
+        evaluating(THREE, **{name: test.query_params[name] for name in test.query_params if name[:5] == "eval_"})
+    )
+    assert again.slider(key="eval_confidence").value == (0, 0)
+    assert "No picture passes" in again.info[0].value
     assert [b.label for b in test.get("download_button")] == ["Report (HTML)", "Table (CSV)", "Every answer (CSV)"]
-    test.segmented_control(key="eval_model").set_value("digits_cnn")
+    test.segmented_control(key="eval_model").set_value("CNN · digits")
     sound(test.run())
-    assert all(image.proto.imgs for image in test.main.get("imgs"))
+
+
+def test_models_that_are_done_are_shown_while_others_are_at_work():
+    sound(evaluating(THREE[1:]).button(key="eval_start").click().run())
+    (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
+    JobFolder(folder).say(state="running", model=1, models=2, name="digits_cnn", done=1, total=60)  # as it was before
+    test = sound(evaluating(THREE[1:]))
+    assert test.dataframe[0].value["Model"].tolist() == ["Swin · digits"]
+    assert "1 of 2 models so far" in texts(test)
+    assert not test.get("download_button")
 
 
 def test_what_was_evaluated_is_there_at_once():
     sound(evaluating(THREE[2:]).button(key="eval_start").click().run())
     again = sound(evaluating(THREE[2:]))
-    assert again.dataframe[0].value["Model"].tolist() == ["digits_cnn"]
+    assert again.dataframe[0].value["Model"].tolist() == ["CNN · digits"]
     assert "eval_start" not in [button.key for button in again.button]
     assert "eval_start" in [button.key for button in evaluating(THREE[2:], eval_images="59").button]
 
@@ -117,7 +142,7 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
     assert "insects_cnn knows no label" in said.replace("\\", "")
     assert "1 of 3 labels (жук سوسک)" in said
     assert "1 broken file left out" in said
-    assert test.dataframe[0].value["Model"].tolist() == ["digits_cnn"]
+    assert test.dataframe[0].value["Model"].tolist() == ["CNN · digits"]
 
 
 def test_refusals_are_sentences(home):

@@ -135,6 +135,7 @@ def test_the_table_is_shown_with_units_and_filtered():
     assert rows["Multiply–adds (G)"].tolist()[-1] == 47.0
     assert "Liu et al. 2021" in texts(test)
     assert "one V100" in texts(test)
+    assert test.selectbox(key="published_yours").value.startswith("digits: ")  # as the chosen model knows
     test.text_input(key="published_words").set_value("swin 224").run()
     assert test.dataframe[0].value["Top-1 (%)"].tolist() == [81.3, 83.0, 83.5]
     assert "3 of 9 rows" in texts(test)
@@ -167,7 +168,7 @@ def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
     assert not test.exception
     assert "mine 75.0" in str(charts(test)[1])
     assert "insects_vit" not in str(charts(test)[1])
-    test.selectbox(key="published_cost").set_value("images/s").run()
+    test.selectbox(key="published_cost").set_value("Images/s (V100)").run()
     assert len(charts(test)) == 1
     assert "on your own device" in test.info[0].value
 

@@ -104,7 +104,8 @@ def _run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
     with interruptible() as stop_requested:
         try:
             outcome = evaluate_all(
-                models, images, opened, workers=workers, tell=tell.of(len(models)), stopping=stop_requested.is_set,
+                models, images, opened, workers=workers, tell=tell.of(len(models)), so_far=_keeper(job),
+                stopping=stop_requested.is_set,
                 accelerator=accelerator,
             )  # fmt: skip
         except StoppedError:
@@ -169,6 +170,13 @@ class Teller:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
+    """For a page: the models that are done can be looked at while the others are at work."""
+    from vizkit.evaluation.outcome import save
+
+    return None if job is None else lambda outcome: save(outcome, job.first(len(outcome.models)))
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """An evaluation that a page watches: its folder with status, outcome and report. No torch: the page reads it at once.
 
 <cache>/evaluations/<name>/status.json    what it does now
+<cache>/evaluations/<name>/first2/outcome.json, outcome.npz    of the first 2 models, while others are at work
 <cache>/evaluations/<name>/outcome.json, outcome.npz, report.html    when it is done
 """
 
+from pathlib import Path
 from typing import Any
 
 from vizkit.datasets.cache import cache_folder
@@ -20,6 +22,18 @@ class JobFolder(WorkFolder):
     @property
     def done(self) -> bool:
         return self.status.get("state") == "done" and (self.path / "outcome.json").is_file()
+
+    def first(self, models: int) -> Path:
+        """Where the outcome of so many models lies while the others are at work."""
+        return self.path / f"first{models}"
+
+    @property
+    def outcome(self) -> Path | None:
+        """The folder of the outcome that has most models; None while there is none."""
+        if self.done:
+            return self.path
+        files = self.path.glob("first[0-9]*/outcome.json")
+        return max((file.parent for file in files), key=lambda folder: (len(folder.name), folder.name), default=None)
 
     def say(self, **status: Any) -> None:  # noqa: ANN401
         """As any work does, in a folder that is made by its first word."""

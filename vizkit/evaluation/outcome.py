@@ -5,6 +5,7 @@ Kept as outcome.json and outcome.npz, so that a page reads it without torch and 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import reduce
 from importlib.metadata import version
@@ -85,12 +86,14 @@ def evaluate_all(
     *,
     workers: int = 0,
     tell: Progress = lambda *_: None,
+    so_far: Callable[[Outcome], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
     accelerator: "Accelerator | None" = None,
 ) -> Outcome | None:
     """Run each model on the pictures whose label it knows, and judge all of them on those that all know.
 
-    A model that cannot be judged is left out with a sentence. Raises EvaluationError where none is left, StoppedError.
+    A model that cannot be judged is left out with a sentence. `so_far` is given what there is after each model but the
+    last, as long as these know a label in common. Raises EvaluationError where none is left, StoppedError.
     Only the first of several processes gets the outcome.
     """
     from vizkit.evaluation.answers import Answers, evaluate
@@ -103,6 +106,10 @@ def evaluate_all(
         except EvaluationError as error:
             refused.append(str(error))
     answers_of: dict[int, Answers] = {}
+
+    def joined() -> Outcome:
+        return _joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
+
     for number in able:
         name = names[number]
         try:
@@ -121,11 +128,14 @@ def evaluate_all(
             continue
         if answers is not None:
             answers_of[number] = answers
+            if so_far is not None and number != max(able):
+                with suppress(EvaluationError):
+                    so_far(joined())
     if accelerator is not None and not accelerator.is_main_process:
         return None
     if not answers_of:
         raise EvaluationError(refused[0])
-    return _joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
+    return joined()
 
 
 def titles(names: Sequence[str]) -> list[str]:

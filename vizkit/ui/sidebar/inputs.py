@@ -3,13 +3,14 @@
 import hashlib
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets import photographs
 from vizkit.datasets import samples as bundled
 from vizkit.datasets.samples import INSECTS
-from vizkit.image import BusyError, ImageError, Picture, read_picture
+from vizkit.image import RGB, BusyError, ImageError, Picture, digest_of, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen, linked_picture, model_names
 from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
@@ -21,6 +22,8 @@ from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
+
+MOST_OPENED = 8  # pictures that pages have put in
 
 
 def sidebar() -> None:
@@ -73,6 +76,8 @@ def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
     taken: UploadedFile | None = st.session_state.get("_taken")
     pictures = {unique(name, {}): picture for name, picture in linked_picture.kept().items()}
+    for name, picture in st.session_state.get("_opened", {}).items():
+        pictures[unique(name, pictures)] = picture
     refused = []
     for name, file in [*([("camera", taken)] if taken else []), *((file.name, file) for file in files)]:
         try:
@@ -104,6 +109,19 @@ def _keep_photo() -> None:
         st.session_state["_taken"] = taken
         if "camera" in read_uploads()[0]:
             st.session_state["image"] = "camera"
+
+
+def take(name: str, rgb: RGB) -> None:
+    """Choose a picture of a page as if it had been uploaded; the last ones stay. To be called in a callback."""
+    picture = Picture(np.ascontiguousarray(rgb), digest_of(rgb), "")
+    picture.rgb.setflags(write=False)
+    here, _ = read_uploads()
+    same = next((known for known, other in here.items() if other.digest == picture.digest), "")
+    if not same:
+        same = unique(name, here)
+        earlier = list(st.session_state.get("_opened", {}).items())[1 - MOST_OPENED :]
+        st.session_state["_opened"] = {**dict(earlier), same: picture}
+    st.session_state["image"] = same
 
 
 def unique(name: str, taken: dict[str, Picture]) -> str:

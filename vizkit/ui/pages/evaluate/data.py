@@ -1,5 +1,6 @@
 """Models on a set of pictures: choose it, start, watch, and read what came of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -9,10 +10,11 @@ from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.evaluation.outcome import Outcome, read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.ui import reading
-from vizkit.ui.pages.evaluate import data_classes, data_table
+from vizkit.ui.pages.evaluate import browser, data_classes, data_table
 from vizkit.ui.plain import plain
-from vizkit.ui.session import allowed, uploads
+from vizkit.ui.session import allowed, model_names, uploads
 from vizkit.ui.session.evaluations import Request, evaluations, request_for
+from vizkit.ui.session.model_names import title
 from vizkit.ui.session.runner import ACTIVE, JobError
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, folders
@@ -25,48 +27,43 @@ LOOK_EVERY_S = 1.0
 
 
 def view(page: Page) -> None:
+    browser.follow()
     with st.container(border=True):
-        data = choose()
-        split, images = amount()
-        image_set = preview(data, split, images)
+        data, split, images = choose()
+        image_set, pictures, words = preview(data, split, images)
+        few = st.container(gap="small")
         if not page.sources:
             st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
-    if image_set is None or not page.sources:
+    if image_set is None:
         return
     request, refused = request_for(data, split, images, page.sources, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    if not request.models:
-        return
-    if not request.job.done:  # the outcome says them too
+    if not request.models or request.job.outcome is None:  # an outcome shows pictures, and says the notes too
+        with few:
+            show_few(image_set, pictures, words)
         for note in image_set.notes:
             st.caption(f":material/info: {plain(note)}")
+    if not request.models:
+        return
     run(request)
-    if request.job.done:
-        show(request)
+    show(request)
     how()
 
 
 # ---- which pictures --------------------------------------------------------------------------------------------------
-def choose() -> str:
-    """The set's name or path; empty while a folder or file is still to be named."""
+def choose() -> tuple[str, str, int]:
+    """The set's name or path, empty while a folder or file is still to be named; its part; at most how many pictures.
+
+    An empty part leaves it to the data, 0 takes all pictures.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Pictures", [*ABOUT, FOLDER, ARCHIVE], key="eval_data", bind="query-params", width=300,
             help="What the models are judged on. Your own: a folder, or a zip of one, with a folder of pictures for "
             "each class, called as the models call it.",
         )  # fmt: skip
-        if chosen == FOLDER:
-            return folders.choose("eval_folder", 420)
-    if chosen == ARCHIVE:
-        return uploads.choose_zip("eval_zip")
-    st.caption(ABOUT[chosen])
-    return chosen
-
-
-def amount() -> tuple[str, int]:
-    """The part ("" leaves it to the data) and how many pictures, 0 for all."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+        data = folders.choose("eval_folder", 420) if chosen == FOLDER else chosen
         split = st.selectbox(
             "Part", [USUAL, *SPLITS], key="eval_split", bind="query-params", width=190,
             help="As the data have it: the test part of built-in sets and of folders that have a test folder, every "
@@ -77,25 +74,32 @@ def amount() -> tuple[str, int]:
             "At most pictures", 0, 1_000_000, FIRST_IMAGES, step=100, key="eval_images", bind="query-params", width=190,
             help="0 takes all. With fewer, the classes keep their proportions, and intervals grow wider.",
         )  # fmt: skip
-    return "" if split == USUAL else str(split), int(images)
+    if chosen == ARCHIVE:
+        data = uploads.choose_zip("eval_zip")
+    elif chosen != FOLDER:
+        st.caption(ABOUT[chosen])
+    return data, "" if split == USUAL else str(split), int(images)
 
 
-def preview(data: str, split: str, images: int) -> ImageSet | None:
-    """What is in it, and a few of its pictures. None, with its sentence, where it cannot be used."""
+def preview(data: str, split: str, images: int) -> tuple[ImageSet | None, list, list[str]]:
+    """What is in it, a few of its pictures, and their labels. None, with its sentence, where it cannot be used."""
     if not data:
         st.caption("Choose a folder, or give a file, to see what is in it.")
-        return None
+        return None, [], []
     if not data_choice.may_open(data, "Open it", "eval_open"):
-        return None
+        return None, [], []
     try:
         with st.spinner("Opening the pictures …"):
             image_set, pictures, words = opened(data, split, images, data_choice.changed(data))
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
-        return None
+        return None, [], []
+    return image_set, pictures, words
+
+
+def show_few(image_set: ImageSet, pictures: list, words: list[str]) -> None:
     st.markdown(f"**{len(image_set):,} pictures** of **{len(image_set.labels)} classes**")
     data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
-    return image_set
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
@@ -135,8 +139,8 @@ def run(request: Request) -> None:
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     if sentence := st.session_state.pop("_eval_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
-    with st.expander("The same as a command", icon=":material/terminal:"):
-        st.code(request.in_words(), language="bash", wrap_lines=True)
+    if request.job.outcome is None:
+        data_table.command(request)
 
 
 def start(request: Request) -> None:
@@ -147,10 +151,13 @@ def start(request: Request) -> None:
 
 
 def watch(request: Request) -> None:
+    """Also draws the page again when another model is done."""
+    drawn = request.job.outcome
+
     @st.fragment(run_every=LOOK_EVERY_S)
     def live() -> None:
         state = evaluations().state(request.job)
-        if state not in ACTIVE:
+        if state not in ACTIVE or request.job.outcome != drawn:
             st.rerun()
         share, words = progress(request.job.status, state)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -178,19 +185,31 @@ def progress(status: dict, state: str) -> tuple[float, str]:
 
 # ---- what came of it -------------------------------------------------------------------------------------------------
 def show(request: Request) -> None:
+    """Of all models, or of those that are done."""
+    folder = request.job.outcome
+    if folder is None:
+        return
     try:
-        file = request.job.path / "outcome.json"
-        outcome = outcome_in(str(request.job.path), file.stat().st_mtime_ns)
+        outcome = outcome_in(str(folder), (folder / "outcome.json").stat().st_mtime_ns)
     except (OSError, ValueError, KeyError):
         st.warning("The result cannot be read any more; evaluate again.", icon=":material/error:")
         return
     data_table.show(outcome, request)
     data_classes.show(outcome)
+    data_table.tests(outcome)
+    data_table.saving(outcome, request)
+    data_table.command(request)
+    data_table.published(outcome)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def outcome_in(folder: str, written_ns: int) -> Outcome:
-    return read(Path(folder))
+    """With the names that models have on every page."""
+    outcome = read(Path(folder))
+    names = {source.removeprefix("bundled:"): title(source) for source in model_names.bundled()}
+    rows = tuple(replace(row, name=names.get(row.name, row.name)) for row in outcome.models)
+    pairs = tuple(replace(pair, a=names.get(pair.a, pair.a), b=names.get(pair.b, pair.b)) for pair in outcome.pairs)
+    return replace(outcome, models=rows, pairs=pairs)
 
 
 def how() -> None:

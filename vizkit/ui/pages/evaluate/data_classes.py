@@ -1,33 +1,28 @@
-"""Where a model errs: calibration of all models, then of one its confusions, its classes and its hardest pictures."""
+"""Where a model errs: its pictures, its confusions and its classes, then the calibration of all models."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from vizkit.analysis.remarks.evaluation import most_frequent_mistake
-from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.evaluation.browsing import KINDS
 from vizkit.evaluation.measures import BINS, confusion
-from vizkit.evaluation.measures import hardest as hardest_rows
 from vizkit.evaluation.outcome import Outcome
-from vizkit.evaluation.pictures import open_pictures
 from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
+from vizkit.ui.pages.evaluate import browser
+from vizkit.ui.pages.evaluate.browser import OTHERS
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
-from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
-MOST_SHOWN = 12  # pictures of a cell
-ANY, OTHERS = "any", "another class"
 
 
 def show(outcome: Outcome) -> None:
-    calibration(outcome)
     names = [row.name for row in outcome.models]
     keep_valid("eval_model", names)
     chosen = names[0]
@@ -35,16 +30,13 @@ def show(outcome: Outcome) -> None:
         chosen = st.segmented_control("One model in detail", names, key="eval_model", bind="query-params",
                                       format_func=plain, required=True, default=names[0]) or names[0]  # fmt: skip
     model = names.index(chosen)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns((3, 2), gap="large")
     with left:
+        browser.show(outcome, model)
+    with right:
         matrix(outcome, model)
-    with right:
-        cell(outcome, model)
-    left, right = st.columns(2, gap="large")
-    with left:
         by_class(outcome, model)
-    with right:
-        hardest(outcome, model)
+    calibration(outcome)
 
 
 # ---- calibration -----------------------------------------------------------------------------------------------------
@@ -73,7 +65,7 @@ def matrix(outcome: Outcome, model: int) -> None:
     if len(shown) > MOST_LABELS:
         shown = np.sort(np.argsort(-wrong, kind="stable")[:MOST_LABELS])
         st.caption(f"The {MOST_LABELS} of {len(outcome.labels)} labels with most mistakes.")
-    st.caption("Rows are labels, columns are answers. Click a cell to see its pictures.")
+    st.caption("Rows are labels, columns are answers. Click a cell to see its pictures alone.")
     labels = [outcome.labels[label] for label in shown]
     columns = [*shown.tolist(), *([len(outcome.labels)] if counts[:, -1].any() else [])]
     answers = [*labels, *([OTHERS] if len(columns) > len(labels) else [])]
@@ -84,45 +76,14 @@ def matrix(outcome: Outcome, model: int) -> None:
         points = (selected.get("selection") or {}).get("points") or []
         if points:
             st.session_state["eval_label"], st.session_state["eval_answer"] = points[0]["customdata"][:2]
+            st.session_state["eval_kind"] = KINDS[0]
 
     chart(drawn(labels, answers, counts[np.ix_(shown, columns)]), key,
           f"Confusion matrix of {outcome.models[model].name}", on_select=picked, selection_mode="points")  # fmt: skip
     remark(most_frequent_mistake(counts, outcome.labels, (*outcome.labels, OTHERS)))
 
 
-def cell(outcome: Outcome, model: int) -> None:
-    """The pictures of one label and one answer, the surest first."""
-    st.subheader("Pictures of a cell", anchor=False)
-    judged, labels = outcome.judged[model], outcome.labels
-    first = _likeliest_mistake(outcome, model)
-    options, answers = list(labels), [*labels, OTHERS, ANY]
-    keep_valid("eval_label", options)
-    keep_valid("eval_answer", answers)
-    with st.container(horizontal=True):
-        label = st.selectbox("Label", options, options.index(first[0]), key="eval_label", bind="query-params",
-                             width=220, help="What the picture is.")  # fmt: skip
-        answer = st.selectbox("Answer", answers, answers.index(first[1]), key="eval_answer", bind="query-params",
-                              width=220, help="What the model predicted.")  # fmt: skip
-    of_label = judged.target == options.index(label)
-    chosen = of_label if answer == ANY else of_label & (judged.label == answers.index(answer))
-    rows = np.flatnonzero(chosen)
-    rows = rows[np.argsort(-judged.probability[rows], kind="stable")]
-    more = f", the {MOST_SHOWN} most confident shown" if len(rows) > MOST_SHOWN else ""
-    st.caption(f"{len(rows):,} of {int(of_label.sum()):,} pictures{more}")
-    pictures(outcome, model, rows[:MOST_SHOWN].tolist())
-
-
-def _likeliest_mistake(outcome: Outcome, model: int) -> tuple[str, str]:
-    """Label and answer of the most frequent mistake; the first label and itself where there is none."""
-    counts = confusion(outcome.judged[model], len(outcome.labels))
-    np.fill_diagonal(counts, 0)
-    row, column = divmod(int(counts.argmax()), counts.shape[1])
-    if not counts.any():
-        return outcome.labels[0], outcome.labels[0]
-    return outcome.labels[row], (*outcome.labels, OTHERS)[column]
-
-
-# ---- classes and pictures --------------------------------------------------------------------------------------------
+# ---- classes --------------------------------------------------------------------------------------------
 def by_class(outcome: Outcome, model: int) -> None:
     import pandas as pd
 
@@ -150,45 +111,3 @@ def by_class(outcome: Outcome, model: int) -> None:
 def _marked(row: Any) -> list[str]:  # noqa: ANN401
     """The label whose pictures are shown."""
     return ["font-weight: bold" if row["Label"] == st.session_state.get("eval_label") else ""] * len(row)
-
-
-def hardest(outcome: Outcome, model: int) -> None:
-    st.subheader("Hardest pictures", anchor=False)
-    judged = outcome.judged[model]
-    rows = [row for row in hardest_rows(judged, MOST_SHOWN).tolist() if not judged.right[row] or judged.loss[row] > 0.1]
-    st.caption("Those with the highest loss: the right label got little of the probability." if rows else
-               "None: every right label got nearly all of the probability.")  # fmt: skip
-    pictures(outcome, model, rows, label=True)
-
-
-def pictures(outcome: Outcome, model: int, rows: Sequence[int], *, label: bool = False) -> None:
-    """`label`: written too, where pictures of several labels stand together."""
-    judged = outcome.judged[model]
-    drawn, words = [], []
-    for row in rows:
-        try:
-            rgb, _ = picture_set(outcome)[int(outcome.rows[row])]
-        except (DatasetError, IndexError):
-            continue
-        caption = f"→ {outcome.answer_of(model, row)}, {judged.probability[row]:.0%}"
-        if label:
-            caption = f"{outcome.labels[int(judged.target[row])]} {caption}"
-        drawn.append(data_choice.square(rgb))
-        words.append(f"{caption} · {outcome.places[row]}"[:90])
-    if len(drawn) < len(rows):
-        st.caption(f"{len(rows) - len(drawn)} of the pictures are no longer there.")
-    if drawn:
-        data_choice.row(drawn, words, data_choice.SIDE_PX)
-
-
-def picture_set(outcome: Outcome) -> ImageSet:
-    return _reopened(outcome.digest, dict(outcome.opened))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _reopened(digest: str, _opened: dict[str, Any]) -> ImageSet:
-    """The very pictures that were judged. DatasetError where they have changed since."""
-    image_set = open_pictures(**_opened)
-    if image_set.digest != digest:
-        raise DatasetError("The pictures have changed since they were judged; evaluate again to see them.")
-    return image_set

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
+from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation import report
 from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.ui import export
@@ -16,6 +17,9 @@ from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
 
 def show(outcome: Outcome, request: Request) -> None:
     st.subheader(f"{len(outcome.rows):,} pictures of {plain(outcome.name)}", anchor=False)
+    if not request.job.done:
+        done, count = len(outcome.models), len(request.models)
+        st.caption(f":material/hourglass_top: {done} of {count} models so far; the others follow as they are done.")
     for note in outcome.notes:
         st.caption(f":material/info: {plain(note)}")
     import pandas as pd
@@ -45,9 +49,6 @@ def show(outcome: Outcome, request: Request) -> None:
         if classes and classes == request.classes:
             known[model.name] = chip_of_typed(len(classes))
     chips(known)
-    tests(outcome)
-    saving(outcome, request)
-    published()
 
 
 def _marked(row: Any) -> list[str]:  # noqa: ANN401
@@ -72,13 +73,17 @@ def row(model: Row) -> dict[str, Any]:
 
 
 def tests(outcome: Outcome) -> None:
+    if outcome.pairs:
+        st.subheader("Differences between models", anchor=False)
     for pair in outcome.pairs:
         icon = ":material/trophy:" if pair.significant else ":material/balance:"
         st.markdown(f"{icon} {plain(pair.sentence)}")
 
 
 def saving(outcome: Outcome, request: Request) -> None:
-    """Made when they are downloaded, but the report, which was written with the outcome."""
+    """Made when they are downloaded, but the report, which is written with the outcome of all models."""
+    if not request.job.done:
+        return
     stem = export.name_of_file(f"{outcome.name}_{len(outcome.rows)}")
     with st.container(horizontal=True):
         for label, make, file, kind in (
@@ -90,10 +95,18 @@ def saving(outcome: Outcome, request: Request) -> None:
                                key=f"eval_save_{label}")  # fmt: skip
 
 
-def published() -> None:
+def command(request: Request) -> None:
+    with st.expander("The same as a command", icon=":material/terminal:"):
+        st.code(request.in_words(), language="bash", wrap_lines=True)
+
+
+def published(outcome: Outcome) -> None:
+    """A study of insects, beside insects alone."""
+    if not set(INSECTS) & set(outcome.labels):
+        return
     import pandas as pd
 
-    with st.expander("Published, on other data", icon=":material/menu_book:", expanded=True):
+    with st.expander("Published, on other data", icon=":material/menu_book:"):
         st.markdown(f"**{STUDY_TABLE.title}.** {STUDY_TABLE.citation}. {STUDY_TABLE.measured}")
         number = st.column_config.NumberColumn(format="%.2f", width="small")
         st.dataframe(

@@ -8,7 +8,7 @@ from vizkit.analysis.comparison.published import Row, families, matching
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
 from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import published_yours as yours
-from vizkit.ui.pages.evaluate.published_columns import TABLES, Column, Shown
+from vizkit.ui.pages.evaluate.published_columns import MULTIPLY_ADDS, TABLES, Column, Shown
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -20,10 +20,10 @@ def view(page: Page) -> None:
     shown = TABLES[name or "ImageNet-1K"]
     st.markdown(f"**{shown.table.title}**")
     rows = filtered(shown)
+    if shown.axes("cost"):
+        plots(shown, rows, page.chosen)
     table(rows, shown.columns)
     st.caption(f"{shown.table.measured} Source: {shown.table.citation}.")
-    if shown.axes("cost"):
-        plots(shown, rows, page.sources)
     how(shown)
 
 
@@ -76,8 +76,7 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
     costs, accuracies = shown.axes("cost"), shown.axes("accuracy")
     for key, names in (("published_cost", costs), ("published_accuracy", accuracies)):
         keep_valid(key, names)
-    default = next(name for name in ("multiply–adds", *costs) if name in costs)
-    st.markdown("**Accuracy against cost**")
+    default = next(name for name in (MULTIPLY_ADDS.title, *costs) if name in costs)
     beside = shown is TABLES["ImageNet-1K"]  # the only table of what models of one's own do: name what is on a picture
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cost = costs[str(st.selectbox("Cost", list(costs), index=list(costs).index(default), key="published_cost",
@@ -86,7 +85,7 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
         if len(accuracies) > 1:
             name = st.selectbox("Accuracy", list(accuracies), key="published_accuracy", bind="query-params", width=200)
             accuracy = accuracies[str(name)]
-        own = yours.choose() if beside else None
+        own = yours.choose(sources) if beside else None
     if not beside:
         plot(shown, rows, cost, accuracy)
         return

@@ -14,19 +14,14 @@ AP = (r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \t
 @dataclass(frozen=True)
 class Column:
     """`field` of the row, shown in units of `unit` with so many `digits` (None: text). `axis`: "cost", "accuracy" or
-    none. `less`: a short name for the plot's picker."""
+    none. The plot's pickers and axes both say `title`."""
 
     field: str
     title: str
     digits: int | None = None
     unit: float = 1.0
     axis: str = ""
-    less: str = ""
     help: str | None = None
-
-    @property
-    def name(self) -> str:
-        return self.less or self.title
 
 
 @dataclass(frozen=True)
@@ -41,12 +36,12 @@ class Shown:
     formula: str = TOP1
 
     def axes(self, kind: str) -> dict[str, Column]:
-        return {column.name: column for column in self.columns if column.axis == kind}
+        return {column.title: column for column in self.columns if column.axis == kind}
 
 
 NAME, FAMILY = Column("name", "Model"), Column("family", "Family")
-PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "cost", "parameters")
-MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost", "multiply–adds",
+PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "cost")
+MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost",
                        "Of one image; what the paper calls FLOPs.")  # fmt: skip
 SPEED_V100 = "On one V100, as the paper measured it."
 
@@ -60,7 +55,7 @@ TABLES = {
             Column("side_px", "Input (px)", 0, help="Side of the square input."),
             PARAMETERS,
             MULTIPLY_ADDS,
-            Column("images_per_s", "Images/s (V100)", 1, 1.0, "cost", "images/s", SPEED_V100),
+            Column("images_per_s", "Images/s (V100)", 1, 1.0, "cost", SPEED_V100),
             Column("top1", "Top-1 (%)", 1, 1.0, "accuracy"),
             Column("timm", "Name in timm", help="The architecture. timm's own weights of that name may be others."),
         ),
@@ -74,14 +69,14 @@ TABLES = {
             FAMILY,
             Column("pretrained_on", "Pre-trained on"),
             Column("imagenet", "ImageNet (%)", 2, 1.0, "accuracy"),
-            Column("imagenet_real", "ImageNet ReaL (%)", 2, 1.0, "accuracy", "ImageNet ReaL (%)",
+            Column("imagenet_real", "ImageNet ReaL (%)", 2, 1.0, "accuracy",
                    "The same images with labels made anew."),
             Column("cifar10", "CIFAR-10 (%)", 2, 1.0, "accuracy"),
             Column("cifar100", "CIFAR-100 (%)", 2, 1.0, "accuracy"),
             Column("pets", "Pets (%)", 2, 1.0, "accuracy"),
             Column("flowers", "Flowers (%)", 2, 1.0, "accuracy"),
-            Column("vtab", "VTAB (%)", 2, 1.0, "accuracy", "VTAB (%)", "Mean of 19 tasks of 1,000 images each."),
-            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost", "TPUv3-core-days",
+            Column("vtab", "VTAB (%)", 2, 1.0, "accuracy", "Mean of 19 tasks of 1,000 images each."),
+            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost",
                    "Of pre-training: cores of a TPUv3 times days."),
         ),
         "pretrained_on",
@@ -93,14 +88,14 @@ TABLES = {
             NAME,
             FAMILY,
             PARAMETERS,
-            Column("gflops", "GFLOPS", 0, 1.0, "cost", "GFLOPS", "Of one image, as the paper counts them."),
-            Column("frames_per_s", "Images/s (V100)", 0, 1.0, "cost", "images/s", SPEED_V100),
-            Column("ap", "AP (%)", 1, 1.0, "accuracy", "AP (%)", "Mean over overlaps from .5 to .95."),
-            Column("ap50", "AP50 (%)", 1, 1.0, "accuracy", "AP50 (%)", "A box counts from an overlap of .5 on."),
+            Column("gflops", "GFLOPS", 0, 1.0, "cost", "Of one image, as the paper counts them."),
+            Column("frames_per_s", "Images/s (V100)", 0, 1.0, "cost", SPEED_V100),
+            Column("ap", "AP (%)", 1, 1.0, "accuracy", "Mean over overlaps from .5 to .95."),
+            Column("ap50", "AP50 (%)", 1, 1.0, "accuracy", "A box counts from an overlap of .5 on."),
             Column("ap75", "AP75 (%)", 1, 1.0, "accuracy"),
-            Column("ap_small", "AP small (%)", 1, 1.0, "accuracy", "AP small (%)", "Objects below 32 × 32 pixels."),
+            Column("ap_small", "AP small (%)", 1, 1.0, "accuracy", "Objects below 32 × 32 pixels."),
             Column("ap_medium", "AP medium (%)", 1, 1.0, "accuracy"),
-            Column("ap_large", "AP large (%)", 1, 1.0, "accuracy", "AP large (%)", "Objects above 96 × 96 pixels."),
+            Column("ap_large", "AP large (%)", 1, 1.0, "accuracy", "Objects above 96 × 96 pixels."),
         ),
         "",
         AP,

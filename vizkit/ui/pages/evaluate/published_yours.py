@@ -66,15 +66,17 @@ class Chosen:
     models: tuple[Tested, ...]
 
 
-def choose() -> Chosen | None:
-    """One set of pictures by name, insects at first; None where no model here has a test result."""
+def choose(sources: list[str]) -> Chosen | None:
+    """One set of pictures by name, at first one of the models `sources`, or insects; None where no model here has a
+    test result."""
     by_data: dict[str, list[Tested]] = {}
     for model in tested():
         by_data.setdefault(model.data, []).append(model)
     if not by_data:
         return None
     keep_valid("published_yours", by_data)
-    names = sorted(by_data, key=lambda data: not data.startswith("insects:"))
+    own = {data for data, models in by_data.items() if any(model.source in sources for model in models)}
+    names = sorted(by_data, key=lambda data: (data not in own, not data.startswith("insects:")))
     data = str(st.selectbox("Models here, tested on", names, key="published_yours", bind="query-params", width=300))
     return Chosen(data, tuple(by_data[data]))
 

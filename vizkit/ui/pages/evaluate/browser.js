@@ -1,0 +1,31 @@
+// Pictures with the answers of all models below, and two buttons for each that open it in Explore or in Relevance.
+export default function ({ data, parentElement, setTriggerValue }) {
+  const make = (tag, text = '', name = '') => Object.assign(document.createElement(tag), { textContent: text, className: name })
+  const root = parentElement.querySelector('section')
+  root.setAttribute('aria-label', data.label)
+  root.replaceChildren(...data.tiles.map((tile, index) => {
+    const figure = make('figure'), image = make('img'), caption = make('figcaption')
+    image.src = tile.picture
+    image.alt = `Picture of ${tile.label}`
+    image.title = tile.place
+    caption.append(make('b', tile.label))
+    for (const { model, answer, sure, right } of tile.answers) {
+      const line = make('p', '', right ? 'right' : 'wrong'), mark = make('span', right ? '✓' : '✗', 'mark')
+      mark.setAttribute('role', 'img')
+      mark.setAttribute('aria-label', right ? 'right' : 'wrong')
+      line.title = `${model}: ${answer}, ${sure}, ${right ? 'right' : 'wrong'}`
+      line.append(mark, make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', sure, 'sure'))
+      caption.append(line)
+    }
+    const actions = make('div', '', 'actions')
+    for (const page of data.pages) {
+      const button = make('button', page)
+      button.type = 'button'
+      button.setAttribute('aria-label', `Open in ${page}: ${tile.place}`)
+      button.onclick = () => setTriggerValue('open', [index, page])
+      actions.append(button)
+    }
+    figure.append(image, caption, actions)
+    return figure
+  }))
+}
