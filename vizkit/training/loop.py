@@ -149,6 +149,7 @@ class Loop:
             "train_loss": _finite(sums) / steps / self.accelerator.num_processes,
             "train_accuracy": float(sums[1] / sums[2]),
             "rate": current,
+            "steps": steps,
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
         }
 

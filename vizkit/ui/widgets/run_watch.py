@@ -14,6 +14,7 @@ from vizkit.ui.session.address import put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
+from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.work_folder import FINAL
 
@@ -37,14 +38,17 @@ def view() -> None:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
         return
     _choose_run(by_name)
-    name = st.selectbox(
-        "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Run", list(by_name), key="run", persist_state="session", width=320,
+                            help="All runs here, the latest first.")  # fmt: skip
+        axes = run_curves.choose_axes()
+        with more():
+            axes = run_curves.choose_log(axes)
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     put("run", name)
     run = by_name[name]
     _actions(run)
-    show(run)
+    show(run, axes)
     card(run)
     how()
 
@@ -59,7 +63,7 @@ def _choose_run(by_name: dict[str, RunFolder]) -> None:
 
 
 # ---- what it does ----------------------------------------------------------------------------------------------------
-def show(run: RunFolder) -> None:
+def show(run: RunFolder, axes: run_curves.Axes) -> None:
     """Drawn again every second while the run is at work; when it ends, the whole page once, for the pickers."""
     at_work = jobs().state(run) in ACTIVE
 
@@ -69,7 +73,7 @@ def show(run: RunFolder) -> None:
         if at_work and state not in ACTIVE:
             st.rerun()
         head(run, state)
-        run_curves.of_run(run.metrics(), jobs().points(run))
+        run_curves.of_run(run, jobs().points(run), axes)
 
     @st.fragment(run_every=5.0 if at_work else None)
     def samples() -> None:

@@ -63,7 +63,7 @@ def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     """The widget of a field, by the kind of its value."""
     entry = BY_NAME[name]
     given = {"key": f"{KEY}{name}", "help": help_of(entry), "persist_state": "session", "width": width}
-    usual, label = getattr(Recipe(), name), TITLES.get(name, name.replace("_", " ").capitalize())
+    usual, label = getattr(Recipe(), name), title_of(name)
     if entry.metadata["choices"]:
         return st.selectbox(label, entry.metadata["choices"], **given)
     if isinstance(usual, bool):
@@ -73,6 +73,10 @@ def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     if isinstance(usual, float):
         return st.number_input(label, step=step_of(usual), format="%g", **given)
     return st.text_input(label, **given)
+
+
+def title_of(name: str) -> str:
+    return TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 def help_of(entry: "Field[Any]") -> str:
