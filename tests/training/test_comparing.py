@@ -4,7 +4,8 @@ import pytest
 
 from vizkit.training.pictures.batches import Batches
 from vizkit.training.recipe import Recipe
-from vizkit.training.runs.comparing import along, data_name, differing, smoothed, steps_an_epoch
+from vizkit.training.runs.command_line import command, data_name, portable
+from vizkit.training.runs.comparing import along, differing, smoothed, steps_an_epoch
 
 EPOCHS = [{"epoch": 1, "seconds": 30.0}, {"epoch": 2, "seconds": 90.0}]
 
@@ -39,3 +40,12 @@ def test_only_what_differs_is_listed():
     assert differing({}) == {}
     assert data_name("torchvision:pets") == "torchvision:pets"
     assert data_name("/home/a/bees.zip") == "bees.zip"
+
+
+def test_a_command_for_others_names_no_folder_of_this_machine():
+    recipe = Recipe(data="/srv/cache/ab12/my_photos.zip", model="/srv/runs/first", teacher="bundled:digits_vit",
+                    distillation="hard")  # fmt: skip
+    assert portable(recipe).but({"data": recipe.data, "model": recipe.model}) == recipe
+    assert "/srv" not in command(portable(recipe), "runs/x")
+    assert "--data my_photos.zip --model runs/first" in command(portable(recipe), "runs/x")
+    assert portable(Recipe()) == Recipe()

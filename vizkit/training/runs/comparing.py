@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from vizkit.training.recipe import Recipe
+from vizkit.training.runs.command_line import data_name
 
-__all__ = ["X_AXES", "along", "data_name", "differing", "smoothed", "steps_an_epoch"]
+__all__ = ["X_AXES", "along", "differing", "smoothed", "steps_an_epoch"]
 
 X_AXES = ("epoch", "step", "minutes")
 PATHS = ("data", "model", "teacher")
@@ -49,11 +49,6 @@ def differing(recipes: Mapping[str, Recipe]) -> dict[str, list[Any]]:
     values = {field.name: [_short(field.name, getattr(each, field.name)) for each in recipes.values()]
               for field in fields(Recipe)}  # fmt: skip
     return {name: each for name, each in values.items() if any(value != each[0] for value in each)}
-
-
-def data_name(data: str) -> str:
-    """A set of pictures for people: a folder or file by its last name."""
-    return Path(data).name or data
 
 
 def _short(name: str, value: Any) -> Any:  # noqa: ANN401

@@ -10,7 +10,7 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
-from vizkit.ui.session.address import put
+from vizkit.ui.session.address import go_to, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
@@ -167,8 +167,10 @@ def _actions(run: RunFolder) -> None:
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
-            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_look_inside, args=(run,),
-                      help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
+            look = st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model,
+                             args=(run,), help="Opens it in Explore.")  # fmt: skip
+            if look:
+                go_to("pages/explore.py")
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -201,11 +203,11 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def _look_inside(run: RunFolder) -> None:
+def _choose_model(run: RunFolder) -> None:
+    """The first of the models in the sidebar: a page of one model shows it."""
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
-    st.session_state["_run_said"] = f"{name} is among the models in the sidebar now: open Explore or any other page."
+    st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
 
 
 def delete(run: RunFolder) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vizkit.training.runs.comparing import data_name
+from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
 from vizkit.ui.pages.train import runs_table
@@ -50,12 +50,12 @@ def view(page: Page) -> None:
 
 
 def by_data(listed: dict[str, RunFolder]) -> dict[str, dict[str, RunFolder]]:
-    """Set of pictures → its runs, the set of the latest run first."""
+    """Set of pictures → its runs, the set of the latest run first; those without a curve come last."""
     groups: dict[str, dict[str, RunFolder]] = {}
     for name, run in listed.items():
         recipe = runs_table.recipe_of(run)
         groups.setdefault(data_name(recipe.data) if recipe else UNREADABLE, {})[name] = run
-    return groups
+    return dict(sorted(groups.items(), key=lambda group: not any(run.metrics() for run in group[1].values())))
 
 
 def _first_shown(groups: dict[str, dict[str, RunFolder]]) -> None:

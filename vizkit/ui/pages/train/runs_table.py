@@ -8,10 +8,10 @@ import streamlit as st
 
 from vizkit.figure.palette import CLASSES
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs.command_line import changes
-from vizkit.training.runs.comparing import data_name, differing
+from vizkit.training.runs.command_line import changes, data_name
+from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.pages.train.fields import title_of
+from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
 
 STATES = {"died": "ended unexpectedly", "running": "in training"}
@@ -106,7 +106,7 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
         return
     test = [runs[name].read("result.json").get("test_accuracy") for name in recipes]
     table = {"": [dot(places[name]) for name in recipes], "Run": [runs[name].name for name in recipes]}
-    table |= {title_of(field): [str(value) for value in values] for field, values in columns.items()}
+    table |= {title_of(field): [in_words(field, value) for value in values] for field, values in columns.items()}
     st.dataframe(
         pd.DataFrame(table | {"Test": test}),
         key="runs_differ",
