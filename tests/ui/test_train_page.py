@@ -21,7 +21,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train import model
 from vizkit.ui.session import cached, jobs, model_names
 from vizkit.ui.session.remembered import Remembered
-from vizkit.ui.widgets import time_estimate
+from vizkit.ui.widgets import run_watch, time_estimate
 
 ROOT = Path(__file__).parents[2]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -197,8 +197,10 @@ def test_a_second_start_is_a_sentence(runs_home):
     assert "epoch 2 of 3 · step 1 of 2" in test.get("progress")[0].proto.text
 
 
-def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
+def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, monkeypatch):
     finished(runs_home)
+    turned = []  # AppTest does not follow a script to another page; the journey in Chromium does
+    monkeypatch.setattr(run_watch, "go_to", turned.append)
     test = form(train_view="Watch")
     assert not test.exception
     assert not test.error
@@ -211,6 +213,8 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home):
     assert captions == ["✓ 0 93%", "✗ 7 40%, is 1"]
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["run:first", "bundled:digits_cnn"]
+    assert turned == ["pages/explore.py"]
+    test.switch_page("pages/explore.py").run()
     assert test.title[0].value == "Explore"
     assert not test.exception
     assert not test.warning

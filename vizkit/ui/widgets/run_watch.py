@@ -32,6 +32,8 @@ WORDS = {
 
 
 def view() -> None:
+    if st.session_state.pop("_run_opened", False):
+        go_to("pages/explore.py")  # which a callback cannot
     messages()
     by_name = {run.name: run for run in runs()}
     if not by_name:
@@ -167,10 +169,8 @@ def _actions(run: RunFolder) -> None:
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
-            look = st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model,
-                             args=(run,), help="Opens it in Explore.")  # fmt: skip
-            if look:
-                go_to("pages/explore.py")
+            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model, args=(run,),
+                      help="Opens it in Explore.")  # fmt: skip
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -208,6 +208,7 @@ def _choose_model(run: RunFolder) -> None:
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
+    st.session_state["_run_opened"] = True
 
 
 def delete(run: RunFolder) -> None:
