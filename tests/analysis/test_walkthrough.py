@@ -20,7 +20,6 @@ from vizkit.analysis.attention.walkthrough import (
     entropy,
     largest_difference,
     layer_output,
-    pair,
     saturation,
     single_head,
     softmax,
@@ -106,14 +105,6 @@ def test_without_scaling_the_softmax_saturates():
     assert float(saturation(found.weights).entropy.mean()) > 0.8
     assert float(saturation(raw).entropy.mean()) < 0.3
     assert float(saturation(raw).largest.mean()) > 2 * float(saturation(found.weights).largest.mean())
-
-
-def test_a_pair_by_hand():
-    found = pair(torch.tensor([3.0, 4, 0, 0]), torch.tensor([0.0, 6, 8, 0]))
-    assert (found.dot, found.query_norm, found.key_norm) == (24, 5, 10)
-    assert (found.scaled, found.cosine) == (pytest.approx(12), pytest.approx(0.48))
-    assert pair(torch.tensor([3.0, 4]), torch.tensor([6.0, 8]), 0.1).scaled == pytest.approx(5)
-    assert pair(torch.zeros(2), torch.ones(2)).cosine == 0
 
 
 def test_one_head_in_place_of_many():

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.canvas import click_at
 from tests.browser.conftest import serving, watched
-from tests.browser.steps import LONG_MS, fits, pick, still
+from tests.browser.steps import LONG_MS, fits, go_to, pick, still
 from tests.browser.steps import ready as ready_view
 
 CARD = "[class*='st-key-card']"
@@ -122,8 +122,10 @@ def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: 
     page.goto(f"{server}/explore?{MODELS}&image=digit+3")
     ready(page)
     click(page, 0.3, 0.8)
+    page.get_by_role("button", name="More").click()
     pick(page, "scale", "shared")
     pick(page, "draw", "map only")
+    page.keyboard.press("Escape")
     page.locator(".st-key-focus").get_by_role("radio").nth(1).click()
     expect(page).to_have_url(re.compile("focus=.*scale=shared|scale=shared.*focus="))
     opens_the_same(page, chromium, f"{CARD} canvas")
@@ -179,7 +181,10 @@ def test_pictures_and_numbers_are_saved(page: Page, server: str):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=label).first.click()
         saved[label] = Path(waiting.value.path()).read_bytes()
-    assert Image.open(io.BytesIO(saved["Picture (PNG)"])).size == (640, 427)
+    with Image.open(io.BytesIO(saved["Picture (PNG)"])) as drawn:
+        drawn.load()
+        assert "ViT · digits" in str(drawn.info)
+        assert "flower" in str(drawn.info)
     assert saved["Drawing (SVG)"].startswith(b"<svg")
     assert zipfile.ZipFile(io.BytesIO(saved["Numbers of all layers (NPZ)"])).testzip() is None
 
@@ -205,3 +210,49 @@ def test_a_phone_shows_everything_without_scrolling_sideways(phone: Page, server
     assert max(widths) <= 390
     unlabelled = phone.locator("canvas:not([aria-label])")
     assert unlabelled.count() == 0
+
+
+def test_the_first_minute(page: Page, server: str, tmp_path: Path):
+    """As somebody who has never been here: read the call-outs, click, move the layer, bring a photograph, keep it."""
+    page.goto(server)
+    ready(page)
+    notes = page.locator(f"{CARD} aside p")
+    expect(notes).to_have_count(3)
+    expect(notes.nth(1)).to_contain_text("where it takes information from")
+    page.get_by_role("button", name="Got it").click()
+    expect(notes).to_have_count(0)
+    page.reload()
+    ready(page)
+    expect(notes).to_have_count(0)  # once in a browser …
+    page.get_by_role("button", name="First steps").click()
+    expect(notes).to_have_count(3)  # … and whenever they are called for
+    click(page, 0.6, 0.3)
+    expect(notes).to_have_count(0)
+    expect(page.locator(f"{CARD} output").first).to_contain_text("row 5, column 9 attends")
+    before = pixels(page)
+    page.locator(".st-key-layer input").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_text("layer 5 of 6").first).to_be_visible(timeout=LONG_MS)
+    still(page)
+    assert pixels(page) != before
+    page.get_by_role("button", name="Enlarge").first.click()
+    expect(page.locator("dialog canvas")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog canvas")).to_have_count(0)
+    photo = tmp_path / "rocket.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)).save(photo)
+    page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
+    expect(page.get_by_text("unless rocket.png shows one of them")).to_be_visible(timeout=LONG_MS)
+    ready(page)
+    expect(page.locator(".st-key-strip button[aria-pressed=true]")).to_have_attribute("title", "rocket.png")
+    page.locator(".st-key-strip button[title=china]").click()
+    expect(page.get_by_text("640 × 427 pixels")).to_be_visible(timeout=LONG_MS)
+    ready(page)
+    page.locator(".st-key-gallery button").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="ViT · digits")).to_be_visible(timeout=LONG_MS)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_role("button", name="Add to report").first.click()
+    still(page)
+    go_to(page, "Report")
+    expect(page.get_by_test_id("stMain").locator("img")).to_have_count(1, timeout=LONG_MS)

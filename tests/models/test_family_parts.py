@@ -7,10 +7,10 @@ from types import ModuleType
 import pytest
 
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
-from vizkit.models import FAMILIES, family, family_of
+from vizkit.models import FAMILIES, family, family_of, load
 from vizkit.models import families as package
 from vizkit.models.families import PARTS, first_grid, whole
-from vizkit.models.probes.shape import step_px
+from vizkit.models.probes.shape import step_px, whole_image_size
 from vizkit.traces import NotApplicable
 
 SHARED = {"__init__", "measured", "outlook", "places", "translate"}
@@ -46,6 +46,12 @@ def test_what_a_family_says_beforehand_is_what_its_trace_has(module):
     assert (len(tokens) == 1) >= own.SAME_ROWS
     sized = replace(loaded, preprocessing=replace(loaded.preprocessing, size_hw=size_hw))
     assert [side % step_px(sized) for side in size_hw] == [0, 0]
+
+
+def test_the_whole_image_leaves_a_swin_an_even_grid_until_its_last_merging():
+    loaded = load("bundled:insects_swin")  # patches of 8 pixels, merged once
+    assert step_px(loaded) == 16
+    assert whole_image_size(loaded, (427, 640)) == (96, 144)
 
 
 def test_the_first_that_matches_is_the_family():

@@ -76,7 +76,7 @@ def test_the_text_is_in_the_files(saved):
         assert words in picture.text["Description"]
     assert json.loads(picture.text["vizkit"])["shows"]["layer"] == 5
     drawing = next(saved.glob("05*.svg")).read_text(encoding="utf-8")
-    for words in ("<title>Grad-CAM for 3 against 5</title>", "digits_vit", "picture digit 3", vizkit.__version__):
+    for words in ("<title>Grad-CAM for 3 against 5</title>", "digits_vit", "Picture: digit 3", vizkit.__version__):
         assert words in drawing
 
 

@@ -244,7 +244,7 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     recorded = cached.trace(TNT, loaded, picture, (0.5, 0.5))
     layers = [layer for layer in recorded.attention if "attn_in" in layer.name]
     content = sent_to(test, "vizkit_tiles")[0]
-    x0, y0, x1, y1 = content["box"]
+    x0, y0, x1, y1 = content["maps"][0]["box"]
     gx0, gy0, gx1, gy1 = (edge / side for edge, side in zip(
         cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True))  # fmt: skip
     assert x0 <= 0.4 < x1

@@ -47,6 +47,12 @@ def until_done(test: AppTest, name: str) -> AppTest:
     return test.run()
 
 
+def column(test: AppTest, index: int) -> dict:
+    """What a model has in the matrix of several."""
+    data = sent(test, "relevance")
+    return {"maps": data["maps"][index :: len(data["matrix"]["columns"])]}
+
+
 def names(data: dict, *, empty: bool = False) -> list[str]:
     return [tile["name"] for tile in data["maps"] if bool(tile["rows"]) != empty]
 
@@ -56,11 +62,14 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
     assert not test.exception
     assert not test.warning
-    assert names(sent(test, "relevance0")) == names(sent(test, "relevance1")) == [
+    assert sent(test, "relevance")["matrix"]["columns"] == ["ViT · digits", "DeiT · insects",
+                                                            "Swin · digits", "CNN · digits"]  # fmt: skip
+    assert [name for name, *_ in sent(test, "relevance")["matrix"]["rows"]] == names(column(test, 0))
+    assert names(column(test, 0)) == names(column(test, 1)) == [
         "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
         "HiResCAM", "Input × gradient",
     ]  # fmt: skip
-    assert names(sent(test, "relevance2")) == [
+    assert names(column(test, 2)) == [
         "Rollout",
         "Gradient rollout",
         "Generic relevance",
@@ -68,7 +77,7 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
         "HiResCAM",
         "Input × gradient",
     ]
-    assert names(sent(test, "relevance3")) == ["Grad-CAM", "HiResCAM", "Input × gradient"]
+    assert names(column(test, 3)) == ["Grad-CAM", "HiResCAM", "Input × gradient"]
     refused = [caption.value for caption in test.caption if "Not available" in caption.value]
     assert len(refused) == 2  # Swin and CNN, one line each
     assert "LeGrad" in refused[0]
@@ -112,7 +121,8 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     assert not test.exception
     assert len(test.info) == 1
     assert "ViT · digits has no class “water strider”" in test.info[0].value
-    assert names(sent(test, "relevance0"))
+    assert sent(test, "relevance")["matrix"]["named"]
+    assert names(column(test, 0))
 
 
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
@@ -135,7 +145,7 @@ def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_n
 def test_one_scale_for_a_method_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     test.segmented_control(key="relevance_scale").set_value("one per method").run()
-    first, second = ({tile["name"]: tile for tile in sent(test, f"relevance{index}")["maps"]} for index in (0, 1))
+    first, second = ({tile["name"]: tile for tile in column(test, index)["maps"] if tile["rows"]} for index in (0, 1))
     assert "Input × gradient" in second  # whose colours end at a quantile, so that single pixels do not decide
     for name in second:
         top = max(tile["high"] if tile["high"] > -tile["low"] else -tile["low"] for tile in (first[name], second[name]))

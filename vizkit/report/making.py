@@ -59,7 +59,8 @@ def made(item: Item, inputs: Inputs) -> Made:
 
 def _captions(item: Item, drawn: Drawn, loaded: Loaded) -> Captions:
     untrained = "" if loaded.trained else " (random weights: its answers mean nothing)"
-    lines = (f"Model {item.model}{untrained} · picture {item.image}", *drawn.lines)
+    source = "" if item.model in item.source else f" ({item.source})"
+    lines = (f"Model: {item.model}{source}{untrained}", f"Picture: {item.image}", *drawn.lines)
     version = f"vizkit {item.version}"
     footer = [f"{version} · weights {item.weights[:SHOWN]} · picture {item.pixels[:SHOWN]}", item.link]
     facts = {

@@ -56,6 +56,13 @@ def test_parameters_and_savings():
     assert compute.saved(99, 100, "multiply–adds", "the plain ViT") is None
 
 
+def test_who_takes_most():
+    said = words_of(compute.most_and_least({"a": 10, "b": 40, "c": 20}, "multiply–adds"))
+    assert said == "b takes 4.0 times the multiply–adds of a."
+    assert compute.most_and_least({"a": 100, "b": 109}, "multiply–adds") is None
+    assert compute.most_and_least({"a": 100}, "multiply–adds") is None
+
+
 def test_maps_that_agree():
     left, right, both = (torch.tensor([row]) for row in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5]))
     assert words_of(maps.agreement({"A": left, "B": both})) == (

@@ -32,6 +32,6 @@ def test_a_file_is_named_after_the_layer_that_it_shows(monkeypatch: pytest.Monke
     assert not test.exception
     stems = {file.rpartition(".")[0] for file in files}
     assert {stem for stem in stems if "layer" in stem and not stem.endswith("_all")} == {
-        "digits_vit_digit_3_attention_layer6_mean_patch_x50_y50",
+        "ViT_digits_digit_3_attention_layer6_mean_patch_x50_y50",
         "random_vit_tiny_patch16_224_digit_3_attention_layer12_mean_patch_x50_y50",
     }

@@ -12,7 +12,7 @@ from torch import Tensor
 
 __all__ = [
     "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "beside", "causal", "causal_mask", "entropy", "largest_difference",
-    "layer_output", "pair", "saturation", "single_head", "softmax", "steps",
+    "layer_output", "saturation", "single_head", "softmax", "steps",
 ]  # fmt: skip
 
 SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
@@ -81,28 +81,6 @@ def saturation(weights: Float[Tensor, "head query key"]) -> Saturation:
     """How sharp the rows of a softmax are. Compare the model's own weights with those of `unscaled`."""
     keys = weights.shape[-1]
     return Saturation(entropy(weights) / (math.log(keys) if keys > 1 else 1.0), weights.amax(-1))
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One query with one key: their dot product, the same scaled, the cosine (−1 to 1) and the two lengths.
-
-    scaled = scale · query_norm · key_norm · cosine.
-    """
-
-    dot: float
-    scaled: float
-    cosine: float
-    query_norm: float
-    key_norm: float
-
-
-def pair(query: Float[Tensor, " d_k"], key: Float[Tensor, " d_k"], scale: float | None = None) -> Pair:
-    """Cosine beside scaled dot product; a vector of length zero has cosine zero. `scale`: None for 1/√d_k."""
-    dot, lengths = float(query @ key), (float(query.norm()), float(key.norm()))
-    size = lengths[0] * lengths[1]
-    factor = len(query) ** -0.5 if scale is None else scale
-    return Pair(dot, dot * factor, max(-1.0, min(1.0, dot / size)) if size else 0.0, *lengths)
 
 
 def single_head(

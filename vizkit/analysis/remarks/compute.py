@@ -1,5 +1,7 @@
 """Where a model's multiply–adds are, and what is saved."""
 
+from collections.abc import Mapping
+
 from vizkit.analysis.remarks.remark import Remark, percent
 
 SAVED = 0.02
@@ -21,3 +23,14 @@ def saved(own: int, other: int, what: str, instead: str, who: str = "This model"
     words = f"saves {percent(share)}" if share > 0 else f"takes {percent(-share)} more"
     return Remark(f"{who} {words} of the {what} of {instead}." if share > 0
                   else f"{who} {words} {what} than {instead}.", {"share": share})  # fmt: skip
+
+
+def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:
+    """Of several models the one that takes most of `what` against the one that takes least; None for alike."""
+    if len(counts) < 2 or not min(counts.values()):
+        return None
+    most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
+    times = counts[most] / counts[least]
+    if times < 1.1:
+        return None
+    return Remark(f"{most} takes {times:.1f} times the {what} of {least}.", {"times": times})

@@ -9,7 +9,8 @@ _HERE = Path(__file__).parent
 LOOK_HTML = (
     "<section><figure><canvas tabindex='0' role='application'></canvas>"
     "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></figure>"
-    "<div><p><span>0</span><i></i><span></span></p><output aria-live='polite'></output><ol></ol></div></section>"
+    "<div><strong></strong><p><span>0</span><i></i><span></span></p><output aria-live='polite'></output><ol></ol>"
+    "</div></section>"
 )
 LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")
 LOOK_JS = "".join((_HERE / name).read_text(encoding="utf-8") for name in ("enlarge.js", "guide.js", "look.js"))

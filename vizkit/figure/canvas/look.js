@@ -244,6 +244,7 @@ export default function ({ data, parentElement, setStateValue }) {
   card.paint = (sheet, opacity, from) => paint(sheet, card.drawn, opacity, from)   // with the data of the latest run
   enlarging(card, parentElement.querySelector('button'), data.size, (...given) => card.paint(...given), listen)
   canvas.setAttribute('aria-label', data.label)
+  parentElement.querySelector('strong').textContent = data.sentence || ''
   const guide = () => {
     if (data.kind || !data.key_grid || !data.query_grid || data.guide === undefined) return guiding(card, canvas.parentElement)
     const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from vizkit.geometry import merging, window_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, step_of_stages
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
 from vizkit.models.recording.forward import forward
 from vizkit.models.recording.kinds import home, is_torchvision
 from vizkit.models.recording.recorder import Call, Keep
@@ -76,7 +76,8 @@ def expected(model: nn.Module) -> int:
 
 
 def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int:
-    return step_of_stages(size_hw)
+    """A patch of the last stage: every merging halves the grid, which has to be even until then."""
+    return max(round(tokens.stride) for tokens in tokens_of(model, size_hw))
 
 
 def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:

@@ -15,7 +15,7 @@ from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases, known
 from vizkit.ui.widgets.controls import choose_drawing, choose_head, more
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.remark import covered_by_insect, of_layer, remark
+from vizkit.ui.widgets.remark import covered_by_insect, of_layer, sentence
 from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int 
         st.info(reading.why_no_map(chosen), icon=":material/grid_off:")
     loaded = shown.loaded
     classes = [(loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(shown.trace.logits)]
-    show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes, guide=guide)
-    say_what_stands_out(shown, chosen, choice)
+    show_map(f"card{index}_{shown.source}", content, shown, picture, choice.draw, "Attention of", classes, guide=guide,
+             sentence=what_stands_out(shown, chosen, choice))  # fmt: skip
     known.say(loaded)
     reading.proof(shown.trace)
     st.caption(reading.about(loaded))
@@ -78,13 +78,12 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int 
         save_card(index, shown, picture, choice)
 
 
-def say_what_stands_out(shown: Shown, chosen: "Attention | None", choice: Choice) -> None:
+def what_stands_out(shown: Shown, chosen: "Attention | None", choice: Choice) -> str:
     if chosen is None:
         strength = feature_strength(shown.trace.features[min(choice.layer, shown.depth) - 1])
         covered = covered_by_insect(shown, (strength.shape[0], strength.shape[1]))
-        remark(places.where(strength, covered, "the strength of the features"))
-        return
-    of_layer(shown, chosen, min(choice.layer, shown.depth), choice.head)
+        return sentence(places.where(strength, covered, "the strength of the features"))
+    return sentence(of_layer(shown, chosen, min(choice.layer, shown.depth), choice.head))
 
 
 def save_card(index: int, shown: Shown, picture: Picture, choice: Choice) -> None:

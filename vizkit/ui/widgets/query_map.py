@@ -19,12 +19,13 @@ def show_map(
     classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
     guide: int | None = None,
+    sentence: str = "",
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: first steps are explained
-    on the picture: once in a browser, and again where the number has grown.
+    on the picture: once in a browser, and again where the number has grown. `sentence`: what is to be seen on it.
     """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
@@ -44,5 +45,6 @@ def show_map(
         show_grid=True,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
+        sentence=sentence,
         **({} if guide is None else {"guide": guide}),
     )

@@ -19,7 +19,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   STORE.set(parentElement, state)
   if (state.text !== data.values) { state.text = data.values; state.values = new Uint16Array(bytes(data.values).buffer) }
   state.scales = state.scales || { plain: bytes(data.plain), signed: bytes(data.signed) }
-  const [x0, y0, x1, y1] = data.box                    // what the model saw, in fractions of the image
   root.style.setProperty('--tile', data.tile_px + 'px')
   root.setAttribute('aria-label', data.label)
 
@@ -33,8 +32,37 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ends: figure.querySelectorAll('span'), legend: figure.querySelector('p'), ramp: figure.querySelector('i'),
       said: figure.querySelector('output'), note: figure.querySelector('small') })
   }
+  // ---- a matrix: the names of methods before their rows, those of models above, what colours say in the corner ---------
+  const heads = data.matrix, many = heads ? heads.columns.length : 1
+  root.toggleAttribute('data-matrix', !!heads)
+  root.style.setProperty('--models', many)
+  root.querySelectorAll('header').forEach(head => head.remove())
+  const ramp = signed => {
+    const table = state.scales[signed ? 'signed' : 'plain']
+    return `linear-gradient(90deg, ${[0, 51, 102, 153, 204, 255].map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
+  }
+  const head = (kind, at, name, note = '', more = '') => {
+    const made = document.createElement('header')
+    made.className = kind; made.title = more; made.style.setProperty('--at', at)
+    made.append(Object.assign(document.createElement('b'), { textContent: name }), Object.assign(document.createElement('small'), { textContent: note }))
+    root.append(made)
+    return made
+  }
+  if (heads) {
+    heads.rows.forEach(([name, note, more], row) => head('row', row, name, note, more))
+    heads.columns.forEach((name, column) => head(heads.named ? 'column' : 'column narrow', column, name))
+    const legend = head('corner', 0, '')
+    for (const [there, signed, low, high] of [[heads.signed, true, 'against', 'for the class'], [heads.plain, false, 'little', 'much']]) {
+      if (!there) continue
+      const line = document.createElement('p'), colours = document.createElement('i')
+      colours.style.background = ramp(signed)
+      line.append(low, colours, high); legend.append(line)
+    }
+  }
   data.maps.forEach((map, index) => {
-    const tile = state.tiles[index]
+    const tile = state.tiles[index], [x0, y0, x1, y1] = map.box        // what its model saw, in fractions of the image
+    tile.figure.style.setProperty('--row', Math.floor(index / many))
+    tile.figure.style.setProperty('--column', index % many)
     tile.title.textContent = map.name
     tile.note.textContent = map.note
     tile.note.hidden = !map.note
@@ -42,15 +70,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.canvas.hidden = tile.legend.hidden = !map.rows                // nothing to see: its sentence stands alone
     tile.figure.toggleAttribute('data-empty', !map.rows)
     tile.canvas.setAttribute('role', data.pick ? 'button' : 'img')
-    tile.canvas.setAttribute('aria-label', `${map.name}. ${data.label}`)
+    tile.canvas.setAttribute('aria-label', `${map.name}. ${heads ? heads.columns[index % many] + '. ' : ''}${data.label}`)
     tile.canvas.tabIndex = data.pick ? 0 : -1
     tile.canvas.style.aspectRatio = String(((x1 - x0) * data.size[1]) / ((y1 - y0) * data.size[0]))
     tile.figure.toggleAttribute('data-pick', data.pick)
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
     if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
-    const table = state.scales[map.signed ? 'signed' : 'plain']
-    const stops = [0, 51, 102, 153, 204, 255].map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`)
-    tile.ramp.style.background = `linear-gradient(90deg, ${stops.join(', ')})`
+    tile.ramp.style.background = ramp(map.signed)
     const beyond = map.beyond ? ['≤ ', '≥ '] : ['', '']                // single pixels may lie beyond the last colour
     tile.ends[0].textContent = (map.signed ? beyond[0] : '') + number(map.from, map.unit)
     tile.ends[1].textContent = beyond[1] + (map.signed ? '+' : '') + number(map.to, map.unit)
@@ -71,7 +97,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const valueOf = (map, cell) =>
     map.low + state.values[map.start + cell] * (map.high - map.low) / 65535
   const drawTile = (map, tile, point) => {
-    const canvas = tile.canvas
+    const canvas = tile.canvas, [x0, y0, x1, y1] = map.box
     if (!canvas.clientWidth || !map.rows) { tile.said.textContent = ''; return }
     const ratio = window.devicePixelRatio || 1
     const width = Math.round(canvas.clientWidth * ratio), height = Math.round(canvas.clientHeight * ratio)

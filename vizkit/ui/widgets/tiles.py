@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -15,7 +16,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import OPACITIES, SIGNED, colours
 from vizkit.image import Picture
 from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown
+from vizkit.ui.session.shown import Shown, title
 
 HERE = Path(__file__).parent
 
@@ -69,39 +70,77 @@ def tiles(
     tile_px: int = 120,
 ) -> None:
     """`limits`: the values at the two ends of every map's colours. `tile_px`: the least width of a map."""
-    height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = shown.box_xyxy
-    floor, ceiling = OPACITIES[draw]
-    described, values, start = [], [], 0
-    for tile, (bottom, top) in zip(maps, limits, strict=True):
-        low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
-        values.append(sixteen_bits(tile.values, low, high).ravel())
-        rows, columns = tile.values.shape
-        described.append(
-            {"name": tile.name, "note": tile.note, "more": tile.more, "signed": tile.signed, "unit": tile.unit,
-             "rows": rows, "columns": columns, "low": low, "high": high, "from": bottom, "to": top, "start": start,
-             "beyond": high > top * 1.0001}
-        )  # fmt: skip
-        start += rows * columns
-    data = {
-        "maps": described,
-        "values": text64(np.concatenate(values)),
-        "plain": text64(colours()),
-        "signed": text64(colours(SIGNED)),
-        "image": cached.browser_image(picture.digest, picture.rgb),
-        "size": (height, width),
-        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
-        "floor": floor,
-        "ceiling": ceiling,
-        "label": label,
-        "chosen": chosen,
-        "pick": on_pick is not None,
-        "tile_px": tile_px,
-    }
 
     def picked() -> None:
         index = st.session_state[key].pick
         if index is not None and on_pick is not None and 0 <= int(index) < len(maps):
             on_pick(int(index))
 
-    TILES(key=key, data=data, on_pick_change=picked)
+    data = _packed(maps, [shown] * len(maps), picture, draw, limits, label)
+    TILES(
+        key=key,
+        data=data | {"chosen": chosen, "pick": on_pick is not None, "tile_px": tile_px, "matrix": None},
+        on_pick_change=picked,
+    )
+
+
+def matrix(
+    key: str,
+    rows: Sequence[Tile],
+    columns: Sequence[Shown],
+    maps: Sequence[Sequence[Tile]],
+    picture: Picture,
+    draw: str,
+    limits: Sequence[Sequence[tuple[float, float]]],
+    *,
+    label: str = "",
+    named: bool = True,
+) -> None:
+    """Maps in rows, a column for each model: each row's name and note stand once, before it, and what the colours say
+    once above all. `maps` and `limits` are (row, column). `named`: models' names stand above on wide pages too."""
+    flat = [tile for row in maps for tile in row]
+    data = _packed(flat, [*columns] * len(rows), picture, draw, [ends for row in limits for ends in row], label)
+    heads = {
+        "rows": [(tile.name, tile.note, tile.more) for tile in rows],
+        "columns": [title(shown.source) for shown in columns],
+        "named": named,
+        "signed": any(tile.signed for tile in flat),
+        "plain": any(not tile.signed and tile.values.size for tile in flat),
+    }
+    TILES(key=key, data=data | {"chosen": None, "pick": False, "tile_px": 0, "matrix": heads})
+
+
+def _packed(
+    maps: Sequence[Tile],
+    columns: Sequence[Shown],
+    picture: Picture,
+    draw: str,
+    limits: Sequence[tuple[float, float]],
+    label: str,
+) -> dict[str, Any]:
+    """As tiles.js reads it; `columns`: the model of every map, which saw its own part of the picture."""
+    height, width = picture.rgb.shape[:2]
+    floor, ceiling = OPACITIES[draw]
+    described, values, start = [], [], 0
+    for tile, shown, (bottom, top) in zip(maps, columns, limits, strict=True):
+        low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
+        values.append(sixteen_bits(tile.values, low, high).ravel())
+        rows, across = tile.values.shape
+        x0, y0, x1, y1 = shown.box_xyxy
+        described.append(
+            {"name": tile.name, "note": tile.note, "more": tile.more, "signed": tile.signed, "unit": tile.unit,
+             "rows": rows, "columns": across, "low": low, "high": high, "from": bottom, "to": top, "start": start,
+             "beyond": high > top * 1.0001, "box": (x0 / width, y0 / height, x1 / width, y1 / height)}
+        )  # fmt: skip
+        start += rows * across
+    return {
+        "maps": described,
+        "values": text64(np.concatenate(values)),
+        "plain": text64(colours()),
+        "signed": text64(colours(SIGNED)),
+        "image": cached.browser_image(picture.digest, picture.rgb),
+        "size": (height, width),
+        "floor": floor,
+        "ceiling": ceiling,
+        "label": label,
+    }

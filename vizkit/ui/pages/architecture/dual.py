@@ -21,7 +21,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.remark import of_layer
+from vizkit.ui.widgets.remark import of_layer, remark
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 
@@ -42,7 +42,7 @@ def view(page: Page) -> None:
         st.markdown(f"**Merged attention of block {merge_block(shown)}**")
         content = canvases.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
         show_map("dual_attention", content, shown, picture, "over image", "Merged attention of")
-        of_layer(shown, held.streams.attention(alpha), merge_block(shown), head)
+        remark(of_layer(shown, held.streams.attention(alpha), merge_block(shown), head))
     with columns[2]:
         predictions(shown, held, alpha)
     left, right = st.columns([1, 2])

@@ -16,7 +16,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.remark import of_layer
+from vizkit.ui.widgets.remark import of_layer, remark
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 SCALES = ("from 0", "from lowest")
@@ -43,7 +43,7 @@ def view(page: Page) -> None:
         st.markdown(f"**Outer: {name_of(patches, token)} attends to {len(patches) - 1} patches**")
         content = canvases.layer_for_browser(outside, outer_head, shown.query, False)
         show_map("tnt_outer", content, shown, picture, "over image", "Outer attention of")
-        of_layer(shown, outside, block + 1, outer_head)
+        remark(of_layer(shown, outside, block + 1, outer_head))
         scale = cut(shown, picture, inside, patch, weights)
     with right:
         st.markdown(f"**Inner: its {rows} × {columns} words attend to each other**")

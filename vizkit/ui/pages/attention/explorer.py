@@ -16,7 +16,7 @@ from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.remark import of_layer
+from vizkit.ui.widgets.remark import of_layer, remark
 
 
 def view(page: Page) -> None:
@@ -47,7 +47,7 @@ def view(page: Page) -> None:
             "explorer_map", canvases.rows_for_browser(fused, parts), shown, picture, "over image", "Fused attention of"
         )
         layer = min(int(st.session_state["layer"]), shown.depth)
-        of_layer(shown, layers(shown.trace)[layer - 1], layer, None)
+        remark(of_layer(shown, layers(shown.trace)[layer - 1], layer, None))
     with right:
         from vizkit.figure.attention.matrix import matrix
 

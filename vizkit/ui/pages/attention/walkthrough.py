@@ -12,6 +12,7 @@ from vizkit.ui.pages.attention.walk_canvas import Head, head_of, play, row_for_b
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import of_layer, remark
 
 
 def view(page: Page) -> None:
@@ -28,6 +29,7 @@ def view(page: Page) -> None:
     content = row_for_browser(parts, head, position)
     label = f"The walk of {content['query_name']} through layer {layer + 1} of {shown.name}"
     play("walk", content, layer, shown, picture, label)
+    remark(of_layer(shown, layers(shown.trace)[layer], layer + 1, index))
     st.caption(f"{name_of_layer(parts)} · {sharpness(parts, head, position)}")
     st.caption(proof(shown.trace, parts, head, position))
     reading.how(

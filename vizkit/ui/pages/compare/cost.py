@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
+from vizkit.analysis.remarks.compute import most_and_least
 from vizkit.image import Picture
 from vizkit.models import Loaded, pixels_of
 from vizkit.models.probes.cost import Measured, tokens_of
@@ -20,6 +21,7 @@ from vizkit.ui.session import background, cached, chosen
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import remark
 
 TASK = "compare_cost"
 BATCHES = (2, 4, 8, 16, 32)
@@ -52,6 +54,7 @@ def view(page: Page) -> None:
     costs = [cost for source, loaded in opened.items() if (cost := _cost_of(source, loaded, batch)) is not None]
     if costs:
         table(costs, batch)
+        remark(most_and_least({title(cost.source): cost.multiply_adds for cost in costs}, "multiply–adds"))
         save(costs, batch)
     reading.how(
         "Multiply–adds are counted operation by operation for one image at the model's own input size: matrix "

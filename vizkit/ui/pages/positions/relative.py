@@ -65,14 +65,14 @@ def by_head(bias: "RelativeBias") -> None:
     values, limit = bias.by_offset, float(bias.by_offset.abs().max()) or 1.0
     plain_signs = bool((values < 0).any())
     ranked = not plain_signs and positions.saturated(values) > 0.5
+    down, across = (_names_of_offsets(side - 1) for side in bias.window)
     for start in range(0, len(values), 4):
         for column, head in zip(st.columns(4), range(start, min(start + 4, len(values))), strict=False):
-            names = {"x_names": _names_of_offsets(bias.window[1] - 1), "y_names": _names_of_offsets(bias.window[0] - 1)}
             if plain_signs:
                 figure = heat_map(values[head].numpy(), "columns right", "rows down", f"Head {head + 1}", signed=True,
-                                  limit=limit, height=280, **names)  # fmt: skip
+                                  x_names=across, y_names=down, limit=limit, height=280)  # fmt: skip
             else:
-                figure = bias_map(values.numpy(), head, ranked=ranked, **names)
+                figure = bias_map(values.numpy(), head, ranked=ranked, x_names=across, y_names=down)
             with column:
                 chart(figure, f"bias_{head}", f"Bias by offset, head {head + 1}")
     remark(positions.bias(values))

@@ -1,4 +1,4 @@
-"""The Maps view of the Relevance page: all methods in a grid, model below model."""
+"""The Maps view of the Relevance page: methods × models as a matrix; the maps of a single model as a grid."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,14 @@ from vizkit.ui.session.shown import Shown, run_in, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import class_choice
 from vizkit.ui.widgets.class_choice import Classes
-from vizkit.ui.widgets.controls import choose_drawing
+from vizkit.ui.widgets.controls import choose_drawing, more
+from vizkit.ui.widgets.remark import of_maps
 from vizkit.ui.widgets.save import save
-from vizkit.ui.widgets.tiles import Tile, tile, tiles
+from vizkit.ui.widgets.tiles import Tile, matrix, tile, tiles
 
 SCALES = ("from 0", "from lowest", "one per method")
 TASK = "maps"
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Maps:
 def view(page: Page) -> None:
     picture, sources = page.picture, page.sources
     controls = st.container()
-    blocks = {source: st.container(border=True) for source in sources}
+    places = [st.container()] if len(sources) == 1 else st.columns([0.8, *[1] * len(sources)])[1:]
+    blocks = dict(zip(sources, places, strict=True))
     shown = [model for _, model in run_in(list(blocks.values()), picture, sources, "cls")]
     if not shown:
         return
@@ -62,9 +65,24 @@ def view(page: Page) -> None:
     with controls:
         _run_slow(all_maps, choice)
     tops = _tops_by_method(all_maps) if choice.scale == SCALES[2] else {}
-    for index, maps in enumerate(all_maps):
+    for maps in all_maps:
         with blocks[maps.request.shown.source]:
-            grid(index, maps, tops, choice)
+            st.markdown(class_choice.in_words(maps.request))
+            for note in maps.request.shown.loaded.notes:
+                st.caption(f":material/info: {plain(note)}")
+    if len(sources) > 1 and all_maps:
+        side_by_side(all_maps, tops, choice, named=len(all_maps) < len(sources))
+        below = st.columns([0.8, *[1] * len(all_maps)])[1:]
+    else:
+        below = places
+    for index, (place, maps) in enumerate(zip(below, all_maps, strict=False)):
+        with place:
+            if len(sources) == 1:
+                grid(maps, tops, choice)
+            of_maps({METHODS[name].title: value for name, value in maps.results.items()
+                     if isinstance(value, Explanation)})  # fmt: skip
+            left_out(maps)
+            save_maps(index, maps, tops, choice)
     how()
 
 
@@ -72,18 +90,20 @@ def view(page: Page) -> None:
 def choices(shown: list[Shown]) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = class_choice.choose(shown)
-        scale = st.segmented_control(
-            "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
-            help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for "
-            "a method in all models. Different methods have different units, so no scale is right for all.",
-        )  # fmt: skip
-        draw = choose_drawing()
-    slow = st.pills(
-        "More maps, which run the model again, some dozen times each",
-        [name for name, method in METHODS.items() if method.slow],
-        selection_mode="multi", key="slow_maps", bind="query-params", format_func=lambda name: METHODS[name].title,
-        help="They run the model on changed pictures. Choose, then compute; Stop keeps what is ready.",
-    )  # fmt: skip
+        with st.popover("More maps", icon=":material/add:"):
+            slow = st.pills(
+                "They run the model again, some dozen times each",
+                [name for name, method in METHODS.items() if method.slow], selection_mode="multi", key="slow_maps",
+                bind="query-params", format_func=lambda name: METHODS[name].title,
+                help="They run the model on changed pictures. Choose, then compute; Stop keeps what is ready.",
+            )  # fmt: skip
+        with more():
+            scale = st.segmented_control(
+                "Colours", SCALES, default=SCALES[0], required=True, key="relevance_scale", bind="query-params",
+                help="From 0 to each map's largest value; from its lowest, which shows small differences; or one scale "
+                "for a method in all models. Different methods have different units, so no scale is right for all.",
+            )  # fmt: skip
+            draw = choose_drawing()
     return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw)
 
 
@@ -136,34 +156,62 @@ def _tops_by_method(all_maps: list[Maps]) -> dict[str, float]:
     return tops
 
 
-def grid(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None:
-    request = maps.request
-    own = _tops_by_method([maps])
-    st.markdown(class_choice.in_words(request))
-    for note in request.shown.loaded.notes:
-        st.caption(f":material/info: {plain(note)}")
-    drawn = [tile(name, value) for name, value in maps.results.items()]
-    limits = []
-    for name, card in zip(maps.results, drawn, strict=True):
+def limits_of(maps: Maps, drawn: dict[str, Tile], tops: dict[str, float], choice: Choice) -> dict[str, Ends]:
+    """The values at the two ends of the colours, by method."""
+    own, limits = _tops_by_method([maps]), {}
+    for name, card in drawn.items():
         top = tops.get(name) or own.get(name, 0.0)
         low = float(card.values.min(initial=top)) if choice.scale == SCALES[1] else 0.0
-        limits.append((-top if card.signed else low, top))
+        limits[name] = (-top if card.signed else low, top)
+    return limits
+
+
+def tiles_of(maps: Maps) -> dict[str, Tile]:
+    return {name: tile(name, value) for name, value in maps.results.items()}
+
+
+def grid(maps: Maps, tops: dict[str, float], choice: Choice) -> None:
+    request, drawn = maps.request, tiles_of(maps)
     label = f"Evidence for {request.shown.loaded.label(request.target)} in {request.shown.name}"
-    tiles(f"relevance{index}_{request.shown.source}", drawn, request.shown, request.picture, choice.draw, limits,
-          label=label, tile_px=122)  # fmt: skip
+    tiles(f"relevance0_{request.shown.source}", [*drawn.values()], request.shown, request.picture, choice.draw,
+          [*limits_of(maps, drawn, tops, choice).values()], label=label, tile_px=122)  # fmt: skip
+
+
+def side_by_side(all_maps: list[Maps], tops: dict[str, float], choice: Choice, *, named: bool) -> None:
+    """A row for each method, a column for each model; a model without a method has an empty place. `named`: models have
+    their names there, not only above, because one of them has no column."""
+    drawn = [tiles_of(maps) for maps in all_maps]
+    limits = [limits_of(maps, tiles, tops, choice) for maps, tiles in zip(all_maps, drawn, strict=True)]
+    there = [name for name in METHODS if any(name in tiles for tiles in drawn)]
+    rows = [Tile(METHODS[name].title, None, METHODS[name].asks, METHODS[name].caveat) for name in there]
+    empty = {name: Tile(METHODS[name].title, None, "Not for this model.") for name in there}
+    matrix(
+        "relevance",
+        rows,
+        [maps.request.shown for maps in all_maps],
+        [[tiles.get(name, empty[name]) for tiles in drawn] for name in there],
+        all_maps[0].request.picture,
+        choice.draw,
+        [[ends.get(name, (0.0, 0.0)) for ends in limits] for name in there],
+        label="Evidence for the class",
+        named=named,
+    )
+
+
+def left_out(maps: Maps) -> None:
+    """The methods that this model does not have, and why."""
     reasons = {reason: [METHODS[name].title for name, why in maps.without.items() if why == reason]
                for reason in maps.without.values()}  # fmt: skip
     if reasons:
         words = " ".join(f"*{', '.join(names)}:* {plain(reason)}" for reason, names in reasons.items())
         st.caption(f":material/block: Not available: {words}")
-    save_maps(index, maps, drawn, tops, choice)
 
 
-def save_maps(index: int, maps: Maps, drawn: list[Tile], tops: dict[str, float], choice: Choice) -> None:
+def save_maps(index: int, maps: Maps, tops: dict[str, float], choice: Choice) -> None:
     request = maps.request
     target, against = request.target, request.against
     scale = "from lowest" if choice.scale == SCALES[1] else "from 0"
-    names = {card.name: name for name, card in zip(maps.results, drawn, strict=True) if card.places is not None}
+    names = {card.name: name for name, card in tiles_of(maps).items() if card.places is not None}
     if not names:
         return
     items = {

@@ -87,7 +87,7 @@ def predictions(shown: Shown, after: Trace, names: tuple[str, str]) -> None:
     chart(figure, "off_predictions", "Probability of the likeliest classes with and without the change")
     if head.exclusive and names[1].startswith("without"):
         labels = [shown.loaded.label(i) for i in range(len(after.logits))]
-        remark(after_change(*map(head.values, logits), labels, names[1].capitalize()))
+        remark(after_change(head.values(logits[0]), head.values(logits[1]), labels, names[1].capitalize()))
 
 
 def attention(index: int, shown: Shown, picture: Picture, place: Place, trace: Trace, shift: tuple[int, int]) -> None:

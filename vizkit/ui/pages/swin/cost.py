@@ -169,7 +169,8 @@ def draw(times: list[Timed], words: str) -> None:
         points = sorted((time for time in times if time.window == side), key=lambda time: time.tokens)
         large = [time for time in points if time.tokens >= LEAST_TOKENS] or points
         name = "global" if side is None else f"windows of {side}"
-        fit = exponent([time.tokens for time in large], [time.seconds for time in large]) if len(large) > 1 else None
+        whole = len(large) > 1 and not background.at_work(TASK)  # half measured, another exponent comes out
+        fit = exponent([time.tokens for time in large], [time.seconds for time in large]) if whole else None
         lines[name] = (
             np.array([time.size_px for time in points]),
             np.array([1e3 * time.seconds for time in points]),
