@@ -92,9 +92,16 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
         model = create(source, (side, side) if side else None, name, pretrained=pretrained, **arguments)
         if side:  # timm keeps the usual size there, whatever its arguments
             model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (3, side, side)}  # type: ignore[dict-item]
+    model.pretrained_cfg = {**model.pretrained_cfg, "license": _licence(recipe, model)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
     return model
+
+
+def _licence(recipe: Recipe, model: Any) -> str | None:  # noqa: ANN401
+    """That of the user, else that of the weights from which the run begins: what was drawn at random has none."""
+    begun = (Path(recipe.model) / "config.json").is_file() or (recipe.pretrained and recipe.model not in OURS)
+    return recipe.licence or (model.pretrained_cfg.get("license") if begun else None)
 
 
 def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
@@ -111,7 +118,6 @@ def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
         "crop_pct": 1.0,
         "crop_mode": "center",
         "interpolation": "bilinear",
-        "license": "mit",
     }
     transformer = "img_size" in arguments
     arguments = {key: value for key, value in arguments.items() if key != "img_size"}

@@ -11,8 +11,9 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
+from vizkit.datasets.balance import balanced_rows
 from vizkit.datasets.image_set import ImageSet
-from vizkit.training.evaluating import evaluate
+from vizkit.training.evaluating import SAMPLES, evaluate
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures import augmentation
@@ -149,6 +150,7 @@ class Loop:
             "train_loss": _finite(sums) / steps / self.accelerator.num_processes,
             "train_accuracy": float(sums[1] / sums[2]),
             "rate": current,
+            "steps": steps,
             "images_per_s": steps * batches.batch / (time.monotonic() - begin),
         }
 
@@ -156,7 +158,8 @@ class Loop:
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
         judged: nn.Module = self.ema.module if self.ema else self.model
-        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers)
+        shown = balanced_rows(self.sets["val"].targets, SAMPLES).tolist()
+        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers, shown)
         line |= {"val_loss": evaluation.loss, "val_accuracy": evaluation.accuracy, "seconds": time.monotonic() - begin}
         best = max((epoch["val_accuracy"] for epoch in self.history), default=-1.0)
         self.history.append(line)

@@ -5,6 +5,7 @@ experiments of papers and of the study that this project reproduces, and short o
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from functools import lru_cache
@@ -16,6 +17,7 @@ OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 SCHEDULES = ("cosine", "plateau", "constant")
 DISTILLATIONS = ("none", "soft", "hard")
 PRECISIONS = ("fp32", "bf16", "fp16")
+_LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 
 class RecipeError(ValueError):
@@ -87,6 +89,8 @@ class Recipe:
         "λ: the teacher's share of the loss, 0 to 1 (a distillation head learns from it alone)",
     )
     seed: int = _said(0, "of initial weights, order and augmentation")
+    # for others
+    licence: str = _said("", "licence that you give the trained model, cc-by-4.0 say; empty: not stated")
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -116,6 +120,7 @@ class Recipe:
                 min(self.mixup, self.cutmix, self.clip_norm, self.weight_decay, self.turn_deg) >= 0,
                 "Mixup, CutMix, clipping, weight decay and turn are 0 or more.",
             ),
+            (_LICENCE.fullmatch(self.licence), "A licence is a name of letters, digits, spaces, -, + and dots."),
             (self.temperature > 0, "The temperature lies above 0."),
             (self.train_blocks >= -1, "Blocks to train: -1 for all, 0 for the head, or a number."),
             (bool(self.teacher) == (self.distillation != "none"), "A teacher and a kind of distillation go together."),
@@ -195,7 +200,7 @@ _PUBLISHED = Recipe(  # what DeiT and Swin were both trained with on ImageNet
 
 NAMED: dict[str, tuple[str, Recipe]] = {
     "quick": (
-        "a small model on drawn insects, minutes on a laptop",
+        "a small model of ours, minutes on a laptop",
         Recipe(epochs=6, images=2400, optimizer="muon", lr=4e-3, warmup_epochs=0.5, turn_deg=15.0),
     ),
     "vit-frozen": (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vizkit.figure.charts import laid_out
-from vizkit.figure.palette import CLASSES, faint
+from vizkit.figure.palette import CLASSES, OTHERS, faint
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -14,47 +14,74 @@ if TYPE_CHECKING:
 Numbers = Sequence[int | float]
 LEGEND_ROW = 22  # pixels; the legend takes its rows from the plot
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+RAW = 0.35  # opacity of a line beside its smoothed self
+MOST_DOTS = 60  # of more epochs the line alone
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line, epoch by epoch; of several runs the mean, and the lowest and highest of them."""
+    """One line, epoch by epoch; of several runs the mean, and the lowest and highest of them. `smooth`: the same
+    smoothed, where it is to be drawn over it. `place`: of its colour, where not all lines of a table are drawn."""
 
     name: str
     epochs: Numbers
     mean: Numbers
     low: Numbers = ()
     high: Numbers = ()
+    smooth: Numbers = ()
+    place: int | None = None
 
 
 def learning_curves(
-    lines: Sequence[Curve], y: str, *, percent: bool = False, whole: bool = False, height: int = 340
+    lines: Sequence[Curve],
+    y: str,
+    *,
+    x: str = "epoch",
+    percent: bool = False,
+    whole: bool = False,
+    log: bool = False,
+    legend: bool = True,
+    height: int = 340,
 ) -> "go.Figure":
-    """Told apart by colour and shape. `whole`: the axis goes from 0 to 1, so that figures can be compared."""
-    drawn = [part for index, line in enumerate(lines) for part in parts(line, index, ".1%" if percent else ".4g")]
-    rows = LEGEND_ROW * max(0, len(lines) - 3)
-    figure = laid_out(drawn, "epoch", y, height=height + rows, showlegend=len(lines) > 1)
+    """Told apart by colour and shape, with one hover line across all of them. `whole`: the axis goes from 0 to 1, so
+    that figures can be compared. `log`: a logarithmic y axis. `legend`: no, where a table beside the figure is it."""
+    style = ".1%" if percent else ".4g"
+    drawn = [part for index, line in enumerate(lines) for part in parts(line, index, style)]
+    legend = legend and len(lines) > 1
+    rows = LEGEND_ROW * max(0, len(lines) - 3) if legend else 0
+    figure = laid_out(drawn, x, y, height=height + rows, showlegend=legend, hovermode="x unified")
     last = max((line.epochs[-1] for line in lines if len(line.epochs)), default=1)
-    figure.update_xaxes(rangemode="tozero", dtick=1 if last <= 8 else None)
+    figure.update_xaxes(rangemode="tozero", dtick=1 if x == "epoch" and last <= 8 else None, hoverformat=".4~g",
+                        unifiedhovertitle={"text": f"{x} %{{x}}"}, showspikes=True, spikemode="across",
+                        spikesnap="cursor", spikethickness=1, spikedash="dot", spikecolor=OTHERS)  # fmt: skip
+    if log:
+        return figure.update_yaxes(type="log", tickformat=".0%" if percent else None)
     return figure.update_yaxes(tickformat=".0%" if percent else None, range=[0, 1.02] if whole else None)
 
 
 def parts(line: Curve, index: int, style: str) -> list[Any]:
-    """Its line with points, and below it the band where its runs differ."""
+    """Its line with points, or its smoothed line over its faint one, and below them the band where its runs differ."""
     import plotly.graph_objects as go
 
-    colour, name = CLASSES[index % len(CLASSES)], literal(line.name)
-    hover = f"epoch %{{x:.3~g}}: %{{y:{style}}}"
-    band = []
+    place = index if line.place is None else line.place
+    colour, symbol, name = CLASSES[place % len(CLASSES)], SYMBOLS[place % len(SYMBOLS)], literal(line.name)
+    hover = f"%{{y:{style}}}"
+    drawn = []
     if list(line.low) != list(line.high):
-        hover += f"<br>%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}}"
-        band = [go.Scatter(x=[*line.epochs, *reversed(line.epochs)], y=[*line.high, *reversed(line.low)],
-                           fill="toself", fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines",
-                           hoverinfo="skip", showlegend=False, legendgroup=name)]  # fmt: skip
+        hover += f" (%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}})"
+        drawn = [go.Scatter(x=[*line.epochs, *reversed(line.epochs)], y=[*line.high, *reversed(line.low)],
+                            fill="toself", fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines",
+                            hoverinfo="skip", showlegend=False, legendgroup=name)]  # fmt: skip
+    values, dots = line.mean, len(line.epochs) <= MOST_DOTS
+    if len(line.smooth):
+        drawn.append(go.Scatter(x=list(line.epochs), y=list(line.mean), mode="lines", showlegend=False,
+                                line={"color": faint(colour, RAW), "width": 1.5}, hoverinfo="skip",
+                                legendgroup=name))  # fmt: skip
+        hover, values, dots = f"{hover}, raw %{{text:{style}}}", line.smooth, False
     points = go.Scatter(
-        x=list(line.epochs), y=list(line.mean), mode="lines+markers", name=name, legendgroup=name,
-        line={"color": colour, "width": 2.5}, marker={"size": 6, "symbol": SYMBOLS[index % len(SYMBOLS)]},
-        customdata=[*zip(line.low, line.high, strict=True)] or None,
+        x=list(line.epochs), y=list(values), mode="lines+markers" if dots else "lines", name=name, legendgroup=name,
+        line={"color": colour, "width": 2.5}, marker={"size": 6, "symbol": symbol},
+        customdata=[*zip(line.low, line.high, strict=True)] or None, text=list(line.mean) if len(line.smooth) else None,
         hovertemplate=f"{hover}<extra>{name}</extra>",
     )  # fmt: skip
-    return [*band, points]
+    return [*drawn, points]

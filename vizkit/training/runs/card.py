@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from vizkit.training.evaluating import Score
-from vizkit.training.runs.command_line import command
+from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
@@ -26,6 +26,7 @@ CARD = """\
 | Seed | {seed} |
 | Time, device | {minutes:.1f} min in {epochs} epochs, {device} |
 | Versions | torch {torch}, timm {timm} |
+| Licence of the model | {licence} |
 
 The test images had no part in training or in the choice of the epoch. metrics.jsonl holds the curves.
 """
@@ -36,17 +37,17 @@ All thirteen writers occur in training, validation and test images: expect less 
 pictures that are not digits.
 
 Images: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak (1998), UCI Machine Learning Repository,
-doi:10.24432/C50P49, CC BY 4.0. Model: MIT.
+doi:10.24432/C50P49, CC BY 4.0.
 """,
     "insects": """
-Images: drawn by vizkit. They are not photographs: expect nothing on real animals. Model: MIT.
+Images: drawn by vizkit. They are not photographs: expect nothing on real animals.
 """,
 }
 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> str:
     """The card as Markdown."""
-    recipe, history, versions = run.recipe, run.metrics(), run.read("versions.json")
+    recipe, history, versions = portable(run.recipe), run.metrics(), run.read("versions.json")
     accuracies = [line["val_accuracy"] for line in history]
     best = max(accuracies)
     threads = versions["threads"]
@@ -71,7 +72,8 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
             "data_seed": recipe.data_seed,
             "seed": recipe.seed,
             "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
-            "command": command(recipe, run.path.as_posix()),
+            "command": command(recipe, f"runs/{run.name}"),
+            "licence": config.get("license") or "not stated",
             "minutes": sum(line["seconds"] for line in history) / 60,
             "device": device,
             "torch": versions["torch"],

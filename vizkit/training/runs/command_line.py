@@ -4,15 +4,31 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["arguments", "changes", "command"]
+__all__ = ["arguments", "changes", "command", "data_name", "portable"]
 
 
 def command(recipe: Recipe, folder: str) -> str:
     """The command line that trains this recipe again."""
     return f"python -m vizkit train {shlex.join(arguments(recipe))} -o {shlex.quote(folder)}"
+
+
+def portable(recipe: Recipe) -> Recipe:
+    """The same without the folders of this machine: an upload or a folder by its own name, a run as in `runs/`. For
+    cards and commands that others read."""
+    names = {"data": data_name(recipe.data)}
+    for field in ("model", "teacher"):
+        source = str(getattr(recipe, field))
+        names[field] = f"runs/{Path(source).name}" if Path(source).is_absolute() else source
+    return recipe.but(names)
+
+
+def data_name(data: str) -> str:
+    """A set of pictures for people: a folder or file by its last name."""
+    return Path(data).name or data
 
 
 def arguments(recipe: Recipe) -> list[str]:

@@ -29,6 +29,12 @@ def drop(name: str) -> None:
         del st.query_params[name]
 
 
+def go_to(page: str) -> None:
+    """Turn to another page ("pages/explore.py"); what widgets hold goes along. Not without parameters at all: Streamlit
+    refuses to clear those that widgets are bound to."""
+    st.switch_page(page, query_params={})
+
+
 def settle() -> None:
     """Write into the address what Streamlit leaves out of it: a value that was set before its widget was first drawn,
     and what differs from a default that has changed with the models since. Call it when a view has been drawn."""

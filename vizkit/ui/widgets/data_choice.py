@@ -1,5 +1,6 @@
 """The pictures to learn from: which set, what is in it, and a few of them before anything starts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image, ImageOps
 
+from vizkit.datasets.balance import balanced_rows
 from vizkit.datasets.builtin import ABOUT
 from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
@@ -30,7 +32,7 @@ class Preview:
     notes: tuple[str, ...]
 
 
-def choose() -> str:
+def choose(on_change: Callable[[], None] | None = None) -> str:
     """The set's name as a recipe takes it; empty while a folder or file is still to be named."""
     options = [*ABOUT, FOLDER, ARCHIVE]
     chosen = st.selectbox(
@@ -38,6 +40,7 @@ def choose() -> str:
         options,
         key="train_data",
         persist_state="session",
+        on_change=on_change,
         help="What the model learns from. Insects are drawn here, digits come with the program, torchvision's sets "
         "are downloaded. Your own pictures: a folder (or a zip of one) with a folder of pictures for each class.",
     )
@@ -116,12 +119,11 @@ def preview(data: str, images: int, seed: int, changed_ns: int) -> Preview:
 
 
 def chosen_pictures(images: ImageSet) -> tuple[list[np.ndarray], list[str]]:
-    """Pictures of as many classes as there is room for, and their labels; broken ones are left out."""
-    first = np.unique(images.targets, return_index=True)[1]
-    others = np.setdiff1d(np.arange(min(len(images), 8 * SHOWN)), first)
-    few = first[np.unique(np.linspace(0, len(first) - 1, SHOWN).astype(int))] if len(first) > SHOWN else first
+    """As many pictures of every class, or of as many classes as there is room for, and their labels; broken ones are
+    left out."""
+    rows = dict.fromkeys([*balanced_rows(images.targets, SHOWN), *balanced_rows(images.targets, 4 * SHOWN)])
     pictures, names = [], []
-    for row in [*few.tolist(), *others.tolist()]:
+    for row in rows:
         if len(pictures) == SHOWN:
             break
         try:

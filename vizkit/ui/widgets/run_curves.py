@@ -1,56 +1,124 @@
-"""Curves of runs."""
+"""Curves of runs, and what their axes show."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
+from vizkit.datasets import digits
+from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.figure.training.learning_curves import Curve, learning_curves
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.comparing import X_AXES, along, smoothed, steps_an_epoch
+from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.session.jobs import Point
 from vizkit.ui.widgets.chart import chart
 
 SERIES = {"train": "training", "val": "validation"}
+HEIGHT = 340
+SMOOTHING = (
+    "Weight w of the exponential moving average s ← w s + (1 − w) v, divided by 1 − wᵗ as in TensorBoard. "
+    "The raw line stays, faint."
+)
 
 
-def of_run(metrics: list[dict[str, Any]], points: list[Point]) -> None:
+@dataclass(frozen=True)
+class Axes:
+    """`x`: one of X_AXES; `smoothing`: 0 to below 1, 0 draws the values alone; `log`: of y."""
+
+    x: str = "epoch"
+    smoothing: float = 0.0
+    log: bool = False
+
+
+def choose_axes() -> Axes:
+    """Two of them in the line of controls; `choose_log` is for what few change."""
+    x = st.segmented_control("Along", X_AXES, default="epoch", required=True, key="curve_x", bind="query-params")
+    smoothing = st.slider("Smoothing", 0.0, 0.95, 0.0, 0.05, key="curve_smoothing", bind="query-params", width=200,
+                          help=SMOOTHING)  # fmt: skip
+    return Axes(str(x or "epoch"), float(smoothing))
+
+
+def choose_log(axes: Axes) -> Axes:
+    log = st.toggle("Logarithmic y axis", key="curve_log", bind="query-params",
+                    help="A tenth of the loss looks the same wherever it is gained.")  # fmt: skip
+    return replace(axes, log=bool(log))
+
+
+def of_run(run: RunFolder, points: list[Point], axes: Axes) -> None:
     """Loss, accuracy and learning rate of one run; between two epochs its loss and rate so far."""
+    metrics = run.metrics()
+    at = along(metrics, axes.x, steps_of(run))
+    if metrics and not at:
+        st.caption(no_steps([run.name]))
+    live = {"epoch": 1, "step": run.status.get("steps") or 0, "minutes": 0}[axes.x]
     left, middle, right = st.columns(3)
-    loss = by_epoch(metrics, "loss")
-    if points:
-        loss.append(line("this epoch so far", [(point.epoch, point.loss) for point in points]))
-    rate = [(epoch["epoch"], epoch["rate"]) for epoch in metrics] + [(point.epoch, point.rate) for point in points]
+    loss = by_epoch(metrics, "loss", at, axes)
+    rate = [(place, epoch["rate"]) for place, epoch in zip(at, metrics, strict=False)]
+    if points and live:
+        loss.append(line("this epoch so far", [(point.epoch * live, point.loss) for point in points]))
+        rate += [(point.epoch * live, point.rate) for point in points]
     with left:
-        draw(loss, "loss", "run_loss")
+        draw(loss, "loss", "run_loss", axes)
     with middle:
-        draw(by_epoch(metrics, "accuracy"), "accuracy", "run_accuracy", percent=True)
+        draw(by_epoch(metrics, "accuracy", at, axes), "accuracy", "run_accuracy", axes, percent=True)
     with right:
-        draw([line("learning rate", rate)] if rate else [], "learning rate", "run_rate")
+        draw([line("learning rate", rate)] if rate else [], "learning rate", "run_rate", axes)
 
 
-def of_runs(metrics: dict[str, list[dict[str, Any]]]) -> None:
-    """The validation curves of several runs in one picture each."""
+def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> None:
+    """The validation curves of several runs in one picture each. `places`: of their colours."""
     left, right = st.columns(2)
+    every = {name: run.metrics() for name, run in runs.items()}
+    at = {name: along(every[name], axes.x, steps_of(run)) for name, run in runs.items()}
+    if lost := [name for name in runs if not at[name]]:
+        st.caption(no_steps(lost))
     for column, what in ((left, "accuracy"), (right, "loss")):
-        lines = [line(name, [(epoch["epoch"], epoch[f"val_{what}"]) for epoch in of])
-                 for name, of in metrics.items() if of]  # fmt: skip
+        lines = [replace(line(name, [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
+                         place=places[name]) for name, of in every.items() if at[name]]  # fmt: skip
         with column:
-            draw(lines, f"validation {what}", f"compare_{what}", percent=what == "accuracy", height=380)
+            draw(lines, f"validation {what}", f"compare_{what}", axes, percent=what == "accuracy", legend=False)
 
 
-def by_epoch(metrics: list[dict[str, Any]], what: str) -> "list[Curve]":
-    return [line(name, [(epoch["epoch"], epoch[f"{key}_{what}"]) for epoch in metrics])
-            for key, name in SERIES.items() if metrics]  # fmt: skip
+def no_steps(names: list[str]) -> str:
+    return f":material/info: Of {', '.join(names)} no steps are recorded; choose epoch or minutes."
 
 
-def line(name: str, points: Sequence[tuple[int | float, int | float]]) -> "Curve":
-    return Curve(name, [epoch for epoch, _ in points], [value for _, value in points])
+def steps_of(run: RunFolder) -> int:
+    """Steps an epoch, from the recipe, of a run that has not recorded them; 0 where its number of pictures is
+    unknown."""
+    try:
+        recipe = run.recipe
+    except RecipeError:
+        return 0
+    kind = recipe.data.partition(":")[0]
+    images = recipe.images or (INSECTS["train"] if kind == "insects" else 0)
+    if recipe.data == "digits":
+        images = min(len(digits.members("train")), recipe.images or 10**9)
+    return steps_an_epoch(recipe, images)
 
 
-def draw(lines: "list[Curve]", title: str, key: str, *, percent: bool = False, height: int = 280) -> None:
+def by_epoch(metrics: list[dict[str, Any]], what: str, at: Sequence[int | float], axes: Axes) -> list[Curve]:
+    return [line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes)
+            for key, name in SERIES.items() if at]  # fmt: skip
+
+
+def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axes | None = None) -> Curve:
+    values = [value for _, value in points]
+    smooth = smoothed(values, axes.smoothing) if axes and axes.smoothing else ()
+    return Curve(name, [place for place, _ in points], values, smooth=smooth)
+
+
+def draw(
+    lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, legend: bool = True
+) -> None:  # fmt: skip
     st.markdown(f"**{title.capitalize()}**")
     if not lines:
         st.caption("from the end of the first epoch on")
         return
-
+    figure = learning_curves(
+        lines, title, x=axes.x, percent=percent, log=axes.log, legend=legend, height=HEIGHT
+    )  # fmt: skip
     names = ", ".join(curve.name for curve in lines)
-    chart(learning_curves(lines, title, percent=percent, height=height), key, f"{title.capitalize()} by epoch: {names}")
+    chart(figure, key, f"{title.capitalize()} by {axes.x}: {names}")

@@ -10,10 +10,11 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
-from vizkit.ui.session.address import put
+from vizkit.ui.session.address import go_to, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
+from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.work_folder import FINAL
 
@@ -31,20 +32,25 @@ WORDS = {
 
 
 def view() -> None:
+    if st.session_state.pop("_run_opened", False):
+        go_to("pages/explore.py")  # which a callback cannot
     messages()
     by_name = {run.name: run for run in runs()}
     if not by_name:
         st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
         return
     _choose_run(by_name)
-    name = st.selectbox(
-        "Run", list(by_name), key="run", persist_state="session", width=420, help="All runs here, the latest first."
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Run", list(by_name), key="run", persist_state="session", width=320,
+                            help="All runs here, the latest first.")  # fmt: skip
+        axes = run_curves.choose_axes()
+        with more():
+            axes = run_curves.choose_log(axes)
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     put("run", name)
     run = by_name[name]
     _actions(run)
-    show(run)
+    show(run, axes)
     card(run)
     how()
 
@@ -59,7 +65,7 @@ def _choose_run(by_name: dict[str, RunFolder]) -> None:
 
 
 # ---- what it does ----------------------------------------------------------------------------------------------------
-def show(run: RunFolder) -> None:
+def show(run: RunFolder, axes: run_curves.Axes) -> None:
     """Drawn again every second while the run is at work; when it ends, the whole page once, for the pickers."""
     at_work = jobs().state(run) in ACTIVE
 
@@ -69,7 +75,7 @@ def show(run: RunFolder) -> None:
         if at_work and state not in ACTIVE:
             st.rerun()
         head(run, state)
-        run_curves.of_run(run.metrics(), jobs().points(run))
+        run_curves.of_run(run, jobs().points(run), axes)
 
     @st.fragment(run_every=5.0 if at_work else None)
     def samples() -> None:
@@ -163,8 +169,8 @@ def _actions(run: RunFolder) -> None:
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
         if state not in ACTIVE and run.has_model:
-            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_look_inside, args=(run,),
-                      help="Adds it to the models of the sidebar, which every page shows.")  # fmt: skip
+            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model, args=(run,),
+                      help="Opens it in Explore.")  # fmt: skip
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -197,11 +203,12 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def _look_inside(run: RunFolder) -> None:
+def _choose_model(run: RunFolder) -> None:
+    """The first of the models in the sidebar: a page of one model shows it."""
     name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
-    st.session_state["_run_said"] = f"{name} is among the models in the sidebar now: open Explore or any other page."
+    st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
+    st.session_state["_run_opened"] = True
 
 
 def delete(run: RunFolder) -> None:

@@ -1,93 +1,73 @@
-"""All runs in a table, and the curves of some of them in one picture."""
-
-from typing import Any
+"""Runs on the same pictures: their curves in one picture, a table that is its legend, and what differs."""
 
 import streamlit as st
 
-from vizkit.training.recipe import RecipeError
-from vizkit.training.runs.command_line import changes
+from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
+from vizkit.ui.pages.train import runs_table
 from vizkit.ui.pages.train.at_work import forget_run
-from vizkit.ui.session.jobs import jobs
 from vizkit.ui.session.model_names import BUNDLED
+from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_curves
+from vizkit.ui.widgets.controls import more
 
-FIRST = 4  # curves at a first visit
-STATES = {"died": "ended unexpectedly", "running": "in training"}
+FIRST = 4  # curves of a set of pictures at a first visit
+ALL = "all"
+UNREADABLE = "unknown"
 
 
 def view(page: Page) -> None:
     del page  # it shows runs, not the chosen models
     forget_run()
-    own = list(runs())
-    shipped = [RunFolder(file.parent) for file in sorted(BUNDLED.glob("*/metrics.jsonl"))]
-    table([*own, *shipped], own)
-    curves = {run.name: run for run in own if run.metrics()}
-    curves |= {f"bundled:{run.name}": run for run in shipped if run.metrics()}
-    if not curves:
-        st.info("No run has finished an epoch yet. Begin one under Start.", icon=":material/arrow_upward:")
-        return
-    chosen = st.multiselect(
-        "Curves",
-        list(curves),
-        default=list(curves)[:FIRST],
-        key="runs",
-        bind="query-params",
-        max_selections=8,
-        help="Runs to lay over one another. Those of bundled models show what to expect.",
-    )
-    if chosen:
-        run_curves.of_runs({name: curves[name].metrics() for name in chosen})
+    listed = {run.name: run for run in runs()}
+    listed |= {
+        f"bundled:{file.parent.name}": RunFolder(file.parent) for file in sorted(BUNDLED.glob("*/metrics.jsonl"))
+    }
+    groups = by_data(listed)
+    _first_shown(groups)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        keep_valid("runs_data", [*groups, ALL])
+        group = str(st.selectbox("Data", [*groups, ALL], key="runs_data", bind="query-params", width=200,
+                                 help="Runs are compared on the same pictures."))  # fmt: skip
+        axes = run_curves.choose_axes()
+        with more():
+            axes = run_curves.choose_log(axes)
+            st.multiselect("Shown runs", list(listed), key="runs", bind="query-params", on_change=_draw_anew)
+    members = listed if group == ALL else groups[group]
+    places = {name: place for place, name in enumerate(members)}
+    charts = st.container()
+    runs_table.choose(members)
+    shown = {name: run for name, run in members.items() if name in st.session_state["runs"] and run.metrics()}
+    with charts:
+        if shown:
+            run_curves.of_runs(shown, places, axes)
+        else:
+            st.info("Tick runs in the table below to see their curves.", icon=":material/check_box:")
+    runs_table.differences(shown, places)
     how()
 
 
-def table(listed: list[RunFolder], own: list[RunFolder]) -> None:
-    if not listed:
+def by_data(listed: dict[str, RunFolder]) -> dict[str, dict[str, RunFolder]]:
+    """Set of pictures → its runs, the set of the latest run first; those without a curve come last."""
+    groups: dict[str, dict[str, RunFolder]] = {}
+    for name, run in listed.items():
+        recipe = runs_table.recipe_of(run)
+        groups.setdefault(data_name(recipe.data) if recipe else UNREADABLE, {})[name] = run
+    return dict(sorted(groups.items(), key=lambda group: not any(run.metrics() for run in group[1].values())))
+
+
+def _first_shown(groups: dict[str, dict[str, RunFolder]]) -> None:
+    if "runs" in st.session_state or "runs" in st.query_params:
         return
-    import pandas as pd
-
-    rows = [row(run, mine=run in own) for run in listed]
-    percent = st.column_config.NumberColumn(format="percent")
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="",
-        height="content" if len(rows) <= 12 else 460,
-        column_config={
-            "Best val": percent,
-            "Test": percent,
-            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Median over its epochs."),
-            "Minutes": st.column_config.NumberColumn(format="%.1f"),
-            "Changed": st.column_config.TextColumn(help="Fields of the recipe that differ from the defaults."),
-        },
-    )
-    st.caption("Choose a run under Watch to resume it, read its card, look inside or delete it.")
+    learnt = [[name for name, run in group.items() if run.metrics()] for group in groups.values()]
+    st.session_state["runs"] = [name for names in learnt for name in names[:FIRST]]
 
 
-def row(run: RunFolder, mine: bool) -> dict[str, Any]:
-    """One line; what the run has not told stays empty."""
-    metrics, result = run.metrics(), run.read("result.json")
-    try:
-        recipe = run.recipe
-        facts = {"Data": recipe.data, "Model": recipe.model, "Epochs": f"{len(metrics)} of {recipe.epochs}",
-                "Changed": ", ".join(f"{name} {value}" for name, value in changes(recipe)
-                                     if name not in ("data", "model", "epochs"))}  # fmt: skip
-    except RecipeError:
-        facts = {"Data": "", "Model": "", "Epochs": str(len(metrics)), "Changed": "its recipe cannot be read"}
-    state = jobs().state(run) if mine else "bundled"
-    speeds = sorted(line["images_per_s"] for line in metrics)
-    return {
-        "Run": run.name,
-        "State": STATES.get(state, state),
-        **{name: facts[name] for name in ("Data", "Model", "Epochs")},
-        "Best val": max((line["val_accuracy"] for line in metrics), default=None),
-        "Test": result.get("test_accuracy"),
-        "Images/s": speeds[len(speeds) // 2] if speeds else None,
-        "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
-        "Changed": facts["Changed"],
-    }
+def _draw_anew() -> None:
+    """The table keeps the visitor's own ticks; other ones need a new table."""
+    st.session_state["_runs_drawn"] = st.session_state.get("_runs_drawn", 0) + 1
 
 
 def how() -> None:

@@ -5,16 +5,38 @@ The widgets' own state is the draft, so that a page switch or a refused value lo
 
 import json
 import math
+from collections.abc import Collection
 from dataclasses import Field, fields
 from typing import Any
 
 import streamlit as st
 
-from vizkit.training.recipe import Recipe, RecipeError, named
+from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
+from vizkit.training.suiting import MIRRORS, SUITED, suited
 
 KEY = "field_"
 FIRST = "quick"
 PARTS = ("all of it", "the new head", "last blocks")
+NOTHING = {
+    "images": "all",
+    "image_size": "model's own",
+    "stop_patience": "never stops",
+    "clip_norm": "none",
+    "ema": "none",
+    "mixup": "none",
+    "cutmix": "none",
+    "randaugment": "none",
+    "licence": "not stated",
+}
+"""What an empty widget means, where the recipe has 0 or no word."""
+GROUPS = {
+    "Optimizer": ("batch", "accumulate", "optimizer", "lr", "momentum", "weight_decay", "clip_norm", "precision"),
+    "Schedule": ("epochs", "passes", "schedule", "warmup_epochs", "min_lr", "plateau_patience", "stop_patience"),
+    "Augmentation": ("flip", "crop", "turn_deg", "square_px", "randaugment", "mixup", "cutmix", "erasing", "repeats"),
+    "Regularisation": ("smoothing", "drop_path", "patch_drop", "ema"),
+}
+"""The fields of a heading, in the order of the form; what has none stands under OTHERS."""
+OTHERS = "Data, model and run"
 TITLES = {
     "accumulate": "Gradient accumulation",
     "lr": "Learning rate",
@@ -37,6 +59,8 @@ TITLES = {
     "image_size": "Image size",
     "data_seed": "Data seed",
 }
+EMPTY = Recipe(clip_norm=0.0)
+"""Of which the fields of NOTHING are 0."""
 BY_NAME = {entry.name: entry for entry in fields(Recipe)}
 
 
@@ -49,25 +73,56 @@ def begin() -> None:
 def fill(recipe: Recipe) -> None:
     """Put a recipe's values into the widgets. The data stay as they were chosen: a recipe is tried on one's own."""
     for name in BY_NAME:
-        if name in ("data", "train_blocks", "teacher"):
-            continue
-        value = getattr(recipe, name)
-        st.session_state[f"{KEY}{name}"] = json.dumps(value) if isinstance(value, dict) else value
+        if name not in ("data", "train_blocks", "teacher"):
+            put(name, getattr(recipe, name))
     st.session_state[f"{KEY}teacher"] = recipe.teacher or None
     blocks = recipe.train_blocks
     st.session_state["train_part"] = PARTS[0 if blocks < 0 else 1 if blocks == 0 else 2]
     st.session_state["train_last"] = max(1, blocks)
 
 
+def put(name: str, value: Any) -> None:  # noqa: ANN401
+    """A value of the recipe into its widget; empty where NOTHING has a word for it."""
+    held = json.dumps(value) if isinstance(value, dict) else value
+    st.session_state[f"{KEY}{name}"] = held or None if name in NOTHING and not isinstance(value, str) else held
+
+
+def fit_to_data() -> None:
+    """Other pictures want other settings: those of the chosen recipe, as `suited` changes them."""
+    state = st.session_state
+    chosen = NAMED.get(state.get("train_recipe") or FIRST, ("", Recipe()))[1]
+    model = str(state.get(f"{KEY}model") or chosen.model)
+    fitted = suited(chosen.but({"model": model}), str(state.get("train_data") or chosen.data))
+    for name in SUITED:
+        put(name, getattr(fitted, name))
+
+
+def group_of(name: str) -> str:
+    return next((group for group, names in GROUPS.items() if name in names), OTHERS)
+
+
+def grouped(names: Collection[str]) -> dict[str, list[str]]:
+    """Heading → those of `names` that stand below it; every one stands below one."""
+    ordered = [name for group in GROUPS.values() for name in group] + [name for name in BY_NAME if name in names]
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(ordered):
+        if name in names:
+            groups.setdefault(group_of(name), []).append(name)
+    return groups
+
+
 def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     """The widget of a field, by the kind of its value."""
     entry = BY_NAME[name]
     given = {"key": f"{KEY}{name}", "help": help_of(entry), "persist_state": "session", "width": width}
-    usual, label = getattr(Recipe(), name), TITLES.get(name, name.replace("_", " ").capitalize())
+    usual, label = getattr(Recipe(), name), title_of(name)
     if entry.metadata["choices"]:
         return st.selectbox(label, entry.metadata["choices"], **given)
     if isinstance(usual, bool):
         return st.toggle(label, **given)
+    if name in NOTHING:
+        given["placeholder"] = NOTHING[name]
+        given |= {} if isinstance(usual, str) else {"value": None}
     if isinstance(usual, int):
         return st.number_input(label, step=1, **given)
     if isinstance(usual, float):
@@ -75,8 +130,17 @@ def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
     return st.text_input(label, **given)
 
 
+def title_of(name: str) -> str:
+    return TITLES.get(name, name.replace("_", " ").capitalize())
+
+
+def in_words(name: str, value: object) -> str:
+    """A value for a table; nothing by its word."""
+    return NOTHING[name] if name in NOTHING and not value else str(value)
+
+
 def help_of(entry: "Field[Any]") -> str:
-    words = str(entry.metadata["help"])
+    words = f"{entry.metadata['help']}{MIRRORS if entry.name == 'flip' else ''}"
     return f"{words[:1].upper()}{words[1:]}. On the command line: --{entry.name.replace('_', '-')}"
 
 
@@ -104,6 +168,7 @@ def typed() -> dict[str, Any]:
     """What the widgets hold, by field, but for data, model and teacher, whose names the caller translates."""
     state = st.session_state
     values = {name: state[f"{KEY}{name}"] for name in BY_NAME if f"{KEY}{name}" in state}
+    values |= {name: getattr(EMPTY, name) for name in NOTHING if values.get(name) is None}
     try:
         values["model_args"] = json.loads(values.get("model_args") or "{}")
     except ValueError:

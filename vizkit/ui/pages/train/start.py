@@ -1,6 +1,5 @@
 """The form of a new run: data, model, recipe, what it will take, and the button."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +7,12 @@ import streamlit as st
 
 from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
-from vizkit.training.runs.command_line import command
+from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
+from vizkit.training.runs.naming import free_name, safe_name
+from vizkit.training.suiting import suited
 from vizkit.ui import reading
-from vizkit.ui.pages.train import fields, model
+from vizkit.ui.pages.train import checked, fields, model
 from vizkit.ui.pages.train.at_work import at_work, forget_run
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
@@ -23,8 +24,6 @@ MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
 ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
-NAME = re.compile(r"\w[\w.-]{0,79}")
-WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")  # a folder of such a name would be taken for a file
 
 
 def view(page: Page) -> None:
@@ -38,7 +37,7 @@ def view(page: Page) -> None:
     _recipe_picker()
     left, middle, right = st.columns(3, border=True)
     with left:
-        data = data_choice.choose()
+        data = data_choice.choose(fields.fit_to_data)
         contents = data_choice.show(data, number("images"), number("data_seed"))
     with middle:
         model.choose()
@@ -46,12 +45,13 @@ def view(page: Page) -> None:
         with st.container(horizontal=True):
             for name in MAIN:
                 fields.widget(name, 130)
-        _digits_hint(data)
+        _mirror_hint(data)
     if contents is not None:
         data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
     with st.expander("Learn from a teacher (distillation)", icon=":material/school:"):
         model.teacher()
     others()
+    checked.show(data, number("data_seed"))
     _start_row(data, contents)
     how()
 
@@ -61,7 +61,8 @@ def _recipe_picker() -> None:
 
     def chosen() -> None:
         name = st.session_state["train_recipe"]
-        fields.fill(NAMED[name][1] if name in NAMED else Recipe())
+        recipe = NAMED[name][1] if name in NAMED else Recipe()
+        fields.fill(suited(recipe, str(st.session_state.get("train_data") or recipe.data)))
 
     name = st.selectbox(
         "Recipe",
@@ -80,16 +81,23 @@ def number(name: str) -> int:
     return int(st.session_state.get(f"{fields.KEY}{name}") or 0)
 
 
-def _digits_hint(data: str) -> None:
-    if data == "digits" and st.session_state.get(f"{fields.KEY}flip"):
-        st.caption(":material/info: A mirrored digit is no digit: set the chance of a flip to 0 under All fields.")
+def _mirror_hint(data: str) -> None:
+    if not data or data.startswith(("insects", "torchvision:")):
+        return
+    if st.session_state.get(f"{fields.KEY}flip"):
+        st.caption(":material/info: Some pictures are mirrored: right only where left and right mean nothing.")
+    else:
+        st.caption(":material/info: No picture is mirrored: a mirrored digit or letter is another one, or none.")
 
 
 def others() -> None:
-    with st.expander("All fields", icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
-        for name in fields.BY_NAME:
-            if name not in (*MAIN, *ELSEWHERE, *TEACHER):
-                fields.widget(name, 200)
+    names = [name for name in fields.BY_NAME if name not in (*MAIN, *ELSEWHERE, *TEACHER)]
+    with st.expander("All fields", icon=":material/tune:"):
+        for group, members in fields.grouped(names).items():
+            st.markdown(f"**{group}**")
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                for name in members:
+                    fields.widget(name, 180)
 
 
 def _drafted(data: str) -> Recipe:
@@ -124,7 +132,7 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
             width=320,
             help="The run is kept in a folder of this name, and is called so in every picker of models.",
         )
-        name = typed.strip() or suggestion
+        name = name_of(typed) or suggestion
         st.button(
             "Start training",
             type="primary",
@@ -135,14 +143,16 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
             or not data
             or (contents is None and not data.startswith("torchvision:")),
             on_click=start,
-            args=(name, recipe),
+            args=(name, recipe, typed),
             help="It goes on when you leave this page, until it is done, you stop it, or the app ends.",
         )
+    if typed.strip() not in ("", name):
+        st.caption(f":material/edit: {plain(became(typed, name))}")
     if sentence := st.session_state.pop("_train_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
     if data and not problem:
         with st.expander("The same as a command", icon=":material/terminal:"):
-            st.code(command(recipe, (runs_root() / name).as_posix()), language="bash", wrap_lines=True)
+            st.code(command(portable(recipe), f"runs/{name}"), language="bash", wrap_lines=True)
 
 
 def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
@@ -154,25 +164,34 @@ def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
 
 def suggested(recipe: Recipe) -> str:
     """A free name from the model and the data."""
-    stem = "-".join(re.sub(r"[^\w-]+", "_", Path(part).name)[:30].strip("_") for part in (recipe.model, recipe.data))
-    name, count = stem, 2
-    while (runs_root() / name).exists():
-        name, count = f"{stem}-{count}", count + 1
-    return name
+    return name_of("-".join(safe_name(Path(part).stem)[:30] for part in (recipe.model, recipe.data)))
 
 
-def start(name: str, recipe: Recipe) -> None:
+def name_of(typed: str) -> str:
+    """What a run can be called that was to be called so, "" where nothing is left: a free name, or that of a run that
+    failed before its first epoch."""
+    stem = safe_name(typed)
+    return stem and free_name(stem, lambda name: _taken(RunFolder(runs_root() / name)))
+
+
+def _taken(run: RunFolder) -> bool:
+    return run.path.exists() and jobs().state(run) != "failed"
+
+
+def became(typed: str, name: str) -> str:
+    taken = ", for there is one of that name" if safe_name(typed) not in ("", name) else ""
+    return f"The run is called {name}{taken}. Names have letters, digits, -, _ and dots."
+
+
+def start(name: str, recipe: Recipe, typed: str = "") -> None:
     """The button's callback: begin, and turn to the run; or keep the sentence that says why not."""
     try:
-        if not NAME.fullmatch(name) or Path(name).suffix in WEIGHTS:
-            raise RecipeError("A run's name is letters, digits, - and _, and no name of a file.")
-        run = RunFolder(runs_root() / name)
-        if run.path.exists() and jobs().state(run) != "failed":
-            raise RecipeError(f"There is a run {name} already; give another name, or none.")
-        jobs().start(run, replace(recipe))
+        jobs().start(RunFolder(runs_root() / name), replace(recipe))
     except (RecipeError, JobError) as error:
         st.session_state["_train_refused"] = str(error)
         return
+    if typed.strip() not in ("", name):
+        st.session_state["_run_said"] = became(typed, name)
     st.session_state.update({"train_name": "", "train_view": "Watch", "run": name})
 
 
