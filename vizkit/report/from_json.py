@@ -3,7 +3,7 @@
 import math
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 __all__ = ["ReportError", "read"]
 
@@ -18,7 +18,7 @@ class ReportError(ValueError):
 def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
     """`value` as the type `hint`: a dataclass, a tuple, a Literal, a union, str, int, float, bool or None. Raises
     ReportError with the name of the first field that is something else."""
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return value if isinstance(value, hint) else _record(hint, value, name)
     kind, inner = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):
@@ -34,7 +34,7 @@ def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
         if len(kinds) == len(value):
             return tuple(read(option, part, name) for option, part in zip(kinds, value, strict=True))
     elif _plain(hint, value):
-        return float(value) if hint is float else value
+        return float(cast(float, value)) if hint is float else value
     raise ReportError(f"“{name}” of this report is not what vizkit writes there; use a replay.json as it was saved.")
 
 

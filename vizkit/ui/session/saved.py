@@ -5,7 +5,7 @@ A download waits on the server as long as its page is open, so what it holds has
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.analysis.attribution.explaining import Explanation
     from vizkit.report.document import Entry
-    from vizkit.report.item import Item
+    from vizkit.report.item import Draw, Item
     from vizkit.traces import Trace
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
@@ -80,8 +80,8 @@ def item_of(shown: Shown, shows: Any, draw: str = "over image") -> "Item":  # no
     from vizkit.report.item import Item
 
     size_hw = shown.loaded.preprocessing.size_hw if whole_image() else None
-    return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")), draw,
-                size_hw, classes_of(shown.source), link())  # fmt: skip
+    return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")),
+                cast("Draw", draw), size_hw, classes_of(shown.source), link())  # fmt: skip
 
 
 def inputs_again(item: "Item", picture: Picture) -> Kept:

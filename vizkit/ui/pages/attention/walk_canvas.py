@@ -63,7 +63,8 @@ def head_of(parts: Parts, index: int, experiment: Experiment = "") -> Head:
     bias = None if bias is None else bias[index]
     vectors = parts.query[index], parts.key[index], parts.value[index]
     if experiment:
-        steps = steps_of(*(vector[None] for vector in vectors), 1.0, None if bias is None else bias[None])
+        query, key, value = (vector[None] for vector in vectors)
+        steps = steps_of(query, key, value, 1.0, None if bias is None else bias[None])
         return Head(index, *vectors, 1.0, bias, steps.weights[0], steps.mixed[0], experiment)
     return Head(index, *vectors, float(parts.scale[index]), bias, parts.weights[index], parts.mixed[index])
 

@@ -35,7 +35,7 @@ def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
     lines = [
         {"method": row.title}
         | ({"rank": "" if row.rank is None else f"{row.rank:.1f}"} if ranked else {})
-        | ({"beyond": "" if beyond[row.method] is None else signed(beyond[row.method])} if any(beyond.values()) else {})
+        | ({"beyond": "" if (gap := beyond[row.method]) is None else signed(gap)} if any(beyond.values()) else {})
         | {name: in_words(row.figures.get(name), name) for name in there}
         | ({"nothing": row.nothing or None} if any(row.nothing for row in rows) else {})
         for row in rows

@@ -92,7 +92,7 @@ def _png(item: Item, _inputs: saved.Kept) -> bytes:
 def _downloads(entries: list[Entry], inputs: list[saved.Kept]) -> None:
     title = st.text_input("Title", value=st.session_state.setdefault(TITLE, "Report"), max_chars=200, width=420,
                           key="report_title", on_change=_titled)  # fmt: skip
-    report, stem = Report(title, tuple(entries)), name_of_file(title) or "report"
+    report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"
 
     def page() -> bytes:
         return html(report, inputs).encode()

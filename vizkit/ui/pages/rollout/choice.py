@@ -1,10 +1,12 @@
 """What can be chosen on the Rollout page: whose row, how layers are multiplied, how it is drawn."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import streamlit as st
 
 from vizkit.analysis.attention.fusion import Fusion
+from vizkit.report.kinds.rollout import Scale
 from vizkit.traces import Attention, Tokens, Trace
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets.controls import choose_drawing
@@ -31,7 +33,7 @@ class Choice:
     residual: float
     start: int
     depth: int
-    scale: str
+    scale: Scale
     draw: str
     full: bool
 
@@ -109,5 +111,5 @@ def choices(able: list[Ready]) -> Choice:
             "patch's row. It takes the work of one row for every token.",
         )  # fmt: skip
     fused = fusion if fusion in ("max", "min") else "mean"
-    return Choice(query or "cls", fused, float(discard), float(residual), int(start), int(upto), scale or SCALES[0],
+    return Choice(query or "cls", fused, float(discard), float(residual), int(start), int(upto), cast(Scale, scale),
                   draw, full)  # fmt: skip
