@@ -44,7 +44,7 @@ def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
 def test_teacher_and_students_and_many_pictures(page: Page, server: str):
     page.goto(f"{server}/{PAIR}")
     ready(page)
-    for name in ("Teacher: insects", "Why T²", "Soft distillation over T and λ"):
+    for name in ("Teacher: CNN · insects", "Why T²", "Soft distillation over T and λ"):
         expect(page.get_by_text(name).first).to_be_visible()
     for index in range(3):  # soft labels and soft predictions
         expect(bars(page, index)).to_contain_text("water strider")

@@ -97,7 +97,7 @@ def copied(page: Page) -> str:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     still(page)
     page.get_by_role("button", name="Copy link").click()
-    expect(page.locator(".st-key-copy_link output")).to_have_text("Copied")
+    expect(page.locator(".st-key-copy_link span[role=status]")).to_have_text("Copied")
     return page.evaluate("navigator.clipboard.readText()")
 
 

@@ -44,7 +44,7 @@ def test_two_visitors_two_servers_one_folder_of_runs(
             assert visitors == [1, 1]
             for page in pages:  # an upload has to reach the server that holds the session
                 page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
-                expect(page.get_by_alt_text("The chosen image: mine.png")).to_be_visible()
+                expect(page.locator(".st-key-strip button[aria-pressed=true]")).to_have_attribute("title", "mine.png")
                 expect(page.locator(f"{CARD} canvas").first).to_be_visible()
             assert visitors == [1, 1]
             assert failed == [[], []]

@@ -62,7 +62,7 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
     test = opened("architecture", models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)
     fine(test)
     assert not test.info
-    assert "digits_cnn is not" in texts(test)
+    assert "CNN · digits is not" in texts(test)
     assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
 
@@ -73,7 +73,7 @@ def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str)
     fine(test)
     (said,) = [info.value for info in test.info]
     what, offers = SPECIAL[name].what, SPECIAL[name].models
-    assert said.startswith(f"This view needs {what}. digits_swin is not {what}. digits_cnn is not {what}. It shows")
+    assert said.startswith(f"This view needs {what}. Swin · digits is not {what}. CNN · digits is not {what}. It shows")
     assert said.endswith(f"{offers[0].partition(':')[2]} instead.")
     assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)

@@ -177,13 +177,13 @@ def test_a_typed_path_is_no_model(name: str):
 
 
 def test_the_samples_are_the_insects_that_are_drawn():
-    from vizkit.datasets import insects
+    from vizkit.datasets import insects, samples
     from vizkit.ui.sidebar import inputs
 
     assert inputs.INSECTS == insects.LABELS
     place = insects.LABELS.index("water strider")
     first = next(index for index in range(12) if insects.label_of(index, "test") == place)
-    expected = insects.draw(first, split="test", size_px=inputs.INSECT_SIDE_PX).picture
+    expected = insects.draw(first, split="test", size_px=samples.INSECT_SIDE_PX).picture
     assert (inputs.sample("water strider").rgb == expected).all()
 
 

@@ -549,7 +549,7 @@ def test_beside_a_vit(way, vit):
 def test_another_model_gets_the_bundled_swin(view):
     test = opened("swin", models="bundled:digits_cnn", image="digit 3", swin_view=view)
     assert not test.exception
-    assert "digits_cnn is not a Swin" in texts(test)
+    assert "CNN · digits is not a Swin" in texts(test)
 
 
 def test_moving_a_control_runs_no_model(monkeypatch: pytest.MonkeyPatch):

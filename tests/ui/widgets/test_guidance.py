@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, opened, texts
+from tests.ui.conftest import SWIN, VIT, opened, sent, texts
 
 SIGN = ":material/insights:"
 
@@ -30,7 +30,6 @@ def test_help_stays_open_at_the_side_of_every_page(page: str):
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("explore", {"image": "water strider"}),
         ("patches", {}),
         ("attention", {"attention_view": "Statistics"}),
         ("positions", {}),
@@ -46,3 +45,8 @@ def test_a_sentence_is_computed_below_the_picture(page: str, query: dict[str, st
     test = opened(page, **{"models": [VIT, SWIN], "image": "digit 3", **query})
     assert not test.exception
     assert remarks(test), texts(test)
+
+
+def test_a_card_says_what_stands_out_right_below_its_picture():
+    test = opened("explore", models="bundled:insects_vit", image="mayfly nymph")
+    assert "of this patch's attention" in sent(test, "card0")["sentence"]

@@ -7,10 +7,10 @@ __all__ = ["LOOK_CSS", "LOOK_HTML", "LOOK_JS"]
 _HERE = Path(__file__).parent
 
 LOOK_HTML = (
-    "<section><figure><canvas tabindex='0' role='application'></canvas>"
-    "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></figure>"
-    "<div><strong></strong><p><span>0</span><i></i><span></span></p><output aria-live='polite'></output><ol></ol>"
-    "</div></section>"
+    "<section><div class='map'><canvas tabindex='0' role='application'></canvas>"
+    "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></div>"
+    "<div class='words'><strong></strong><p><span>0</span><i></i><span></span></p>"
+    "<output aria-live='polite'></output><ol></ol></div></section>"
 )
 LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")
 LOOK_JS = "".join((_HERE / name).read_text(encoding="utf-8") for name in ("enlarge.js", "guide.js", "look.js"))

@@ -2,20 +2,19 @@
 // through, but for their own button.
 const GUIDED = 'vizkit-first-steps'
 
-function guiding(card, figure, asked, targets) {            // `targets`: where the query and its brightest place are
+function guiding(card, map, asked, targets) {            // `targets`: where the query and its brightest place are
   const seen = () => { try { return localStorage.getItem(GUIDED) } catch { return card.guided } }   // storage may be refused
   const dismiss = () => {
     try { localStorage.setItem(GUIDED, 'seen') } catch { /* then they come back with the next page */ }
     card.guided = 'seen'
-    figure.querySelector('aside')?.remove()
+    map.querySelector('aside')?.remove()
   }
-  figure.querySelector('aside')?.remove()
+  map.querySelector('aside')?.remove()
   if (asked === undefined || asked === null) return
   if (asked > (card.asked ?? 0)) card.guided = null
   else if (card.guided || seen()) return
   card.asked = asked
-  const aside = document.createElement('aside'), svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
-  aside.append(svg)
+  const aside = document.createElement('aside')
   const say = (number, text, place) => {
     const note = document.createElement('p'), mark = document.createElement('b')
     mark.textContent = number
@@ -25,10 +24,10 @@ function guiding(card, figure, asked, targets) {            // `targets`: where 
     return note
   }
   const lines = [[...targets[0], 0.25, 0.9], [...targets[1], 0.75, 0.9]]
+  const drawn = lines.map(ends => `<line ${['x1', 'y1', 'x2', 'y2'].map((name, k) => `${name}="${100 * ends[k]}%"`).join(' ')}/>`)
+  aside.innerHTML = `<svg>${drawn.join('')}</svg>`           // numbers alone
   lines.forEach((ends, index) => {
-    const line = document.createElementNS('http://www.w3.org/2000/svg', 'line'), mark = document.createElement('i')
-    ;['x1', 'y1', 'x2', 'y2'].forEach((name, k) => line.setAttribute(name, 100 * ends[k] + '%'))
-    svg.append(line)
+    const mark = document.createElement('i')
     mark.textContent = index + 1
     mark.style.left = 100 * ends[0] + '%'; mark.style.top = 100 * ends[1] + '%'
     aside.append(mark)
@@ -40,6 +39,6 @@ function guiding(card, figure, asked, targets) {            // `targets`: where 
   button.textContent = 'Got it'
   button.onclick = dismiss
   last.append(button)
-  figure.append(aside)
+  map.append(aside)
   card.dismiss = dismiss
 }

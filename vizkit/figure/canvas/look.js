@@ -39,6 +39,8 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- geometry: fractions of the image ↔ cells of this model's grid --------------------------------------------
   const box = data.box                                 // what the model saw, in fractions of the image
+  const frame = data.frame || [0, 0, 1, 1]             // the part of the image that is drawn here
+  const inFrame = point => [0, 1].map(i => (point[i] - frame[i]) / (frame[i + 2] - frame[i]))
   const cellAt = (point, grid) => [
     clamp(Math.floor((point[1] - box[1]) / (box[3] - box[1]) * grid[0]), 0, grid[0] - 1),
     clamp(Math.floor((point[0] - box[0]) / (box[2] - box[0]) * grid[1]), 0, grid[1] - 1)]
@@ -82,7 +84,8 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.imageSmoothingEnabled = data.size[1] > 128     // small digits stay what they are: squares
     pen.globalAlpha = 1
     pen.drawImage(card.image, 0, 0, width, height)
-    const [x0, y0, x1, y1] = [box[0] * width, box[1] * height, box[2] * width, box[3] * height]
+    const [x0, y0] = inFrame(box).map((share, i) => share * (i ? height : width))
+    const [x1, y1] = inFrame(box.slice(2)).map((share, i) => share * (i ? height : width))
     pen.fillStyle = 'rgba(8, 10, 24, .62)'             // outside the crop: the model did not see it
     pen.beginPath(); pen.rect(0, 0, width, height); pen.rect(x0, y0, x1 - x0, y1 - y0); pen.fill('evenodd')
     pen.save()
@@ -204,8 +207,9 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- one cursor for all cards ----------------------------------------------------------------------------------
   const pointOf = event => {
-    const frame = event.currentTarget.getBoundingClientRect()
-    return [clamp((event.clientX - frame.left) / frame.width, 0, 0.9999), clamp((event.clientY - frame.top) / frame.height, 0, 0.9999)]
+    const seen = event.currentTarget.getBoundingClientRect()
+    const share = [(event.clientX - seen.left) / seen.width, (event.clientY - seen.top) / seen.height]
+    return share.map((value, i) => frame[i] + clamp(value, 0, 0.9999) * (frame[i + 2] - frame[i]))
   }
   const share = (point, committed) =>
     window.dispatchEvent(new CustomEvent(CURSOR, { detail: { point, committed } }))

@@ -2,7 +2,7 @@
 const SAID_MS = 2500;
 
 export default function ({ parentElement }) {
-  const [button, said, box] = ["button", "output", "input"].map((name) => parentElement.querySelector(name));
+  const [button, said, box] = ["button", "span", "input"].map((name) => parentElement.querySelector(name));
   button.onclick = async () => {
     const address = window.location.href;
     try {

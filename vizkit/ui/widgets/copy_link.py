@@ -7,7 +7,7 @@ from streamlit.components.v2 import component
 HERE = Path(__file__).parent
 BUTTON = component(
     "vizkit_copy_link",
-    html="<button type='button'>Copy link</button><output aria-live='polite'></output>\n"
+    html="<button type='button'>Copy link</button><span role='status'></span>\n"
     "<input readonly hidden aria-label='The link to this view'>\n",
     css=(HERE / "copy_link.css").read_text(encoding="utf-8"),
     js=(HERE / "copy_link.js").read_text(encoding="utf-8"),

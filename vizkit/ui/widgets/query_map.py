@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from jaxtyping import UInt8
+
 from vizkit.figure.canvas.rows import Rows
 from vizkit.image import Picture
 from vizkit.ui.session import cached
@@ -20,15 +23,21 @@ def show_map(
     query_key: str = "query",
     guide: int | None = None,
     sentence: str = "",
+    instead: UInt8[np.ndarray, "row column 3"] | None = None,
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: first steps are explained
     on the picture: once in a browser, and again where the number has grown. `sentence`: what is to be seen on it.
+    `instead`: drawn in the place of the picture: what the model saw of it, in another form.
     """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
+    box = (x0 / width, y0 / height, x1 / width, y1 / height)
+    drawn, name, frame = picture.rgb, picture.digest, (0, 0, 1, 1)
+    if instead is not None:
+        drawn, name, frame = instead, f"{key} {box} {instead.shape} {picture.digest}", box
     special = shown.query if isinstance(shown.query, str) else None
     point = cursor()
     map_canvas.card(
@@ -36,13 +45,14 @@ def show_map(
         content.pack(),
         draw,
         query_key,
-        image=cached.browser_image(picture.digest, picture.rgb),
-        size=(height, width),
-        box=(x0 / width, y0 / height, x1 / width, y1 / height),
+        image=cached.browser_image(name, drawn),
+        size=drawn.shape[:2],
+        box=box,
+        frame=frame,
         point=point,
         special=special,
         epoch=f"{point}{special}",
-        show_grid=True,
+        show_grid=instead is None,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
         sentence=sentence,

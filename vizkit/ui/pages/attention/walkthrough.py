@@ -31,7 +31,8 @@ def view(page: Page) -> None:
     play("walk", content, layer, shown, picture, label)
     remark(of_layer(shown, layers(shown.trace)[layer], layer + 1, index))
     st.caption(f"{name_of_layer(parts)} · {sharpness(parts, head, position)}")
-    st.caption(proof(shown.trace, parts, head, position))
+    if not shown.trace.check.failure:  # that one stands above, in red
+        st.caption(proof(shown.trace, parts, head, position))
     reading.how(
         "White is the query, orange the key whose numbers are shown; a click on the photograph or on the row of scores "
         "chooses another key. Play, or go step by step with the arrow keys.",

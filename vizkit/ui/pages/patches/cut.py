@@ -29,7 +29,7 @@ def view(page: Page) -> None:
             reading.guarded(cut, index, shown, page.picture)
     reading.how(
         "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
-        "from 1. Click a patch in the small picture: its pixels become one row of numbers, and a linear layer turns "
+        "from 1. Click a patch: its pixels become one row of numbers, and a linear layer turns "
         "that row into the vector the transformer works with.",
         r"x_p \in \mathbb{R}^{N \times P^2 C}, \quad z_0 = [x_{\text{class}};\, x_p E] + E_{pos}, \quad N = HW / P^2",
         "which patches matter for the answer.",
@@ -54,12 +54,12 @@ def cut(index: int, shown: Shown, picture: Picture) -> None:
         f"{len(pixels)} = {patch * patch * len(pixels)} numbers" + (f" · in front:{special}" if special else "")
     )
     seen = unprepare(pixels, shown.loaded.preprocessing)
-    st.image(
-        pulled_apart(seen, tokens.grid, number), alt=f"The input of {shown.name} cut into patches", width="stretch"
-    )
+    apart = pulled_apart(seen, tokens.grid)
+    show_map(
+        f"cut{index}_{shown.source}", canvases.grid_for_browser(tokens), shown, picture, "image only",
+        "The input cut into patches; click one to read its numbers.", instead=apart,
+    )  # fmt: skip
     remark(patches.tokens(tokens.grid, len(tokens.special)))
-    pick(index, shown, picture, tokens)
-
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
     st.markdown(f"**Patch {number + 1}** · {name_of(tokens, chosen)}")
     st.image(strip(flat), alt="The numbers of the patch, blue below zero, red above", width="stretch")
@@ -88,9 +88,3 @@ def _first_tokens(shown: Shown) -> Tokens:
             "A convolutional network slides over the image and cuts no patches; see its stages in Explore."
         )
     return tokens
-
-
-def pick(index: int, shown: Shown, picture: Picture, tokens: Tokens) -> None:
-    """The small picture to click in."""
-    content = canvases.grid_for_browser(tokens)
-    show_map(f"cut{index}_{shown.source}", content, shown, picture, "image only", "Click a patch to read its numbers.")
