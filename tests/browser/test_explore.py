@@ -215,6 +215,8 @@ def test_a_phone_shows_everything_without_scrolling_sideways(phone: Page, server
 def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     """As somebody who has never been here: read the call-outs, click, move the layer, bring a photograph, keep it."""
     page.goto(server)
+    page.evaluate("localStorage.clear()")  # other journeys in this browser have been here
+    page.goto(server)
     ready(page)
     notes = page.locator(f"{CARD} aside p")
     expect(notes).to_have_count(3)

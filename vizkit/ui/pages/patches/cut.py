@@ -57,7 +57,7 @@ def cut(index: int, shown: Shown, picture: Picture) -> None:
     apart = pulled_apart(seen, tokens.grid)
     show_map(
         f"cut{index}_{shown.source}", canvases.grid_for_browser(tokens), shown, picture, "image only",
-        "The input cut into patches; click one to read its numbers.", instead=apart,
+        "Click a patch to read its numbers. The input of", instead=apart,
     )  # fmt: skip
     remark(patches.tokens(tokens.grid, len(tokens.special)))
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
