@@ -68,7 +68,8 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     assert len(saving.value.path().read_text(encoding="utf-8").splitlines()) == 81
 
     page.get_by_role("button", name="Open in Explore").first.click()
-    page.wait_for_url(re.compile("/explore.*upload=[0-9a-f]{64}"))
+    expect(page.get_by_role("heading", name="Explore", exact=True, level=1)).to_be_visible(timeout=LONG_MS)
+    expect(page).to_have_url(re.compile("upload=[0-9a-f]{64}"), timeout=LONG_MS)
     ready(page)
 
 

@@ -20,6 +20,7 @@ from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.saving import save_best
 from vizkit.ui.pages.architecture import VIEWS
+from vizkit.ui.session import model_names
 from vizkit.ui.session.needs import NEEDS
 
 DUAL, GRADUAL, TNT = "run:dual", "run:gradual", "random:tnt_s_patch16_224"
@@ -74,7 +75,7 @@ def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str)
     (said,) = [info.value for info in test.info]
     what, offers = SPECIAL[name].what, SPECIAL[name].models
     assert said.startswith(f"This view needs {what}. Swin · digits is not {what}. CNN · digits is not {what}. It shows")
-    assert said.endswith(f"{offers[0].partition(':')[2]} instead.")
+    assert said.endswith(f"{model_names.title(offers[0]).removeprefix('random:')} instead.")
     assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
     added = [button for button in test.main.button if str(button.key).startswith("add_")]
