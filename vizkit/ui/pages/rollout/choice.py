@@ -9,7 +9,7 @@ from vizkit.analysis.attention.fusion import Fusion
 from vizkit.report.kinds.rollout import Scale
 from vizkit.traces import Attention, Tokens, Trace
 from vizkit.ui.session.shown import Shown, keep_valid
-from vizkit.ui.widgets.controls import choose_drawing
+from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.player import player
 
 QUERIES = {
@@ -98,7 +98,8 @@ def choices(able: list[Ready]) -> Choice:
         )  # fmt: skip
         with st.container(width=110):
             player("rollout_play", "rollout_depth", int(start), depth, "Play the layers one after another")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+        opened = more()
+    with opened:
         scale = st.segmented_control(
             "Colours", SCALES, default=SCALES[0], required=True, key="rollout_scale", bind="query-params",
             help="From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one "
