@@ -10,7 +10,7 @@ from vizkit.analysis.remarks import attention, places
 from vizkit.image import Picture
 from vizkit.report.kinds import Heads
 from vizkit.ui import reading
-from vizkit.ui.session import saved
+from vizkit.ui.session import cached, saved
 from vizkit.ui.session.shown import Shown, focus_of
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
@@ -57,7 +57,9 @@ def mosaic(shown: list[Shown], picture: Picture, choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
-    remark(*with_depth(focus))
+    # Of all layers and heads, so once for a query: a slider changes nothing of it.
+    kept = ("with depth", focus.query)
+    remark(*cached.made(focus.source, picture, focus.loaded, kept, lambda: tuple(with_depth(focus))))
     item = saved.item_of(focus, Heads(focus.query, choice.shared))
     save("mosaic", {"": item}, saved.inputs_of(focus, picture))
 
