@@ -11,7 +11,18 @@ from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Tokens, Trace
 
 TITLE, SAME_ROWS = "CNN", False
-MODULES = ("resnet", "resnetv2", "convnext", "efficientnet", "mobilenetv3", "regnet", "densenet", "vgg", "byobnet")
+MODULES = (
+    "resnet",
+    "resnetv2",
+    "convnext",
+    "efficientnet",
+    "mobilenetv3",
+    "regnet",
+    "densenet",
+    "vgg",
+    "byobnet",
+    "lenet",
+)
 
 
 def names() -> list[str]:
