@@ -125,7 +125,7 @@ class StageByStage(nn.Module):
         """(what the head gets, what leaves the stages `indices`)."""
         taken, last = feature_take_indices(len(self.feature_info), indices)
         features, left = [], x
-        for i, left in enumerate(self.steps(x)):  # noqa: B007  the last is for the head
+        for i, left in enumerate(self.steps(x)):
             if i in taken:
                 features.append(left)
             if stop_early and i == last:
