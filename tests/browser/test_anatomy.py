@@ -103,6 +103,11 @@ def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
         assert (walk.get_attribute("data-at"), float(walk.get_attribute("data-difference")) < 1e-5) == (place, True)
         walk.get_by_role("button", name="Undo").click()
         expect(walk).to_have_attribute("data-sum", before)
+        page.goto(f"{server}/convolution?{MODELS}&slide_kernel=max+pooling")
+        ready(page)
+        expect(walk).to_have_attribute("data-count", "256")
+        expect(walk.locator(".total")).to_contain_text("the largest of 4")
+        assert float(walk.get_attribute("data-difference")) == 0
     finally:
         page.emulate_media(reduced_motion="reduce")
 

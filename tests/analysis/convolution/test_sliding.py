@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from vizkit.analysis.convolution.activations import values_and_slopes
 from vizkit.analysis.convolution.kernels import KERNELS
 from vizkit.analysis.convolution.sliding import Steps, output, products, reduced, window
-from vizkit.analysis.remarks.convolution import strongest
+from vizkit.analysis.remarks.convolution import contrast, strongest
 
 GRID = [Steps(*each) for each in product((1, 2, 3, 5, 7), (1, 2, 3), (0, 1, 3), (1, 2))]
 
@@ -102,3 +102,7 @@ def test_the_sentence_names_the_strongest_response():
                             "tenth of it.")  # fmt: skip
     assert strongest(out, "max") is None
     assert strongest(torch.ones(4, 5), "convolution") is None
+    smoother = contrast(torch.tensor([[[0.0, 4.0]]]), torch.tensor([[1.0, 2.0]]))
+    assert smoother is not None
+    assert smoother.words.startswith("The standard deviation falls from 2.83 in the picture to 0.707 in the output")
+    assert contrast(torch.ones(1, 2, 2), torch.ones(2, 2)) is None

@@ -21,3 +21,14 @@ def strongest(output: Float[Tensor, "row column"], kind: str) -> Remark | None:
     return Remark(f"The strongest response, {value:.4g}".replace("-", "−") + f", is in row {row + 1}, column "
                   f"{column + 1}; {percent(weak)} of the output is less than a tenth of it.",
                   {"row": row, "column": column, "value": value, "weak": weak})  # fmt: skip
+
+
+def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> Remark | None:
+    """How far the numbers spread before and after a kernel that makes a picture of a picture. None for one colour."""
+    before, after = float(image.std()), float(output.std())
+    if before == 0 or output.numel() < 2:
+        return None
+    how = "smoother" if after < before else "sharper"
+    verb = "falls" if after < before else "rises"
+    return Remark(f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which "
+                  f"is {how}.", {"before": before, "after": after})  # fmt: skip

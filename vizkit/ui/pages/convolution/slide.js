@@ -21,7 +21,7 @@ function walkOf(data, kernel) {
     return [y, x, y >= 0 && x >= 0 && y < height && x < width]
   }
   const pixel = (at, k, c) => { const [y, x, inside] = spot(at, k); return inside ? input[(c * height + y) * width + x] : 0 }
-  const product = (at, k, c) => pixel(at, k, c) * kernel[c * f * f + k]
+  const product = (at, k, c) => kernel ? pixel(at, k, c) * kernel[c * f * f + k] : 0
   const cells = [...Array(f * f).keys()]
   const winner = at => cells.filter(k => spot(at, k)[2]).reduce((best, k) => pixel(at, k, 0) > pixel(at, best, 0) ? k : best, cells.find(k => spot(at, k)[2]))
   const sum = (at, c) => cells.reduce((total, k) => total + product(at, k, c), 0)

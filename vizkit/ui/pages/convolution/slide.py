@@ -59,7 +59,8 @@ def view(page: Page) -> None:
     walk = walk_of(page.picture, chosen, steps, int(side or 32), channel or "grey")
     edited = chosen.editable and typed(steps.f) is not None
     play("slide", walk, edited=edited)
-    remark(convolution.strongest(walk.output, chosen.kind))
+    strongest = convolution.strongest(walk.output, chosen.kind)
+    remark(strongest if walk.white is None else None, convolution.contrast(walk.image, walk.output))
     st.download_button("Numbers (NPZ)", lambda: numbers(walk), f"{export.name_of_file(chosen.name)}.npz",
                        "application/zip", key="slide_npz", icon=":material/download:", on_click="ignore",
                        help="The pixels, the kernel and the output.")  # fmt: skip
