@@ -1,5 +1,8 @@
 """Convolutional networks: what stands out in an output."""
 
+from collections.abc import Mapping
+
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
@@ -32,3 +35,23 @@ def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor,
     verb = "falls" if after < before else "rises"
     return Remark(f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which "
                   f"is {how}.", {"before": before, "after": after})  # fmt: skip
+
+
+def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> Remark | None:
+    """The activation whose gradient is smallest at the first layer beside the last, and the one that keeps most."""
+    shares = {name: float(each[0] / each[-1]) for name, each in norms.items() if each[-1] > 0}
+    if not shares:
+        return None
+    least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+    words = f"With {least} the first layer's gradient is {_times(shares[least])} the last one's"
+    words += "" if least == most else f", with {most} {_times(shares[most])}"
+    return Remark(words + ".", shares)
+
+
+def _times(share: float) -> str:
+    """As a factor that can be read: "0.42 times", "3 × 10⁻⁹ times"."""
+    if 0.01 <= share < 1000:
+        return f"{share:.2g} times"
+    digits, power = f"{share:.0e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits} × 10{raised} times"

@@ -125,6 +125,7 @@ export default function ({ data, parentElement, setStateValue }) {
       : channels > 1 ? `${each.map(worth).join(' + ').replaceAll('+ −', '− ')}${shift} = ${worth(value)}` : `Σ of ${n} products${shift} = ${worth(value)}`
     ;[...picks.children].forEach((button, i) => { button.setAttribute('aria-pressed', i === c); button.textContent = `${RGB[i]} Σ = ${worth(each[i])}` })
     find('.where').textContent = place(at)
+    find('.middle h4').firstChild.textContent = kind === 'max' ? 'Pixels' : 'Pixel × weight'
     root.dataset.sum = kind === 'max' ? value : each.reduce((a, b) => a + b, bias)
   }
   const draw = () => {
