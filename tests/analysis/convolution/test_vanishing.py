@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vizkit.analysis.convolution.vanishing import Network, gradient_norms
-from vizkit.analysis.remarks.convolution import vanished
+from vizkit.analysis.remarks.convolution import alone, negative, vanished
 
 DEEP = Network(depth=30, activation="sigmoid")
 
@@ -45,3 +45,14 @@ def test_the_sentence_names_both_ends():
     assert remark.words == ("With sigmoid the first layer's gradient is 3 × 10⁻⁹ times the last one's, with ReLU "
                             "0.5 times.")  # fmt: skip
     assert vanished({}) is None
+
+
+def test_the_sentences_of_norms_and_activations():
+    remark = alone({"LayerNorm": (0.5, 0.5), "BatchNorm": (-0.25, 1.0), "RMSNorm": (2.0, 2.0)}, 3)
+    assert remark is not None
+    assert remark.words == ("The other 2 images change what BatchNorm gives for this one from −0.25 to 1.00; LayerNorm "
+                            "and RMSNorm give the same.")  # fmt: skip
+    assert "batch of one" in alone({}, 1).words
+    assert negative([("ReLU", 0.25), ("GELU", 0.75)]).words == (
+        "GELU 2 is given most numbers below 0, 75 %; ReLU 1 least, 25 %."
+    )

@@ -9,7 +9,7 @@ import torch
 from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent_to, texts
 from vizkit.analysis.convolution.sliding import Steps, output
 from vizkit.models import load
-from vizkit.models.probes.first_layer import first_layer
+from vizkit.models.probes.convolution.first_layer import first_layer
 
 
 def numbers(content: dict, name: str) -> torch.Tensor:

@@ -1,12 +1,12 @@
 """Convolutional networks: what stands out in an output."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, joined, percent
 
 WEAK = 0.1  # of the strongest response
 
@@ -55,3 +55,28 @@ def _times(share: float) -> str:
     digits, power = f"{share:.0e}".split("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{digits} × 10{raised} times"
+
+
+def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> Remark | None:
+    """What becomes of one number under every norm, (in a batch of one, among `count` images): which norms change it."""
+    if count < 2:
+        return Remark("In a batch of one, BatchNorm has only the tokens of this image to take its mean over; add "
+                      "images and its number changes.", {"images": count})  # fmt: skip
+    changed = [name for name, (single, many) in numbers.items() if abs(single - many) > 1e-4]
+    if not changed:
+        return None
+    single, many = numbers[changed[0]]
+    kept = [name for name in numbers if name not in changed]
+    words = f"The other {count - 1} images change what {changed[0]} gives for this one from {single:.2f} to {many:.2f}"
+    words = words.replace("other 1 images change", "other image changes").replace("-", "−")
+    return Remark(f"{words}; {joined(kept)} give the same.", {"alone": single, "in batch": many})
+
+
+def negative(layers: Sequence[tuple[str, float]]) -> Remark:
+    """(name of the activation, share of what it is given below 0) of every layer, in order: the most and the least."""
+    least, most = (pick(range(len(layers)), key=lambda index: layers[index][1]) for pick in (min, max))
+    (name, share), (other, lowest) = layers[most], layers[least]
+    end = ", which it sets to 0" if name == "ReLU" else ""
+    words = f"{name} {most + 1} is given most numbers below 0, {percent(share)}{end}"
+    words += f"; {other} {least + 1} least, {percent(lowest)}" if len(layers) > 1 else ""
+    return Remark(words + ".", {"most": share, "least": lowest})

@@ -96,7 +96,7 @@ def what_slides(page: Page) -> Chosen:
 def filter_of(source: str) -> Chosen:
     """A filter of a model's first layer, chosen by its number."""
     from vizkit.models import ModelError
-    from vizkit.models.probes.first_layer import first_layer
+    from vizkit.models.probes.convolution.first_layer import first_layer
 
     try:
         loaded = cached.model(source)
