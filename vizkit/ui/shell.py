@@ -27,6 +27,11 @@ PAGES = {
         ("positions", "Positions", "How a transformer knows where a patch is."),
         ("attention", "Attention", "One head step by step, and statistics of all heads."),
         ("swin", "Swin", "Shifted windows and patch merging, step by step."),
+        (
+            "convolution",
+            "Convolution",
+            "The networks that transformers are compared with: kernels, norms, activations.",
+        ),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
     ],
     "Explain": [

@@ -1,0 +1,9 @@
+"""Convolution: the networks that transformers are compared with."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+from vizkit.ui.views import open_page  # noqa: E402
+
+open_page("convolution")

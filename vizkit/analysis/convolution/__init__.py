@@ -1,0 +1,1 @@
+"""Convolutional networks: kernels, pooling, activations, norms."""
