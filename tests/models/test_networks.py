@@ -496,5 +496,5 @@ def test_heads_can_be_changed_and_blocks_frozen(kind):
 
 
 def test_every_name_is_registered():
-    assert len(vizkit.models.networks.NAMES) == 11
+    assert len(vizkit.models.networks.NAMES) == 13
     assert all(timm.is_model(name) for name in vizkit.models.networks.NAMES)

@@ -13,6 +13,7 @@ from timm.models import get_pretrained_cfg
 from torch import nn
 
 import vizkit.models.networks  # noqa: F401  registers ours with timm
+from vizkit.models.networks.timm_protocol import StageByStage
 from vizkit.models.sources.creating import create, known
 from vizkit.models.sources.loading import published_weights
 from vizkit.training.init_weights import narrow
@@ -59,6 +60,9 @@ OURS: dict[str, tuple[str, dict[str, Any], int]] = {
         {"layers": [2, 2, 2], "channels": [16, 32, 64], "stem_chs": 32, "output_stride": 8},
         32,
     ),
+    # The two that are older than transformers; their pictures are grey.
+    "digits_lenet": ("lenet5", {"img_size": 32}, 32),
+    "digits_mlp": ("pixel_mlp", {"img_size": 32}, 32),
     "digits_vit_fine": ("vit_tiny_patch16_224", _DIGITS, 32),
     "digits_vit_coarse": ("vit_tiny_patch16_224", {**_DIGITS, "patch_size": 8}, 32),
     "digits_dual": ("dual_scale_tiny", _DIGITS_DUAL, 32),
@@ -91,7 +95,8 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
         pretrained = started or recipe.pretrained
         model = create(source, (side, side) if side else None, name, pretrained=pretrained, **arguments)
         if side:  # timm keeps the usual size there, whatever its arguments
-            model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (3, side, side)}  # type: ignore[dict-item]
+            channels = model.pretrained_cfg["input_size"][0]  # type: ignore[index]
+            model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, side, side)}  # type: ignore[dict-item]
     model.pretrained_cfg = {**model.pretrained_cfg, "license": _licence(recipe, model)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
@@ -108,22 +113,23 @@ def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
     architecture, arguments, usual_side = OURS[name]
     side = side or usual_side
     usual = get_pretrained_cfg(architecture)
+    channels = given.get("in_chans", usual.input_size[0])
     facts = ("fixed_input_size", "first_conv", "classifier")  # of the architecture, not of ImageNet
     config = {key: getattr(usual, key) for key in facts} | {
         "architecture": architecture,
-        "input_size": (3, side, side),
+        "input_size": (channels, side, side),
         "num_classes": given["num_classes"],
-        "mean": (0.5, 0.5, 0.5),
-        "std": (0.5, 0.5, 0.5),
+        "mean": (0.5,) * channels,
+        "std": (0.5,) * channels,
         "crop_pct": 1.0,
         "crop_mode": "center",
         "interpolation": "bilinear",
     }
-    transformer = "img_size" in arguments
+    sized = "img_size" in arguments
     arguments = {key: value for key, value in arguments.items() if key != "img_size"}
-    size_hw = (side, side) if transformer else None
+    size_hw = (side, side) if sized else None
     model = create(architecture, size_hw, name, pretrained_cfg=config, **{**arguments, **given})
-    if transformer:
+    if sized and not isinstance(model, StageByStage):
         narrow(model)
     return model
 

@@ -22,6 +22,9 @@ from vizkit.training.recipe import Recipe, RecipeError
 
 __all__ = ["RunSetup", "in_memory", "set_up"]
 
+LUMINANCE = (0.299, 0.587, 0.114)
+"""Of red, green and blue, as Pillow makes a picture grey (ITU-R BT.601)."""
+
 
 @dataclass(frozen=True)
 class Teacher:
@@ -32,14 +35,17 @@ class Teacher:
     own: Preprocessing
 
     @torch.no_grad()
-    def __call__(self, pixels: Float[Tensor, "image 3 height width"]) -> Float[Tensor, "image label"]:
-        """Logits for the very images that the student is shown, in the teacher's own normalisation."""
+    def __call__(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, "image label"]:
+        """Logits for the very images that the student is shown, in the teacher's own normalisation and channels."""
         if (self.own.mean, self.own.std) != (self.its.mean, self.its.std):
             mean, std, its_mean, its_std = (
                 torch.tensor(each, device=pixels.device)[:, None, None]
                 for each in (self.own.mean, self.own.std, self.its.mean, self.its.std)
             )
-            pixels = (pixels * std + mean - its_mean) / its_std
+            shown = pixels * std + mean
+            if self.its.channels < self.own.channels:
+                shown = (shown * torch.tensor(LUMINANCE, device=pixels.device)[:, None, None]).sum(1, keepdim=True)
+            pixels = (shown - its_mean) / its_std
         return self.model(pixels).float()
 
 

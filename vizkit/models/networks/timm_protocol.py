@@ -1,4 +1,4 @@
-"""The attributes and methods that timm, our training and our traces need of a ViT; not how a ViT works."""
+"""The attributes and methods that timm, our training and our traces need of a network; not how it works."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from jaxtyping import Float
 from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
-__all__ = ["BlockByBlock", "TimmProtocol"]
+__all__ = ["BlockByBlock", "StageByStage", "TimmProtocol"]
 
 
 class BlockByBlock:
@@ -89,3 +89,52 @@ class TimmProtocol(BlockByBlock, nn.Module):
 
     def no_weight_decay(self) -> set[str]:
         return {"pos_embed", "cls_token"}
+
+
+class StageByStage(nn.Module):
+    """For a network without tokens: `steps` yields what leaves each stage, the last of which the head reads.
+
+    `features`: how many channels the last stage has, `hidden` how many numbers the classifier `head` gets.
+    """
+
+    steps: Any
+    forward_head: Any
+    feature_info: Any
+
+    def __init__(self, num_classes: int, in_chans: int, *, features: int, hidden: int) -> None:
+        super().__init__()
+        self.num_classes, self.in_chans = num_classes, in_chans
+        self.num_features, self.head_hidden_size = features, hidden
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        *_, last = self.steps(x)
+        return last
+
+    def forward(self, x: Tensor) -> Float[Tensor, "image label"]:
+        return self.forward_head(self.forward_features(x))
+
+    def forward_intermediates(
+        self,
+        x: Tensor,
+        indices: int | list[int] | None = None,
+        norm: bool = False,
+        stop_early: bool = False,
+        output_fmt: str = "NCHW",
+        intermediates_only: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """(what the head gets, what leaves the stages `indices`)."""
+        taken, last = feature_take_indices(len(self.feature_info), indices)
+        features, left = [], x
+        for i, left in enumerate(self.steps(x)):
+            if i in taken:
+                features.append(left)
+            if stop_early and i == last:
+                break
+        return features if intermediates_only else (left, features)
+
+    def get_classifier(self) -> Any:  # noqa: ANN401
+        return self.head
+
+    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
+        self.num_classes = num_classes
+        self.head = nn.Linear(self.head_hidden_size, num_classes) if num_classes else nn.Identity()

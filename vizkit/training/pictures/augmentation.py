@@ -128,16 +128,16 @@ def _cut_along(side: int, share: float, draw: np.random.Generator) -> tuple[int,
     return max(0, middle - half), min(side, middle + half)
 
 
-def erase(picture: Float[Tensor, "3 height width"], chance: float, draw: np.random.Generator) -> None:
+def erase(picture: Float[Tensor, "channel height width"], chance: float, draw: np.random.Generator) -> None:
     """Random erasing (Zhong et al. 2020) of a normalised picture, in place: one rectangle, filled with normal noise."""
     if draw.random() >= chance:
         return
-    _, height, width = picture.shape
+    channels, height, width = picture.shape
     for _ in range(ATTEMPTS):
         area, aspect = draw.uniform(*ERASED_AREA) * height * width, math.exp(draw.uniform(*np.log(ERASED_ASPECT)))
         rows, columns = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if rows < height and columns < width:
             top, left = (int(draw.integers(free + 1)) for free in (height - rows, width - columns))
-            noise = draw.standard_normal((3, rows, columns), np.float32)
+            noise = draw.standard_normal((channels, rows, columns), np.float32)
             picture[:, top : top + rows, left : left + columns].copy_(torch.from_numpy(noise))
             return

@@ -24,7 +24,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 
 __all__ = ["Batches", "Fitted", "Key", "Pixels", "drawn_from", "fitted", "loader", "normalised", "seed_of"]
 
-Pixels = Float[Tensor, "image 3 height width"]
+Pixels = Float[Tensor, "image channel height width"]
 Key = tuple[int, int]  # index in the set, seed of its augmentation
 _GENERATORS = threading.RLock()
 
@@ -127,6 +127,7 @@ def _as_it_is(batch: Any) -> Any:  # noqa: ANN401
 
 
 def normalised(pictures: UInt8[Tensor, "image height width 3"], needs: Preprocessing, device: torch.device) -> Pixels:
-    """(value / 255 − mean) / std on the device."""
+    """(value / 255 − mean) / std on the device; of a grey picture, for a model with one channel, one of its three."""
     mean, std = (torch.tensor(each, device=device)[:, None, None] for each in (needs.mean, needs.std))
-    return (pictures.to(device, non_blocking=True).permute(0, 3, 1, 2).float() / 255 - mean) / std
+    shown = pictures.to(device, non_blocking=True).permute(0, 3, 1, 2)[:, : needs.channels]
+    return (shown.float() / 255 - mean) / std

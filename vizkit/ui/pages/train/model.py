@@ -22,6 +22,8 @@ OURS = {  # name → what it is; a test holds the names equal to those of `vizki
     "digits_deit": "the same with a distillation token, to learn from a teacher",
     "digits_swin": "a Swin for 32 pixels, as digits have",
     "digits_cnn": "a ResNet for 32 pixels, as digits have; the quickest of all",
+    "digits_lenet": "LeNet-5 of 1998, on 32 grey pixels",
+    "digits_mlp": "a multilayer perceptron on 32 grey pixels, which knows no neighbours",
     "digits_vit_fine": "a plain ViT of 4 layers, 32 pixels in patches of 4; to compare the next ones with",
     "digits_vit_coarse": "the same with patches of 8",
     "digits_dual": "the same with both, merged in layer 3 by a share α that is learned",
