@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, joined, percent
+from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 WEAK = 0.1  # of the strongest response
 
@@ -80,3 +80,16 @@ def negative(layers: Sequence[tuple[str, float]]) -> Remark:
     words = f"{name} {most + 1} is given most numbers below 0, {percent(share)}{end}"
     words += f"; {other} {least + 1} least, {percent(lowest)}" if len(layers) > 1 else ""
     return Remark(words + ".", {"most": share, "least": lowest})
+
+
+def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> Remark:
+    """How many channels of the layer before, the largest first, make half of all that is added and taken away."""
+    order = sorted(range(len(shares)), key=lambda index: -abs(shares[index]))
+    total = sum(map(abs, shares)) or 1.0
+    count, covered = 0, 0.0
+    while count < len(order) and covered < total / 2:
+        covered += abs(shares[order[count]])
+        count += 1
+    first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
+    words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
+    return Remark(f"{words} that is added or taken away.".replace("-", "−"), {"half": count, "value": value})
