@@ -3,5 +3,9 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Activations", "What lets a network bend: the curves, and how much gradient they pass.", "activations", ""),
+    View("Slide", "A kernel walks over the image: pixels times weights, summed.", "slide", "", picture=True),
+    View("Feature maps", "What every channel of a layer sees, where, and what its numbers are made of.", "maps", "cnn"),
+    View("Activations", "What lets a network bend: the curves, and what a model's own are given.", "activations"),
+    View("Norms", "Which numbers share a mean, on the model's own tokens.", "norms"),
+    View("Vanishing gradients", "What is left of the gradient at the first of many layers.", "vanishing", ""),
 )

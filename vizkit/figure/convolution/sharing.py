@@ -1,0 +1,53 @@
+"""Numbers of a tensor with a frame around those that are normalised together."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from vizkit.figure.charts import heat_map
+from vizkit.figure.palette import OTHERS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FRAME = "#f59e0b"
+
+
+def sharing(
+    values: Float[np.ndarray, "image token channel"],
+    together: Bool[np.ndarray, "image token channel"] | None,
+    chosen: tuple[int, int, int],
+    title: str,
+    *,
+    limit: float,
+    height: int = 330,
+) -> "go.Figure":
+    """Rows are tokens, those of one image below one another, columns channels. `together`: a block of numbers that
+    share a mean, framed; `chosen`: a number, as (image, token, channel), framed too. `limit`: of the colours."""
+    images, tokens, channels = values.shape
+    figure = heat_map(values.reshape(-1, channels), "channel", "", title, signed=True, limit=limit, square=False,
+                      height=height)  # fmt: skip
+    figure.update_traces(showscale=False)
+    starts: Sequence[float] = [image * tokens - 0.5 for image in range(1, images)]
+    for start in starts:
+        figure.add_hline(y=start, line={"color": OTHERS, "width": 3})
+    figure.update_yaxes(
+        tickvals=[image * tokens + (tokens - 1) / 2 for image in range(images)],
+        ticktext=[f"image {image + 1}" for image in range(images)], showgrid=False, zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(showticklabels=False, showgrid=False, zeroline=False)
+    if together is not None:
+        flat = together.reshape(-1, channels)
+        rows, columns = (np.flatnonzero(flat.any(axis)).tolist() for axis in (1, 0))
+        _frame(figure, (columns[0], rows[0], columns[-1], rows[-1]))
+    row, column = chosen[0] * tokens + chosen[1], chosen[2]
+    _frame(figure, (column, row, column, row))
+    return figure
+
+
+def _frame(figure: "go.Figure", box: tuple[int, int, int, int]) -> None:
+    x0, y0, x1, y1 = (float(edge) for edge in box)
+    figure.add_shape(type="rect", x0=x0 - 0.5, y0=y0 - 0.5, x1=x1 + 0.5, y1=y1 + 0.5,
+                     line={"color": FRAME, "width": 3})  # fmt: skip

@@ -1,0 +1,1 @@
+"""What convolutional layers compute, taken apart."""
