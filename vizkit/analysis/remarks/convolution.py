@@ -124,3 +124,16 @@ def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[fl
     far = counted(reach[most], "pixel")
     words = f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
     return Remark(words, reach)
+
+
+def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> Remark:
+    """How many channels of the layer before, the largest first, make half of all that is added and taken away."""
+    order = sorted(range(len(shares)), key=lambda index: -abs(shares[index]))
+    total = sum(map(abs, shares)) or 1.0
+    count, covered = 0, 0.0
+    while count < len(order) and covered < total / 2:
+        covered += abs(shares[order[count]])
+        count += 1
+    first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
+    words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
+    return Remark(f"{words} that is added or taken away.".replace("-", "−"), {"half": count, "value": value})

@@ -1,0 +1,55 @@
+"""The view Feature maps: what the canvas is sent, and where a number comes from."""
+
+import pytest
+
+from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts
+from vizkit.analysis.remarks.convolution import made_of
+
+
+def values(test) -> dict[str, str]:
+    return {each.label: each.value for each in test.metric}
+
+
+@pytest.mark.parametrize("model", [CNN, "bundled:digits_lenet", "random:resnet18", "random:convnext_atto"])
+def test_a_layer_with_its_fields_and_the_origin_of_a_number(model: str):
+    test = opened("convolution", models=model, image="digit 3", convolution_view="Feature maps", maps_layer="2")
+    fine(test)
+    (content,) = sent_to(test, "vizkit_feature_maps")
+    rows, columns = content["grid"]
+    assert content["strengths"] == sorted(content["strengths"], reverse=True)
+    assert len(content["channels"]) == len(set(content["channels"])) <= 32
+    assert content["rows"][1] > 1  # the field of a unit: start, size, jump
+    assert content["unit"][1] < rows
+    assert content["unit"][2] < columns
+    assert "The shares sum to the model’s own number" in texts(test)
+    assert ":red" not in texts(test)
+
+
+def test_after_norm_and_activation_and_the_unit_of_a_link():
+    test = opened("convolution", models=CNN, image="digit 3", convolution_view="Feature maps", maps_layer="1")
+    fine(test)
+    before = values(test)
+    assert set(before) == {"after the convolution", "after the norm", "after the activation"}
+    assert sent_to(test, "vizkit_feature_maps")[0]["signed"]
+    test.segmented_control(key="maps_after").set_value("activation").run()
+    (content,) = sent_to(test, "vizkit_feature_maps")
+    assert not content["signed"]
+    assert content["low"] == 0
+    channel = content["channels"][1]
+    again = opened("convolution", models=CNN, image="digit 3", convolution_view="Feature maps", maps_layer="1",
+                   maps_after="activation", maps_unit=f"{channel},3,4")  # fmt: skip
+    assert sent_to(again, "vizkit_feature_maps")[0]["unit"] == [1, 3, 4]
+    assert f"Channel {channel + 1}, row 4, column 5" in texts(again)
+
+
+def test_a_transformer_gets_the_smallest_cnn_instead():
+    test = opened("convolution", models=VIT, image="digit 3", convolution_view="Feature maps")
+    assert not test.exception
+    assert "is not a CNN" in texts(test)
+    assert sent_to(test, "vizkit_feature_maps")
+
+
+def test_the_sentence_counts_the_channels_that_make_half():
+    remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
+    assert remark.words == ("Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half "
+                            "of all that is added or taken away.")  # fmt: skip
