@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["installed", "npz_bytes", "open_npz", "save_npz"]
 
 FORMAT = 1
+FEATURES = ("features", "cam_features", "layer_features")
 
 
 def npz_bytes(trace: "Trace", facts: Mapping[str, Any] | None = None) -> bytes:
@@ -76,8 +77,8 @@ def _arrays(trace: "Trace", facts: Mapping[str, Any] | None) -> dict[str, np.nda
             stored[f"layer{i:03}_gradient"] = _array(layer.gradient)
         if layer.score_gradient is not None:
             stored[f"layer{i:03}_score_gradient"] = _array(layer.score_gradient)
-    for kind, several in (("features", trace.features), ("cam_features", trace.cam_features)):
-        for i, features in enumerate(several):
+    for kind in FEATURES:
+        for i, features in enumerate(getattr(trace, kind)):
             stored[f"{kind}{i:03}"] = _array(features.values)
             if features.gradient is not None:
                 stored[f"{kind}{i:03}_gradient"] = _array(features.gradient)
@@ -95,8 +96,7 @@ def _meta_of(trace: "Trace") -> dict[str, Any]:
         "image_size": trace.image_size,
         "target": trace.target,
         "layers": layers,
-        "features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.features],
-        "cam_features": [{"name": f.name, "tokens": asdict(f.tokens)} for f in trace.cam_features],
+        **{kind: [{"name": f.name, "tokens": asdict(f.tokens)} for f in getattr(trace, kind)] for kind in FEATURES},
         "check": asdict(trace.check),
         "notes": trace.notes,
         "linear": trace.linear,
@@ -136,7 +136,7 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     def features(kind: str) -> tuple[Features, ...]:
         return tuple(
             Features(f["name"], tensor(f"{kind}{i:03}"), tokens(f["tokens"]), optional(f"{kind}{i:03}_gradient"))
-            for i, f in enumerate(meta.get(kind, ()))  # files of the first days have no cam_features
+            for i, f in enumerate(meta.get(kind, ()))  # older files lack some kinds
         )
 
     attention = tuple(
@@ -157,4 +157,4 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
     check = Check(**meta["check"])
     rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
-    return Trace(meta["model"], size, tensor("logits"), attention, *rest)
+    return Trace(meta["model"], size, tensor("logits"), attention, *rest, features("layer_features"))

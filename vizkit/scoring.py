@@ -60,12 +60,16 @@ class Question:
         picture: "UInt8[np.ndarray, 'height width 3']",
         target: int | None = None,
         against: int | None = None,
+        layer: str = "",
     ) -> "Question":
-        """`target`: None takes the most probable class, or what else the head says (`Head.target`). ValueError for
+        """`layer`: where class activation maps are made, see `grad_cam.at_layer`.
+
+        `target`: None takes the most probable class, or what else the head says (`Head.target`). ValueError for
         classes that do not exist or are the same; NotApplicable for a rival where they do not exclude one another.
 
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
+        from vizkit.analysis.attribution.grad_cam import at_layer
         from vizkit.models import Keep, trace
         from vizkit.models.probes.budget import weights_bytes
 
@@ -82,6 +86,8 @@ class Question:
             raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
         rival = trace(loaded, picture, target=against) if small and against is not None else None
         sentence = f"The gradients of all attention weights would take {size / 2**30:.0f} GiB and more here."
+        if small:
+            first, rival = at_layer(first, layer), rival and at_layer(rival, layer)
         return cls(first, rival, subject_of(loaded, picture, target, against), "" if small else sentence)
 
     def explain(self, method: str, progress: "Progress | None" = None) -> "Explanation":
@@ -118,12 +124,16 @@ def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None"
     return Truth(*(seen_mask(mask, loaded.preprocessing) for mask in (sample.insect, deciding)))
 
 
-def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False) -> "Iterator[Case]":
+def cases(
+    loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False, layer: str = ""
+) -> "Iterator[Case]":
     """Every picture with its trace and truth; the target is the class that the model gives it. NotApplicable for a
     model that gives no probabilities: what is measured is how they fall and rise.
 
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
+    `layer`: where class activation maps are made.
     """
+    from vizkit.analysis.attribution.grad_cam import at_layer
     from vizkit.analysis.trust.scores import Case
     from vizkit.models import family, pixels_of, trace
     from vizkit.models.probes.model_functions import logits_of_batch
@@ -138,13 +148,16 @@ def cases(loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, aga
         target = loaded.head.target(logits(pixels_of(loaded, picture))[0])
         random_trace = random_subject = None
         if other is not None:
-            random_trace, random_subject = trace(other, picture, target=target), subject_of(other, picture, target)
+            random_trace, random_subject = (
+                at_layer(trace(other, picture, target=target), layer),
+                subject_of(other, picture, target),
+            )
 
         def trace_again(pixels: "Tensor", target: int = target) -> "Trace":
-            return family(loaded.model).trace(loaded, pixels, target=target)
+            return at_layer(family(loaded.model).trace(loaded, pixels, target=target), layer)
 
         yield Case(
-            trace(loaded, picture, target=target),
+            at_layer(trace(loaded, picture, target=target), layer),
             subject_of(loaded, picture, target),
             truth_of(loaded, images, index),
             random_trace,

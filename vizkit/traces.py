@@ -195,8 +195,9 @@ class Trace:
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
     `cam_features`: with a target only, the features that class activation maps are made of, with their gradient, the
-    latest first: what the head receives, then what the last attention layer receives. `linear`: how many layers attend
-    without a softmax, so that no weights say where they look.
+    latest first: what the head receives, then what the last attention layer receives. `layer_features`: the same at any
+    layer, the first first: what an attention layer receives, by the layer's name; of a CNN what leaves a stage.
+    `linear`: how many layers attend without a softmax, so that no weights say where they look.
     """
 
     model: str
@@ -209,6 +210,7 @@ class Trace:
     notes: tuple[str, ...] = field(default=())
     cam_features: tuple[Features, ...] = ()
     linear: int = 0
+    layer_features: tuple[Features, ...] = ()
 
     @property
     def no_attention(self) -> str:

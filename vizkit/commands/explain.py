@@ -44,6 +44,11 @@ def add_methods(command: argparse.ArgumentParser, usual: str) -> None:
         type=lambda name: name.replace("-", "_"), choices=("all", "fast", *METHODS),
         help=f"{', '.join(METHODS)}; fast: those that need one pass; all; repeatable ({usual})",
     )  # fmt: skip
+    command.add_argument(
+        "--layer", default="", metavar="NAME",
+        help="where class activation maps are made, such as blocks.3.attn of a ViT, layers.2.blocks.0.attn of a "
+        "Swin or 'stage 3' of a CNN; the features before the head where it is left out",
+    )  # fmt: skip
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -59,7 +64,7 @@ def explain(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
     target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
-    question = Question.of(loaded, image, target, against)
+    question = Question.of(loaded, image, target, against, arguments.layer)
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
     for line in said(question, loaded):
         print(line)

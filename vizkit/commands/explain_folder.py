@@ -81,7 +81,7 @@ def _begin(output: Path, arguments: argparse.Namespace, loaded: "Loaded", method
     now = {
         "model": loaded.name, "weights": weights_digest(loaded.model), "size_hw": [*loaded.preprocessing.size_hw],
         "methods": methods, "target": arguments.target, "against": arguments.against,
-    }  # fmt: skip
+    } | ({"layer": arguments.layer} if arguments.layer else {})  # fmt: skip
     output.mkdir(exist_ok=True)
     path = output / SETTINGS
     try:
@@ -114,7 +114,7 @@ def _explain(
         writing.write(numbers, lambda path: np.savez(path, meta=np.array(json.dumps({"rows": rows}))))
         return
     target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
-    question = Question.of(loaded, image, target, against)
+    question = Question.of(loaded, image, target, against, arguments.layer)
     explanations, reasons = explained(question, methods)
     box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
     rows = [{"picture": name} | row for row in _rows(question, loaded, explanations, reasons, box)]

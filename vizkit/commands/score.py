@@ -124,7 +124,8 @@ def _score_model(
     selected = chosen(arguments.method or ["all"])
     begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
     mine = images if accelerator is None else images.take(_block(len(images), accelerator))
-    several = cases(loaded, mine, randomised="randomisation" in measures, again="sensitivity" in measures)
+    again = "sensitivity" in measures
+    several = cases(loaded, mine, randomised="randomisation" in measures, again=again, layer=arguments.layer)
     try:
         for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
             if not tally.images:

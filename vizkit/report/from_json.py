@@ -5,8 +5,10 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["ReportError", "read"]
+__all__ = ["LATER", "ReportError", "read"]
 
+LATER = {"later": True}
+"""Metadata of a field that older reports lack; it has a default."""
 LONGEST = 4_000  # characters of a text
 LARGEST = 2**31  # of a number without a point
 
@@ -42,12 +44,13 @@ def _record(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     if not isinstance(value, dict):
         raise ReportError(f"“{name}” of this report is no record; use a replay.json as it was saved.")
     hints = get_type_hints(hint)
-    missing = [part.name for part in fields(hint) if part.name not in value]
+    missing = [part.name for part in fields(hint) if part.name not in value and "later" not in part.metadata]
     strange = [str(key)[:40] for key in value if key not in hints]
     if missing or strange:
         said = f"lacks “{missing[0]}”" if missing else f"has “{strange[0]}”, which this version of vizkit does not know"
         raise ReportError(f"“{name}” of this report {said}; use a replay.json as it was saved.")
-    return hint(**{part.name: read(hints[part.name], value[part.name], part.name) for part in fields(hint)})
+    given = [part.name for part in fields(hint) if part.name in value]
+    return hint(**{name: read(hints[name], value[name], name) for name in given})
 
 
 def _plain(hint: Any, value: Any) -> bool:  # noqa: ANN401

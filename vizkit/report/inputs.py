@@ -62,11 +62,11 @@ class Inputs:
 
         return trace(self.loaded, self.rgb, keep=keep)
 
-    def explanation(self, method: str, target: int, against: int | None) -> "Explanation":
-        """Raises NotApplicable where this model has no such map."""
+    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
+        """Raises NotApplicable where this model has no such map, or not at this layer."""
         from vizkit.scoring import Question
 
-        return Question.of(self.loaded, self.rgb, target, against).explain(method)
+        return Question.of(self.loaded, self.rgb, target, against, layer).explain(method)
 
 
 def proven(trace: "Trace") -> "Trace":

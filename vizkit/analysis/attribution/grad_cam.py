@@ -8,13 +8,15 @@ token), what the last attention layer receives. Raw block outputs would be the w
 a vector's length, so gradient times feature summed over channels is nearly zero before it, at every place.
 """
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.traces import Features, NotApplicable, Trace
 
-__all__ = ["cam_layer", "grad_cam", "hires_cam", "signed_grad_cam", "signed_hires_cam"]
+__all__ = ["at_layer", "cam_layer", "grad_cam", "hires_cam", "signed_grad_cam", "signed_hires_cam", "where"]
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
@@ -75,6 +77,35 @@ def cam_layer(trace: Trace) -> Features:
         if bool(_on_places(features)[1].any()):
             return features
     raise NotApplicable("Class activation maps give nothing for this class here: its logit has no gradient.")
+
+
+def at_layer(trace: Trace, layer: str) -> Trace:
+    """The trace with the class activation maps of another layer, by its name in `layer_features`; "" leaves it as it
+    is. Earlier layers have finer cells that have seen less of the image, and know less of the class.
+
+    Selvaraju et al. 2017, § 3.1, take the last; of a transformer what enters an attention layer is taken, after its
+    normalisation. NotApplicable for a layer that this model does not have.
+    """
+    if not layer:
+        return trace
+    features = [features for features in trace.layer_features if features.name == layer]
+    if not features:
+        names = ", ".join(features.name for features in trace.layer_features)
+        raise NotApplicable(
+            f"{trace.model} has no class activation maps at {layer[:60]!r}; it has them at {names}."
+            if names
+            else "Class activation maps of this model are made before its head alone."
+        )
+    return replace(trace, cam_features=tuple(features))
+
+
+def where(trace: Trace) -> str:
+    """A sentence on the layer that was chosen by `at_layer`, "" where none was."""
+    features = trace.cam_features[0]
+    if not any(features is own for own in trace.layer_features):
+        return ""
+    assert features.tokens.grid is not None
+    return f"Made at {features.name}, on {' × '.join(map(str, features.tokens.grid))} cells."
 
 
 def _on_places(features: Features) -> tuple[Float[Tensor, "row column channel"], Float[Tensor, "row column channel"]]:

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from vizkit.models.families import generic
-from vizkit.models.families.translate import cam_features, features_of, finish, step_of_stages
+from vizkit.models.families.translate import cam_features, features_of, finish, stage_features, step_of_stages
 from vizkit.models.recording.forward import forward
 from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Keep
@@ -55,4 +55,4 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         tokens = Tokens(name, (), grid, stride=pixels.shape[-1] / grid[1])
         features.append(features_of(name, values, None, tokens))
     cam = cam_features(result, *(f.tokens for f in reversed(features)))
-    return finish(loaded, pixels, target, result, [], features, cam=cam)
+    return finish(loaded, pixels, target, result, [], features, cam=cam, by_layer=stage_features(result, features))

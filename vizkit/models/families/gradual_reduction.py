@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids, merging
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features
 from vizkit.models.families.vit import layer, position_table, special_names
 from vizkit.models.recording.forward import forward
 from vizkit.models.recording.kinds import home
@@ -81,7 +81,8 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         for i, (values, special, tokens) in enumerate(zip(result.maps, specials, sets, strict=False))
     ]
     cam = cam_features(result, sets[-1], sets[-2])
-    return finish(loaded, pixels, target, result, attention, features, expected(model), cam=cam)
+    return finish(loaded, pixels, target, result, attention, features, expected(model), cam=cam,
+                  by_layer=layer_features(result, attention))  # fmt: skip
 
 
 def reduction(block: int, before: Tokens, after: Tokens) -> Attention:

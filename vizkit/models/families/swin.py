@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from vizkit.geometry import merging, window_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features
 from vizkit.models.recording.forward import forward
 from vizkit.models.recording.kinds import home, is_torchvision
 from vizkit.models.recording.recorder import Call, Keep
@@ -107,4 +107,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
     ]
     cam = cam_features(result, tokens[-1], channels_last=True)
-    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam)
+    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam,
+                  by_layer=layer_features(result, attention))  # fmt: skip

@@ -87,6 +87,35 @@ def cam_features(result: Pass, *known: Tokens, channels_last: bool = False) -> l
     return features
 
 
+def layer_features(result: Pass, attention: Sequence[Attention]) -> list[Features]:
+    """What entered every attention layer, laid where its keys are: they come from the same vectors as the queries.
+    `attention`: one for each call that is kept, and whatever is not learned."""
+    kept = [given for call, given in zip(result.calls, result.entering, strict=False) if call.weights is not None]
+    features = []
+    for layer, given in zip((a for a in attention if a.learned), kept, strict=False):
+        ids = layer.key_ids.flatten().to(given[0].device) if given is not None else None
+        if ids is None or layer.key.grid is None or given[0].numel() != len(ids) * given[0].shape[-1]:
+            continue
+        values, gradient = (spread(each.reshape(len(ids), -1).float(), ids, len(layer.key)) for each in given)
+        features.append(Features(layer.name, values, layer.key, gradient))
+    return features
+
+
+def spread(rows: Tensor, ids: Tensor, count: int) -> Tensor:
+    """Rows in windows in the order of the tokens; what is padding is left out."""
+    out = rows.new_zeros(count + 1, rows.shape[-1])
+    out[ids % (count + 1)] = rows
+    return out[:-1]
+
+
+def stage_features(result: Pass, features: Sequence[Features]) -> list[Features]:
+    """What leaves each stage of a CNN, with its gradient."""
+    if not result.gradients:
+        return []
+    flat = [gradient.flatten(1).T.float() for gradient in result.gradients]
+    return [replace(seen, gradient=own) for seen, own in zip(features, flat, strict=True)]
+
+
 def finish(
     loaded: Loaded,
     pixels: Tensor,
@@ -97,6 +126,7 @@ def finish(
     planned: int | None = None,
     notes: tuple[str, ...] = (),
     cam: Sequence[Features] = (),
+    by_layer: Sequence[Features] = (),
 ) -> Trace:
     """The Trace with its proof; a check that failed says so first among the notes.
 
@@ -121,6 +151,7 @@ def finish(
         (*([check.failure] if check.failure else []), *notes, *changes(result.calls), *loaded.notes),
         tuple(_on_cpu(f) for f in cam),
         result.linear,
+        tuple(_on_cpu(f) for f in by_layer),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, names_of
+from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features, names_of
 from vizkit.models.recording.forward import Pass, forward
 from vizkit.models.recording.kinds import home, is_torchvision, kind
 from vizkit.models.recording.recorder import Call, Keep
@@ -43,7 +43,8 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
     seen, cam = features(result, tokens), cam_features(result, tokens)
-    return finish(loaded, pixels, target, result, attention, seen, expected(loaded.model), cam=cam)
+    return finish(loaded, pixels, target, result, attention, seen, expected(loaded.model), cam=cam,
+                  by_layer=layer_features(result, attention))  # fmt: skip
 
 
 def expected(model: nn.Module) -> int:

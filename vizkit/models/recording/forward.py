@@ -32,6 +32,8 @@ class Pass:
     """`maps`: what leaves each block, (channel, row, column), or (token, channel) when the pass returns `tokens`;
     `specials`: its special tokens, (token, channel). `deciding`: with a target, (name, values, ∂logit/∂values) of what
     the head receives and of what the last attention layer receives, in the model's own layout without the batch axis.
+    `entering`: the same, (values, gradient), of what each of `calls` was given; `gradients`: that of each of `maps`, of
+    a model without attention. Both are empty without a target.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
     `changed`: how many change their weights between the softmax and the values; see `counting`.
     """
@@ -42,6 +44,8 @@ class Pass:
     specials: tuple[Tensor | None, ...]
     logit_error: float
     deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
+    entering: tuple[tuple[Tensor, Tensor] | None, ...] = ()
+    gradients: tuple[Tensor, ...] = ()
     layers: int | None = None
     linear: int = 0
     changed: int = 0
@@ -139,26 +143,35 @@ def _recorded(
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
     logits = logits_of(out)
     _refuse_unknown(target, logits, loaded)
-    deciding = ()
+    deciding, entering, gradients = (), (), ()
     if target is not None:
         score_of = scorer(logits, target)
         if tokens:
             joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
             take_score_gradients(loaded.model, recorder.calls, joined, score_of, score_of(logits))
-        deciding = _with_gradients(recorder, score_of(logits), final)
+        stages = () if recorder.calls else tuple(each for each in maps if each.dim() == 4)
+        deciding, entering, gradients = _with_gradients(recorder, score_of(logits), final, stages)
     detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
-    return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding)
+    return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
 
 
-def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None) -> tuple[tuple[str, Tensor, Tensor], ...]:
-    """Take all gradients in one go: of the attention weights, and of the two features of `Pass.deciding`."""
+def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None, stages: tuple[Tensor, ...]) -> tuple:
+    """Take all gradients in one go: of the attention weights, of the two features of `Pass.deciding`, of what enters
+    every layer, and of `stages`."""
     named = (("before the head", final), ("into the last attention", recorder.entering))
     inputs = [(name, values) for name, values in named if values is not None and 3 <= values.dim() <= 4]
-    gradients = recorder.take_gradients(logit, *(values for _, values in inputs))
-    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(inputs, gradients, strict=True))
+    given = [call.entering for call in recorder.calls]
+    others = [values for values in given if values is not None]
+    gradients = recorder.take_gradients(logit, *(values for _, values in inputs), *others, *stages)
+    own, left = gradients[: len(inputs)], iter(gradients[len(inputs) :])
+    entering = tuple(None if values is None else (values.detach(), next(left)) for values in given)
+    for call in recorder.calls:
+        call.entering = None  # lets the graph go
+    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(inputs, own, strict=True))
     # torch's multi-head attention puts the tokens first and the image second.
     alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
-    return tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
+    deciding = tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
+    return deciding, entering, tuple(gradient[0] for gradient in left)
 
 
 def _refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:

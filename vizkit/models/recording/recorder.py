@@ -67,7 +67,8 @@ class Call:
     were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
     the layer's own output, see `layer_output`; `sample` is what was compared, until the weights are kept: positions
     among the rows, and the weights of every head there. `raw` is the tensor in the autograd graph;
-    `score_gradient`: see `layer_scores`; `groups`: see `weights.grouped`.
+    `score_gradient`: see `layer_scores`; `groups`: see `weights.grouped`. With a gradient, `entering` is what the layer
+    was given, in the graph.
     """
 
     path: str
@@ -83,6 +84,7 @@ class Call:
     score_gradient: Tensor | None = None
     raw: Tensor | None = None
     groups: int | None = None
+    entering: Tensor | None = None
 
     @property
     def row_sum_error(self) -> Tensor | None:
@@ -149,8 +151,8 @@ class Recorder(TorchFunctionMode):
         """`heads`: given when `weights` are their mean already."""
         path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
         # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
-        self.entering = self._projected
-        call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample)
+        self.entering = self._projected if self.gradient else None
+        call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample, entering=self.entering)
         if weights is not None:
             call.groups = groups_among(tuple(weights.shape), self._positions)
         if weights is not None and self.gradient:

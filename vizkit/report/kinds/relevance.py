@@ -1,6 +1,6 @@
 """The map of one way to explain a class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from vizkit.analysis.attribution.explaining import Explanation, quantile_of
@@ -9,7 +9,7 @@ from vizkit.figure.overlay import top_of
 from vizkit.figure.saved.single import MapOf
 from vizkit.heads import ITSELF
 from vizkit.models import Loaded
-from vizkit.report.from_json import ReportError
+from vizkit.report.from_json import LATER, ReportError
 from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
 
@@ -19,17 +19,20 @@ __all__ = ["Relevance"]
 @dataclass(frozen=True)
 class Relevance:
     """`method`: a name in METHODS. `target`, `against`: numbers of classes, −1 being an embedding itself. `top`: where
-    colours end if several maps share a scale, else None: at this map's own largest."""
+    colours end if several maps share a scale, else None: at this map's own largest. `layer`: where a class activation
+    map is made, "" being before the head."""
 
     method: str
     target: int
     against: int | None = None
     scale: Literal["from 0", "from lowest"] = "from 0"
     top: float | None = None
+    layer: str = field(default="", metadata=LATER)
 
     def stem(self, loaded: Loaded) -> str:
         rival = "" if self.against is None else f"_against_{loaded.label(self.against)}"
-        return f"{self.method}_{loaded.label(self.target)}{rival}" if _classed(self.method) else self.method
+        place = f"_{self.layer}" if self.layer else ""
+        return f"{self.method}{place}_{loaded.label(self.target)}{rival}" if _classed(self.method) else self.method
 
     def drawn(self, inputs: Inputs) -> Drawn:
         if self.method not in METHODS:
@@ -38,7 +41,7 @@ class Relevance:
         for label in (self.target, self.against or 0):
             if label < ITSELF:
                 raise ReportError(f"Class {label} does not exist: classes count from 0.")
-        explanation = inputs.explanation(self.method, self.target, self.against)
+        explanation = inputs.explanation(self.method, self.target, self.against, self.layer)
         places = explanation.heat.numpy()
         own = top_of(places, quantile_of(explanation))
         top = own if self.top is None else self.top
@@ -47,8 +50,9 @@ class Relevance:
         rival = "" if self.against is None else f" against {loaded.label(self.against)}"
         what = "share of the whole" if method.shares else "evidence"
         what += f", in units of the {'logit' if loaded.head.probable else 'value'}" if method.logit else ""
+        title = method.title + (f" at {self.layer}" if self.layer else "")
         return Drawn(
-            method.title + (f" for {loaded.label(self.target)}{rival}" if _classed(self.method) else ", for no class"),
+            title + (f" for {loaded.label(self.target)}{rival}" if _classed(self.method) else ", for no class"),
             (method.asks, *explanation.notes),
             MapOf(places, low, top, what + _ends(explanation, self.top), unit, explanation.signed,
                   beyond=bool(abs(places).max() > 1.0001 * top)),

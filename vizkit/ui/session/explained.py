@@ -78,7 +78,8 @@ def rolled_matrix(
 class Request:
     """One model on one picture, asked about class `target`, or how it differs from class `against`.
 
-    `of`: `key_of` this model and picture. Threads have no session, so it is made before.
+    `layer`: where class activation maps are made, "" being before the head. `of`: `key_of` this model and picture.
+    Threads have no session, so it is made before.
     """
 
     shown: Shown
@@ -86,6 +87,7 @@ class Request:
     of: tuple
     target: int
     against: int | None = None
+    layer: str = ""
 
     @property
     def key(self) -> tuple:
@@ -132,7 +134,8 @@ def fast_maps(request: Request) -> "dict[str, Explanation | str]":
         target_trace(request, request.target),
         None if request.against is None else target_trace(request, request.against),
     )
-    return _fast_maps(request.key, traces, request)
+    maps = _fast_maps(request.key, traces, request)
+    return maps | _at_layer((*request.key, request.layer), traces, request.layer) if request.layer else maps
 
 
 @remembered
@@ -145,6 +148,19 @@ def _fast_maps(key: tuple, _traces: "tuple[Trace, Trace | None]", _request: Requ
         for name, method in METHODS.items()
         if not method.slow
     }
+
+
+@remembered
+def _at_layer(key: tuple, _traces: "tuple[Trace, Trace | None]", _layer: str) -> "dict[str, Explanation | str]":
+    """The maps of those methods that can be made at another layer; no model runs."""
+    from vizkit.analysis.attribution.explaining import METHODS, explain
+    from vizkit.analysis.attribution.grad_cam import at_layer
+
+    def made(name: str) -> "Explanation":
+        trace, against = (each and at_layer(each, _layer) for each in _traces)
+        return explain(name, trace, against=against)
+
+    return {name: _or_sentence(lambda name=name: made(name)) for name, method in METHODS.items() if method.layered}
 
 
 def slow_map(request: Request, method: str, progress: "Progress") -> "Explanation | str":

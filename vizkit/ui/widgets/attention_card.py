@@ -10,6 +10,7 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import places
 from vizkit.image import Picture
 from vizkit.ui import reading
+from vizkit.ui.plain import plain
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.widgets import canvases, known
@@ -34,7 +35,7 @@ class Choice:
 
 def choices(shown: list[Shown]) -> Choice:
     """Layers and heads beyond a model's own show its last."""
-    depth, heads = max(model.depth for model in shown), max(model.heads for model in shown)
+    depth, heads = max(1, *(model.depth for model in shown)), max(model.heads for model in shown)
     keep_valid("layer", range(1, depth + 1))
     with st.container(width=260):
         layer = st.slider("Layer", 1, max(depth, 2), value=depth, key="layer", bind="query-params", disabled=depth < 2)
@@ -58,6 +59,9 @@ def choices(shown: list[Shown]) -> Choice:
 
 def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int | None = None) -> None:
     recorded = layers(shown.trace)
+    if not recorded and not shown.trace.features:
+        answers_alone(shown)
+        return
     if recorded:
         chosen = recorded[min(choice.layer, len(recorded)) - 1]
         content = canvases.layer_for_browser(chosen, choice.head, shown.query, choice.shared)
@@ -76,6 +80,20 @@ def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int 
     st.caption(reading.about(loaded))
     if content.key_grid is not None:
         save_card(index, shown, picture, choice)
+
+
+def answers_alone(shown: Shown) -> None:
+    """Of a model without places, such as an MLP on pixels."""
+    st.info(
+        "No layer of this model has places in the image: it gives an answer and no map.", icon=":material/grid_off:"
+    )
+    loaded = shown.loaded
+    st.markdown(
+        "  \n".join(f"{plain(name)} · {value}" for name, value in loaded.head.lines(shown.trace.logits, loaded.label))
+    )
+    known.say(loaded)
+    reading.proof(shown.trace)
+    st.caption(reading.about(loaded))
 
 
 def what_stands_out(shown: Shown, chosen: "Attention | None", choice: Choice) -> str:

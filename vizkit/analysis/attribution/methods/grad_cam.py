@@ -7,13 +7,15 @@ from vizkit.analysis.attribution.methods.record import Given, Method
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from vizkit.analysis.attribution.methods.record import Map
     from vizkit.traces import Trace
 
 
-def run(given: Given) -> "Tensor":
-    from vizkit.analysis.attribution.grad_cam import grad_cam
+def run(given: Given) -> "Map":
+    from vizkit.analysis.attribution.grad_cam import grad_cam, where
 
-    return grad_cam(given.trace)
+    heat, place = grad_cam(given.trace), where(given.trace)
+    return (heat, place) if place else heat
 
 
 def signed_run(given: Given, against: "Trace") -> "Tensor":
@@ -35,6 +37,7 @@ METHOD = Method(
     run=run,
     signed_run=signed_run,
     applies=applies,
+    layered=True,
     asks="Where do the late features hold what raises the class on the mean of all places?",
     caveat="Late features are coarse and have seen the whole image; their place is not the place of their cause.",
     source="Selvaraju et al. 2017 (arXiv 1610.02391), eq. 1 and 2",

@@ -8,13 +8,15 @@ from vizkit.analysis.attribution.methods.record import Given, Method
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from vizkit.analysis.attribution.methods.record import Map
     from vizkit.traces import Trace
 
 
-def run(given: Given) -> "Tensor":
-    from vizkit.analysis.attribution.grad_cam import hires_cam
+def run(given: Given) -> "Map":
+    from vizkit.analysis.attribution.grad_cam import hires_cam, where
 
-    return hires_cam(given.trace)
+    heat, place = hires_cam(given.trace), where(given.trace)
+    return (heat, place) if place else heat
 
 
 def signed_run(given: Given, against: "Trace") -> "Tensor":
@@ -30,6 +32,7 @@ METHOD = Method(
     run=run,
     signed_run=signed_run,
     applies=applies,
+    layered=True,
     asks="Where does each late feature itself raise the class, gradient times feature place by place?",
     caveat="As coarse as Grad-CAM; under a mean over places the two are the same map.",
     source="Draelos & Carin 2020 (arXiv 2011.08891), eq. 3",

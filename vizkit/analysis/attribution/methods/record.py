@@ -45,7 +45,7 @@ class Method:
 
     `signed`: values below zero speak against the class. `slow`: runs the model tens to hundreds of times. `shares`: the
     numbers are shares of a whole; `logit`: they are in units of the logit. `differs`: where this departs from its
-    authors' code, in a sentence.
+    authors' code, in a sentence. `layered`: it is made at a layer that can be chosen (`grad_cam.at_layer`).
     """
 
     name: str
@@ -61,6 +61,7 @@ class Method:
     slow: bool = False
     shares: bool = False
     logit: bool = False
+    layered: bool = False
     differs: str = ""
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The Maps view of the Relevance page: methods × models as a matrix; the maps of a single model as a grid."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from vizkit.figure.overlay import top_of
 from vizkit.image import Picture
 from vizkit.report.kinds import Relevance
 from vizkit.ui import export, reading
+from vizkit.ui.pages.relevance import cam_layer
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, explained, saved
 from vizkit.ui.session.explained import Request
@@ -30,12 +31,14 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class Choice:
-    """`slow`: chosen methods that run the model again. `scale`: one of SCALES."""
+    """`slow`: chosen methods that run the model again. `scale`: one of SCALES. `layers`: by model where its class
+    activation maps are made, "" being before the head."""
 
     classes: Classes
     slow: tuple[str, ...]
     scale: str
     draw: str
+    layers: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def choices(shown: list[Shown]) -> Choice:
                 "for a method in all models. Different methods have different units, so no scale is right for all.",
             )  # fmt: skip
             draw = choose_drawing()
-    return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw)
+            layers = {model.source: cam_layer.choose(index, model, len(shown) > 1) for index, model in enumerate(shown)}
+    return Choice(classes, tuple(name for name in METHODS if name in slow), scale or SCALES[0], draw, layers)
 
 
 def _run_slow(all_maps: list[Maps], choice: Choice) -> None:
@@ -132,6 +136,7 @@ def _run_slow(all_maps: list[Maps], choice: Choice) -> None:
 # ---- one model -------------------------------------------------------------------------------------------------------
 def collect(shown: Shown, picture: Picture, choice: Choice, into: list[Maps]) -> None:
     request = class_choice.request_for(shown, picture, choice.classes)
+    request = replace(request, layer=choice.layers.get(shown.source, ""))
     fast = explained.fast_maps(request)
     without = why_not(explained.target_trace(request, request.target))
     if request.against is not None:  # those that depend on no class
@@ -214,14 +219,18 @@ def save_maps(index: int, maps: Maps, tops: dict[str, float], choice: Choice) ->
     names = {card.name: name for name, card in tiles_of(maps).items() if card.places is not None}
     if not names:
         return
-    items = {
-        title: saved.item_of(request.shown, Relevance(name, target, against, scale, tops.get(name)), choice.draw)
-        for title, name in names.items()
-    }
+
+    def shows(name: str) -> Relevance:
+        layer = request.layer if METHODS[name].layered else ""
+        return Relevance(name, target, against, scale, tops.get(name), layer)
+
+    items = {title: saved.item_of(request.shown, shows(name), choice.draw) for title, name in names.items()}
     inputs = saved.inputs_of(request.shown, request.picture)
 
     def numbers() -> bytes:
-        arrays = {name: inputs.explanation(name, target, against).heat.numpy() for name in names.values()}
+        arrays = {
+            name: inputs.explanation(name, target, against, shows(name).layer).heat.numpy() for name in names.values()
+        }
         return export.npz_of(target=target, against=-1 if against is None else against, **arrays)
 
     save(f"relevance{index}", items, inputs, {"Numbers of all maps (NPZ)": numbers})
