@@ -1,5 +1,6 @@
 """Convolutional networks: what stands out in an output."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -84,6 +85,30 @@ def negative(layers: Sequence[tuple[str, float]]) -> Remark:
     return Remark(words + ".", {"most": share, "least": lowest})
 
 
+def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> Remark:
+    """How many channels of the layer before, the largest first, make half of all that is added and taken away."""
+    order = sorted(range(len(shares)), key=lambda index: -abs(shares[index]))
+    total = sum(map(abs, shares)) or 1.0
+    count, covered = 0, 0.0
+    while count < len(order) and covered < total / 2:
+        covered += abs(shares[order[count]])
+        count += 1
+    first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
+    words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
+    return Remark(f"{words} that is added or taken away.".replace("-", "−"), {"half": count, "value": value})
+
+
+def answered(channel: int, labels: Sequence[str]) -> Remark:
+    """`labels`: the classes of the pictures that a channel, from 0, answers most strongly to."""
+    label, times = Counter(labels).most_common(1)[0]
+    if times * 2 <= len(labels):
+        kinds = len(set(labels))
+        return Remark(f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
+                      "classes: it stands for no single class.", {"classes": kinds})  # fmt: skip
+    return Remark(f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
+                  f"class {label}.", {"times": times})  # fmt: skip
+
+
 def moved(
     distance_px: Sequence[int],
     cosines: Mapping[str, Float[np.ndarray, " distance"]],
@@ -124,16 +149,3 @@ def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[fl
     far = counted(reach[most], "pixel")
     words = f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
     return Remark(words, reach)
-
-
-def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> Remark:
-    """How many channels of the layer before, the largest first, make half of all that is added and taken away."""
-    order = sorted(range(len(shares)), key=lambda index: -abs(shares[index]))
-    total = sum(map(abs, shares)) or 1.0
-    count, covered = 0, 0.0
-    while count < len(order) and covered < total / 2:
-        covered += abs(shares[order[count]])
-        count += 1
-    first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
-    words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
-    return Remark(f"{words} that is added or taken away.".replace("-", "−"), {"half": count, "value": value})
