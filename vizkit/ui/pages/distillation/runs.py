@@ -20,6 +20,7 @@ from vizkit.training.experiments.groups import (
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
+from vizkit.ui.pages.distillation.by_size import by_size
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
@@ -49,6 +50,7 @@ class Group:
 
 def view(page: Page) -> None:
     del page  # it shows runs, not the chosen models
+    by_size()
     live()
     published()
     how()

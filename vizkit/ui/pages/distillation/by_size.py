@@ -1,0 +1,38 @@
+"""What a teacher adds to a ViT by how many pictures it learns from: of the shipped runs of the data-size experiment."""
+
+from vizkit.analysis.comparison.seed_interval import Estimate
+from vizkit.figure.evaluation.data_size import Line, teacher_gain
+from vizkit.training.experiments.data_size import METHODS
+from vizkit.training.experiments.size_findings import TEACHERS, teacher_finding, teacher_gains
+from vizkit.training.experiments.size_results import studies
+from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.session.model_names import BUNDLED
+from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
+
+SHIPPED = BUNDLED / "experiments" / "data_size"
+
+
+def by_size() -> None:
+    """The gain of each kind of teacher with its interval, and the sentence on where one helps and where not."""
+    for study in studies(RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))):
+        gains = teacher_gains(study)
+        if gains:
+            lines = [line_of(method, gains[kind]) for method, kind in TEACHERS.items() if kind in gains]
+            chart(teacher_gain(lines, study.sizes), "teacher_gain", alt(gains))
+            remark(teacher_finding(study))
+
+
+def line_of(method: str, gained: dict[int, Estimate]) -> Line:
+    about, several = METHODS[method], list(gained.values())
+    return Line(
+        TEACHERS[method], "DeiT", list(gained), [gain.mean for gain in several], [gain.low for gain in several],
+        [gain.high for gain in several], dash="dot" if about.distillation == "soft" else "solid",
+        hollow=about.teacher == "same",
+    )  # fmt: skip
+
+
+def alt(gains: dict[str, dict[int, Estimate]]) -> str:
+    parts = [f"{kind}: {', '.join(f'{gain.mean:+.1%} with {images:,}' for images, gain in gained.items())}"
+             for kind, gained in gains.items()]  # fmt: skip
+    return f"Accuracy above no teacher, {'; '.join(parts)}"
