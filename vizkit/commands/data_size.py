@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vizkit.analysis.remarks.data_size import signed
 from vizkit.commands.train import Bar
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another, plan
 from vizkit.training.experiments.size_findings import findings, teacher_finding, teacher_gains
@@ -143,15 +144,8 @@ def _teachers(study: Study) -> list[str]:
     if not gains:
         return []
     sizes = sorted({images for gained in gains.values() for images in gained})
-    rows = {
-        kind: [
-            "–" if (gain := gained.get(images)) is None
-            else f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
-            for images in sizes
-        ]
-        for kind, gained in gains.items()
-    }  # fmt: skip
-    return ["", "What a teacher adds: the DeiT minus the ViT of the same seed, in points, with 95 % intervals.", "",
+    rows = {kind: [signed(gained.get(images)) for images in sizes] for kind, gained in gains.items()}
+    return ["", "What a teacher adds: the DeiT minus the ViT of the same seeds, in points, with 95 % intervals.", "",
             *_table("points above no teacher", sizes, rows)]  # fmt: skip
 
 

@@ -13,6 +13,13 @@ def points(gain: Estimate) -> str:
     return f"{mean} points ({low} to {high})"
 
 
+def signed(gain: Estimate | None) -> str:
+    """ "+12.3 (+8.1 to +16.5)", in points, for tables; a dash for None."""
+    if gain is None:
+        return "–"
+    return f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+
+
 def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> Remark:
     """The best method with so many pictures against the next; `reached`: its accuracy, 0 to 1."""
     numbers = {"images": images, "accuracy": reached, "gain": gain.mean, "low": gain.low, "high": gain.high}

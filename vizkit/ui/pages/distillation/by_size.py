@@ -1,6 +1,10 @@
 """What a teacher adds to a ViT by how many pictures it learns from: of the shipped runs of the data-size experiment."""
 
+import streamlit as st
+
 from vizkit.analysis.comparison.seed_interval import Estimate
+from vizkit.analysis.remarks.data_size import signed
+from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.evaluation.data_size import Line, teacher_gain
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_findings import TEACHERS, teacher_finding, teacher_gains
@@ -18,9 +22,23 @@ def by_size() -> None:
     for study in studies(RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))):
         gains = teacher_gains(study)
         if gains:
+            seeds = joined([str(seed) for seed in study.seeds])
+            st.caption(f"A DeiT with a CNN for a teacher against the ViT of the same seeds without: {study.data} at "
+                       f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals.")  # fmt: skip
             lines = [line_of(method, gains[kind]) for method, kind in TEACHERS.items() if kind in gains]
             chart(teacher_gain(lines, study.sizes), "teacher_gain", alt(gains))
             remark(teacher_finding(study))
+            with st.expander("Numbers", icon=":material/table:"):
+                table(gains)
+
+
+def table(gains: dict[str, dict[int, Estimate]]) -> None:
+    import pandas as pd
+
+    sizes = sorted({images for gained in gains.values() for images in gained})
+    rows = [{"Points above no teacher": kind, **{f"{images:,} images": signed(gained.get(images)) for images in sizes}}
+            for kind, gained in gains.items()]  # fmt: skip
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content")
 
 
 def line_of(method: str, gained: dict[int, Estimate]) -> Line:
