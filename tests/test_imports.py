@@ -22,6 +22,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.traces": 0,
     "vizkit.geometry": 1,
     "vizkit.heads": 0,
+    "vizkit.receptive_field": 0,
     "vizkit.decoding": 0,
     "vizkit.isolated_decoding": 1,
     "vizkit.image": 2,
@@ -396,3 +397,21 @@ def test_the_checker_of_names_can_fail(tmp_path, check, text):
     assert not list(check(tmp_path))
     path.write_text(text)
     assert len(list(check(tmp_path))) == 1
+
+
+def test_a_first_picture_needs_no_compiler():
+    """torch's compiler takes as long to import as torch and timm together. What was put in its place is gone."""
+    code = """
+import sys, numpy, torch, vizkit.models as models
+from vizkit.models.probes.budget import weights_bytes
+for name in ("insects_vit", "insects_swin"):
+    loaded = models.load(f"bundled:{name}")
+    models.trace(loaded, numpy.zeros((112, 112, 3), "uint8")), weights_bytes(loaded)
+print("torch._dynamo" in sys.modules)
+from torchvision.ops import roi_align as operation
+from torch._dynamo.utils import is_compile_supported
+print(operation.__globals__["is_compile_supported"]("cpu") == is_compile_supported("cpu"))
+print(torch.compiler.disable.__module__, sys.modules["torch._dynamo.utils"].__file__ is not None)
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True", "torch.compiler", "True"]

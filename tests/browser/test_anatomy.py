@@ -1,4 +1,6 @@
-"""Journeys through the three anatomy pages: patches, positions, attention."""
+"""Journeys through the anatomy pages: patches, positions, attention, convolution."""
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -73,7 +75,44 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)
 
 
-@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention"])
+def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
+    page.emulate_media(reduced_motion="no-preference")
+    try:
+        page.goto(f"{server}/convolution?{MODELS}")
+        ready(page)
+        walk = page.locator(f"{MAIN} .slide")
+        expect(walk).to_have_attribute("data-filled", "900")
+        assert float(walk.get_attribute("data-difference")) < 1e-5  # computed here, against PyTorch
+        walk.get_by_role("button", name="Play").click()
+        expect(walk).not_to_have_attribute("data-filled", re.compile("^(900|1)$"))
+        walk.get_by_role("button", name="Pause").click()
+        grown, at = walk.get_attribute("data-filled"), walk.get_attribute("data-at")
+        walk.get_by_role("button", name="Step ▶").click()
+        expect(walk).to_have_attribute("data-filled", str(int(grown) + 1))
+        assert walk.get_attribute("data-at") != at
+        click(page, "Input of", 0.5, 0.5)
+        expect(walk).to_have_attribute("data-filled", "900")
+        before, place = walk.get_attribute("data-sum"), walk.get_attribute("data-at")
+        assert before == walk.get_attribute("data-value")
+        weight = walk.get_by_label("Weight in row 1, column 1")
+        weight.fill("40")
+        weight.press("Enter")
+        expect(walk).not_to_have_attribute("data-sum", before)
+        expect(walk.get_by_role("button", name="Undo")).to_be_visible()  # Python has computed it too
+        expect(walk.locator(".proof")).to_contain_text("All 900 numbers")
+        assert (walk.get_attribute("data-at"), float(walk.get_attribute("data-difference")) < 1e-5) == (place, True)
+        walk.get_by_role("button", name="Undo").click()
+        expect(walk).to_have_attribute("data-sum", before)
+        page.goto(f"{server}/convolution?{MODELS}&slide_kernel=max+pooling")
+        ready(page)
+        expect(walk).to_have_attribute("data-count", "256")
+        expect(walk.locator(".total")).to_contain_text("the largest of 4")
+        assert float(walk.get_attribute("data-difference")) == 0
+    finally:
+        page.emulate_media(reduced_motion="reduce")
+
+
+@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention", "convolution"])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(phone)

@@ -606,7 +606,7 @@ def test_torchvision(monkeypatch, tmp_path):
     assert same(trained, untrained.model.state_dict())
     assert asked == ["https://download.pytorch.org/models/swin_t-704ceda3.pth"]
     assert (trained.source, trained.licence, trained.trained) == ("torchvision", "BSD-3-Clause", True)
-    assert "not among torchvision's transformers" in refusal("torchvision:resnet50")
+    assert "not among the models of torchvision" in refusal("torchvision:resnext50_32x4d")
     assert "takes only 224×224 pixels" in refusal("torchvision:vit_b_16", pretrained=False, image_size=384)
     assert set(TORCHVISION) >= {"vit_b_16", "swin_t"}
 

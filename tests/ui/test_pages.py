@@ -191,9 +191,11 @@ def test_names_are_those_of_timm():
     import timm
 
     import vizkit.models.networks  # registers ours
+    from vizkit.models.sources.torchvision_models import CNNS
 
     assert model_names.timm_names() == sorted(timm.list_models())
     assert set(vizkit.models.networks.NAMES) < set(model_names.timm_names())
+    assert tuple(f"torchvision:{name}" for name in CNNS) == model_names.TORCHVISION_CNNS
 
 
 DEIT = "random:deit_tiny_distilled_patch16_224"

@@ -5,6 +5,7 @@ from jaxtyping import UInt8
 from numpy import ndarray
 from torch import Tensor
 
+import vizkit.models.quick_import  # noqa: F401 # isort: skip - before all that imports timm
 from vizkit.image import prepare
 from vizkit.models.families import FAMILIES, family, family_of
 from vizkit.models.recording.recorder import Keep

@@ -15,7 +15,7 @@ from vizkit.traces import NotApplicable
 
 __all__ = ["FAMILIES", "family", "family_of", "first_grid"]
 
-ORDER = ("vit", "swin", "tnt", "dual_scale", "gradual_reduction", "cnn", "generic")
+ORDER = ("vit", "swin", "tnt", "dual_scale", "gradual_reduction", "cnn", "mlp", "generic")
 """The first that matches a model translates it; `generic` takes what is left."""
 
 PARTS = {

@@ -5,24 +5,14 @@ from torch import Tensor, nn
 from vizkit.models.families import generic
 from vizkit.models.families.translate import cam_features, features_of, finish, step_of_stages
 from vizkit.models.recording.forward import forward
-from vizkit.models.recording.kinds import home, is_torchvision
+from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Tokens, Trace
 
 TITLE, SAME_ROWS = "CNN", False
-MODULES = (
-    "resnet",
-    "resnetv2",
-    "convnext",
-    "efficientnet",
-    "mobilenetv3",
-    "regnet",
-    "densenet",
-    "vgg",
-    "byobnet",
-    "lenet",
-)
+MODULES = ("lenet", "alexnet", "vgg", "resnet", "resnetv2", "densenet", "mobilenetv3", "efficientnet", "regnet")
+MODULES += ("byobnet", "convnext")
 
 
 def names() -> list[str]:
@@ -45,7 +35,14 @@ def expected(model: nn.Module) -> None:
 
 
 def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int | None:
-    return None if is_torchvision(model) else step_of_stages(size_hw)
+    return None if home(model) == "lenet" else step_of_stages(size_hw)
+
+
+def stage_names(model: nn.Module, count: int) -> list[str]:
+    """What its features are called: the layers of LeNet-5 by their own names, others by their number."""
+    if home(model) == "lenet":
+        return [info["module"].upper() for info in model.feature_info]  # type: ignore[union-attr]
+    return [f"stage {i + 1}" for i in range(count)]
 
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
@@ -53,9 +50,9 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     if result.calls:  # HaloNet, global context, CLIP's attention pooling, MobileNetV4's hybrids
         return generic.translated(loaded, pixels, target, result)
     features = []
-    for i, values in enumerate(result.maps):
+    for name, values in zip(stage_names(loaded.model, len(result.maps)), result.maps, strict=True):
         grid = (values.shape[-2], values.shape[-1])
-        tokens = Tokens(f"stage {i + 1}", (), grid, stride=pixels.shape[-1] / grid[1])
-        features.append(features_of(f"stage {i + 1}", values, None, tokens))
+        tokens = Tokens(name, (), grid, stride=pixels.shape[-1] / grid[1])
+        features.append(features_of(name, values, None, tokens))
     cam = cam_features(result, *(f.tokens for f in reversed(features)))
     return finish(loaded, pixels, target, result, [], features, cam=cam)

@@ -8,24 +8,49 @@ from vizkit.models.probes.multiply_adds import copy_with, without_content
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
+from vizkit.models.sources.sizing import bytes_of
+
+LIGHT_TOKENS = 400  # 160,000 scores for a head
+LIGHT_BYTES = 2**25  # of weights: a pass of milliseconds
 
 
 def weights_bytes(loaded: Loaded) -> int:
     """Bytes of all attention weights in float32 at the model's own input size, 0 where it has none to record.
 
-    Counted in a pass on tensors without content, once for a model and an input size; a model that looks into its
-    tensors on the way is run for real, on zeros.
+    Counted once for a model and an input size: in a pass on zeros where that is known to be light, for on tensors
+    without content, by which all others are counted, torch imports its compiler. A model that looks into its tensors on
+    the way is run for real, too.
     """
     needs = loaded.preprocessing
     if needs.size_hw not in loaded.weights_bytes:
-        shape = (1, needs.channels, *needs.size_hw)
-        dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
-        try:
-            size = counted(copy_with(loaded.model, without_content), torch.empty(shape, dtype=dtype, device="meta"))
-        except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
-            size = counted(loaded.model, torch.zeros(shape, dtype=dtype, device=loaded.device))
-        loaded.weights_bytes[needs.size_hw] = size
+        loaded.weights_bytes[needs.size_hw] = _on_zeros(loaded) if _light(loaded) else _planned(loaded)
     return loaded.weights_bytes[needs.size_hw]
+
+
+def _light(loaded: Loaded) -> bool:
+    """A small model that is known to have few tokens."""
+    if bytes_of(loaded.model) > LIGHT_BYTES:
+        return False
+    tokens = family(loaded.model).tokens_of(loaded.model, loaded.preprocessing.size_hw)
+    return bool(tokens) and all(len(kind) <= LIGHT_TOKENS for kind in tokens)
+
+
+def _planned(loaded: Loaded) -> int:
+    pixels = _zeros(loaded, torch.device("meta"))
+    try:
+        return counted(copy_with(loaded.model, without_content), pixels)
+    except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
+        return _on_zeros(loaded)
+
+
+def _on_zeros(loaded: Loaded) -> int:
+    return counted(loaded.model, _zeros(loaded, loaded.device))
+
+
+def _zeros(loaded: Loaded, device: torch.device) -> torch.Tensor:
+    needs = loaded.preprocessing
+    dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
+    return torch.zeros((1, needs.channels, *needs.size_hw), dtype=dtype, device=device)
 
 
 def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:

@@ -6,8 +6,10 @@ is looked for is attention itself (Vaswani et al. 2017, eq. 1): a matrix of scor
 values. What is weighed without a matrix product counts only where it is a softmax.
 """
 
+import sys
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -83,6 +85,8 @@ class Counting(TorchDispatchMode):
         self.straight: set[int] = set()
         self._softmaxes: set[int] = set()
         self._unchanged: set[int] = set()
+        if "torch._dynamo" in sys.modules:
+            _keep_compiler_out()
         self._products = 0
         # Of every tensor that depends on the image.
         self._scores: MutableMapping[Tensor, tuple[Scores, ...]] = WeakTensorKeyDictionary({pixels: ()})
@@ -98,6 +102,11 @@ class Counting(TorchDispatchMode):
     @property
     def changed(self) -> int:
         return len(self._softmaxes - self._unchanged)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Not always: torch would import its compiler, which takes two seconds, only to keep it out of here."""
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
@@ -167,3 +176,8 @@ class Counting(TorchDispatchMode):
     def _new(self, output: Tensor, both: bool) -> Scores:
         self._products += 1
         return Scores(self._products, tuple(output.shape), both)
+
+
+@cache
+def _keep_compiler_out() -> None:
+    Counting.__torch_dispatch__ = torch._disable_dynamo(Counting.__torch_dispatch__)

@@ -3,6 +3,7 @@
 import inspect
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.kinds import kind
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
+from vizkit.models.recording.stages import stages_of
 from vizkit.models.sources.loaded import Loaded, logits_of
 from vizkit.traces import LOGIT_TOLERANCE
 
@@ -169,9 +171,12 @@ def run(
     model: nn.Module, pixels: Tensor, with_features: bool, tokens: bool = False
 ) -> tuple[Any, list[Tensor], tuple[Tensor | None, ...], Tensor | None]:
     """What the model returns; `with_features` also those of every block and what the head gets, by timm's
-    `forward_intermediates`."""
+    `forward_intermediates` or as `stages` cuts torchvision's."""
     if not with_features:
         return model(pixels), [], (), None
+    if (cut := stages_of(model)) is not None:
+        maps = list(accumulate(cut.stages, lambda x, stage: stage(x), initial=pixels))[1:]
+        return cut.head(maps[-1]), maps, (None,) * len(maps), maps[-1]
     # timm's own function fails when it is called for prefix tokens that the model does not have.
     prefix = getattr(model, "num_prefix_tokens", 0) and _takes_prefix(model)
     options: dict = {"return_prefix_tokens": True} if prefix else {}

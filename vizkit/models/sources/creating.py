@@ -46,13 +46,15 @@ def create(
     size_hw: Size | None,
     title: str,
     holds: Holding | None = None,
+    ours: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> nn.Module:
     """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence.
 
-    Nothing is made before it is known that it stays within the budget, and fits the file of its weights, `holds`.
+    Nothing is made before it is known that it stays within the budget, and fits the file of its weights, `holds`; but
+    what is `ours`, bundled and small, is measured while it is made, for a plan makes torch import its compiler.
     """
-    drawn = plan(name, size_hw, title, **options)
+    drawn = None if ours else plan(name, size_hw, title, **options)
     if drawn is not None and holds is not None:
         refuse_unfit(title, holds, drawn)
     try:

@@ -174,7 +174,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     config = checkpoint.read_config(folder / "config.json", title)
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
-    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, pretrained=pretrained)
+    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", pretrained=pretrained)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
         # timm would then have left the head untrained, without a word.
         raise ModelError(f"The config.json of {title} gives two different numbers of classes.")

@@ -1,4 +1,5 @@
-"""torchvision's own transformers: as they are published, and fine-tuned in a file."""
+"""torchvision's own transformers, and the CNNs before them: as they are published, and transformers fine-tuned in a
+file."""
 
 import re
 from collections.abc import Callable
@@ -16,10 +17,12 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 
-__all__ = ["TORCHVISION", "fine_tuned", "from_torchvision"]
+__all__ = ["CNNS", "TORCHVISION", "fine_tuned", "from_torchvision"]
 
-TORCHVISION = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
-TORCHVISION += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
+TRANSFORMERS = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
+TRANSFORMERS += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
+CNNS = ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+TORCHVISION = (*TRANSFORMERS, *CNNS)
 WIDTHS, HEADS = {"b": 768, "l": 1024, "h": 1280}, {"b": 12, "l": 16, "h": 16}
 HEAD = re.compile(r"^heads\.(head\.)?(?=(weight|bias)$)")  # people put another head in either place
 
@@ -45,6 +48,8 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
 
 def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size | None) -> Loaded:
     """A file of weights of one of torchvision's, with the classes, depth, patches and windows that its shapes say."""
+    if name in CNNS:
+        raise ModelError(f"{path.name} can be opened as torchvision's transformers are, or timm's; not as {name}.")
     weights = published(name)
     state = {HEAD.sub("heads.head.", key): value for key, value in file.state.items()}
     shapes = {key: tuple(value.shape) for key, value in state.items()}
@@ -106,7 +111,7 @@ def published(name: str) -> Any:  # noqa: ANN401
     import torchvision
 
     if name not in TORCHVISION:
-        raise ModelError(f"{name[:60]!r} is not among torchvision's transformers: {', '.join(TORCHVISION)}.")
+        raise ModelError(f"{name[:60]!r} is not among the models of torchvision: {', '.join(TORCHVISION)}.")
     return torchvision.models.get_model_weights(name).DEFAULT  # pyright: ignore[reportAttributeAccessIssue]
 
 

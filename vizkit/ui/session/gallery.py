@@ -46,6 +46,10 @@ GALLERY: dict[str, tuple[Entry, ...]] = {
         Entry("swin_tiny_patch4_window7_224.ms_in1k", "Swin-T", 28_288_354, "mit"),
         Entry("convnext_tiny.fb_in1k", "ConvNeXt-T", 28_589_128, "apache-2.0"),
     ),
+    "Before transformers: convolutional networks, 1,000 classes of ImageNet": (
+        Entry("vgg16.tv_in1k", "VGG-16", 138_357_544, "bsd-3-clause"),
+        Entry("resnet50.tv_in1k", "ResNet-50", 25_557_032, "bsd-3-clause"),
+    ),
     "Registers: features without classes": (
         Entry("vit_small_patch14_reg4_dinov2.lvd142m", "DINOv2 ViT-S/14", 22_057_344, "apache-2.0"),
     ),

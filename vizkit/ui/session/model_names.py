@@ -8,11 +8,17 @@ from pathlib import Path
 from vizkit.training.runs.folder import runs
 from vizkit.ui.session.jobs import ACTIVE, jobs
 
-ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn")
+ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn", "lenet", "mlp")
 BUNDLED = Path(__file__).parents[2] / "bundled"
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
 KINDS = {"vit": "ViT", "swin": "Swin", "deit": "DeiT", "dual": "Dual-scale", "gradual": "Gradual", "cnn": "CNN"}
+KINDS |= {"lenet": "LeNet-5", "mlp": "MLP"}
 KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
+TORCHVISION_CNNS = tuple(
+    f"torchvision:{name}"
+    for name in ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+)
+"""A test holds them equal to those of `vizkit.models.sources.torchvision_models`."""
 _SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
 _DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
@@ -20,7 +26,7 @@ _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 @cache
 def bundled() -> list[str]:
-    """The shipped models: those of the insects first, of each set the plain ViT first and the CNN last."""
+    """The shipped models: those of the insects first, of each set the plain ViT first and what is older last."""
     names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
     names.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
     return [f"bundled:{name}" for name in names]
@@ -53,6 +59,11 @@ def is_name(text: str) -> bool:
     """Whether what a visitor typed can only mean a model: a timm name, or one with its source. Never a path here, and
     the answer is the same whether or not something of that name lies on this machine."""
     return _SOURCED.fullmatch(text) is not None or text.partition(".")[0] in timm_names()
+
+
+def published() -> list[str]:
+    """What a picker offers by name beside the models that are here."""
+    return [*TORCHVISION_CNNS, *timm_names()]
 
 
 @cache

@@ -35,7 +35,9 @@ def _not_of_family(family: str, what: str, loaded: "Loaded", name: str) -> str:
 def _no_transformer(loaded: "Loaded", name: str) -> str:
     from vizkit.models import family_of
 
-    return f"{name} is a convolutional network." if family_of(loaded.model) == "cnn" else ""
+    others = {"cnn": "convolutional network", "mlp": "multilayer perceptron"}
+    what = others.get(family_of(loaded.model))
+    return f"{name} is a {what}." if what else ""
 
 
 def _no_two_tokens(loaded: "Loaded", name: str) -> str:

@@ -179,7 +179,7 @@ def _model_picker() -> None:
     own = list(st.session_state.get("_checkpoints", {}))
     st.multiselect(
         "Models",
-        [*model_names.bundled(), *model_names.trained(), *own, *model_names.timm_names()],
+        [*model_names.bundled(), *model_names.trained(), *own, *model_names.published()],
         default=model_names.bundled()[:2],
         key="models",
         bind="query-params",

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 import vizkit
 import vizkit.models.networks
+from vizkit.models import family_of, pixels_of
 from vizkit.models.networks.lenet import TABLE
 from vizkit.traces import NotApplicable
 
@@ -107,3 +108,35 @@ def test_they_open_as_models_without_attention(photo):
 
     with pytest.raises(NotApplicable, match="known places"):
         grad_cam(trace)
+
+
+# torchvision's --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "grids"),
+    [
+        ("alexnet", [(15, 15), (7, 7), (3, 3), (1, 1)]),
+        ("vgg16", [(64, 64), (32, 32), (16, 16), (8, 8), (4, 4), (2, 2)]),
+        ("resnet18", [(32, 32), (16, 16), (8, 8), (4, 4), (2, 2)]),
+    ],
+)
+def test_torchvisions_cnns_give_their_features(name, grids, photo):
+    loaded = vizkit.load(f"torchvision:{name}", pretrained=False, image_size=64)
+    trace = vizkit.trace(loaded, photo, target=7)
+    assert [f.tokens.grid for f in trace.features] == grids
+    assert family_of(loaded.model) == "cnn"
+    assert trace.check.passed
+    torch.testing.assert_close(trace.logits, loaded.model(pixels_of(loaded, photo))[0])
+
+
+def test_their_stages_are_timms(photo):
+    """The same weights under the same names: the features of torchvision's ResNet are those of timm's."""
+    ours = vizkit.load("torchvision:resnet18", pretrained=False, image_size=64)
+    theirs = timm.create_model("resnet18").eval()
+    theirs.load_state_dict(ours.model.state_dict())
+    pixels = pixels_of(ours, photo)
+    for own, other in zip(
+        vizkit.trace(ours, photo).features, theirs.forward_intermediates(pixels, intermediates_only=True), strict=True
+    ):
+        torch.testing.assert_close(own.values, other[0].flatten(1).T, atol=1e-4, rtol=1e-4)

@@ -1,0 +1,185 @@
+"""Receptive fields: the numbers of the literature, by hand, and probed by changing pixels."""
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import nn
+
+import vizkit
+import vizkit.models.networks
+from vizkit.models.probes.multiply_adds import copy_with, without_content
+from vizkit.models.probes.receptive_field import walk, walk_of
+from vizkit.receptive_field import Reach
+from vizkit.traces import NotApplicable
+
+SIZE = (61, 67)  # primes, so that no side is taken for the other
+
+
+# The formulas ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_formula_by_hand():
+    first = Reach().through(kernel=3, stride=2, padding=1)
+    assert first == Reach(size=3, jump=2, start=-1)
+    second = first.through(kernel=3, dilation=2)  # reads units i, i + 2 and i + 4: pixels −1 … 9
+    assert second == Reach(size=11, jump=2, start=-1)
+    assert second.pixels(0) == (-1, 10)
+    assert second.centre(3) == 10.5
+    assert second.cut(-1, 3) == Reach(11, 6, -3)
+    assert first.beside(Reach(1, 2, 0)) == first  # a shortcut adds nothing
+    assert Reach(3, 2, -1).beside(Reach(3, 2, 1)) == Reach(5, 2, -1)
+    with pytest.raises(ValueError, match="no neighbours"):
+        first.beside(Reach())
+
+
+# Golden numbers -------------------------------------------------------------------------------------------------------
+PUBLISHED = {  # torchvision's name → field and jump before the head, parameters
+    "alexnet": (195, 32, 61_100_840),
+    "vgg16": (212, 32, 138_357_544),
+    "vgg19": (268, 32, 143_667_240),
+    "resnet18": (435, 32, 11_689_512),
+    "resnet34": (899, 32, 21_797_672),
+    "resnet50": (427, 32, 25_557_032),
+    "resnet152": (1451, 32, 60_192_808),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_fields_and_parameters_of_the_ancestors(name):
+    with torch.device("meta"):
+        model = torchvision.models.get_model(name).eval()
+    last = walk_of(model, (1, 3, 224, 224)).stages[-1]
+    assert (last.rows, last.columns) == (last.columns, last.rows)
+    assert (last.rows.size, last.rows.jump, sum(p.numel() for p in model.parameters())) == PUBLISHED[name]
+    assert not last.whole
+
+
+def test_lenet_sees_what_the_paper_says():
+    layers = {layer.path: layer.seen for layer in walk_of(timm.create_model("lenet5"), (1, 1, 32, 32)).layers}
+    assert {path: (seen.rows.size, seen.rows.jump) for path, seen in layers.items()} == {
+        "c1": (5, 1), "s2": (6, 2), "c3": (14, 2), "s4": (16, 4), "c5": (32, 4)
+    }  # fmt: skip
+    assert layers["c5"].box((0, 0)) == (0, 0, 32, 32)
+
+
+def test_where_the_stride_stands_decides_427_against_483():
+    """torchvision (and timm) halve in the 3×3 convolution of a bottleneck, the paper in the 1×1 before it."""
+    with torch.device("meta"):
+        model = torchvision.models.resnet50().eval()
+    assert walk_of(model, (1, 3, 224, 224)).stages[-1].rows.size == 427
+    for stage in (model.layer2, model.layer3, model.layer4):
+        stage[0].conv1.stride, stage[0].conv2.stride = (2, 2), (1, 1)
+    assert walk_of(model, (1, 3, 224, 224)).stages[-1].rows.size == 483
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "whole"),
+    [
+        ("resnet50", (7, 35, 91, 267, 427), False),
+        ("vgg16", (5, 14, 40, 92, 196, 212), False),  # timm's stages end before the pool, the last after it
+        ("convnext_tiny", (76, 224, 1096, 1688), False),  # through layer norms with the channels last
+        ("mobilenetv3_small_100", (3, 7, 31, 319, 639), True),  # squeeze-and-excitation sees everything
+    ],
+)
+def test_stages_of_timms_models(name, fields, whole):
+    with torch.device("meta"):
+        model = timm.create_model(name).eval()
+    stages = walk_of(model, (1, 3, 224, 224)).stages
+    assert tuple(stage.rows.size for stage in stages) == fields
+    assert stages[-1].whole == whole
+
+
+# Probes ---------------------------------------------------------------------------------------------------------------
+class Branches(nn.Module):
+    """A shortcut, a wide and a deep path, which end in one map."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(2, 3, (3, 5), stride=(2, 1), padding=(1, 2))
+        self.wide = nn.Conv2d(3, 3, 3, padding=5, dilation=5)
+        self.deep = nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 3, 7, padding=3))
+        self.last = nn.Conv2d(6, 2, 2, stride=(1, 3))
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.last(torch.cat([x + self.deep(x), self.wide(x)], 1))
+
+
+TOYS = {
+    "strides": nn.Sequential(nn.Conv2d(2, 3, 5, stride=3, padding=2), nn.Conv2d(3, 2, 3, stride=2, padding=1)),
+    "dilated": nn.Sequential(nn.Conv2d(2, 3, 3, padding=2, dilation=2), nn.Conv2d(3, 2, 3, dilation=5)),
+    "oblong": nn.Sequential(nn.Conv2d(2, 3, (7, 3), stride=(2, 3), padding=(5, 0)), nn.AvgPool2d((2, 3), (3, 2))),
+    "pools": nn.Sequential(nn.AvgPool2d(3, 2, 1), nn.Conv2d(2, 2, 3, padding=1), nn.AvgPool2d(2)),
+    "padded": nn.Sequential(nn.ZeroPad2d((3, 2, 4, 1)), nn.Conv2d(2, 2, 5, stride=3)),
+    "branches": Branches(),
+}
+
+
+def positive(model):
+    """All weights above zero: nothing cancels, so all that can change a unit does."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(torch.rand_like(weight) + 0.1)
+    return model.double().eval()
+
+
+def probed(run, pixels, cell):
+    """(x0, y0, x1, y1) around the pixels whose change changes the unit at `cell`."""
+    pixels = pixels.clone().requires_grad_()
+    run(pixels)[..., cell[0], cell[1]].sum().backward()
+    touched = pixels.grad[0].abs().sum(0) > 0
+    rows, columns = touched.any(1).nonzero(), touched.any(0).nonzero()
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def clipped(box, size_hw):
+    x0, y0, x1, y1 = box
+    return max(0, x0), max(0, y0), min(size_hw[1], x1), min(size_hw[0], y1)
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_pixels_outside_change_nothing_and_those_at_the_edges_do(name):
+    model = positive(TOYS[name])
+    pixels = torch.rand(1, 2, *SIZE, dtype=torch.float64)
+    seen = walk_of(model, pixels.shape).layers[-1].seen
+    out = model(pixels)
+    assert tuple(out.shape[-2:]) == seen.grid
+    rows, columns = seen.grid
+    for cell in [(0, 0), (rows // 2, columns // 2), (rows - 1, 0), (rows - 1, columns - 1)]:
+        box = clipped(seen.box(cell), SIZE)
+        assert probed(model, pixels, cell) == box
+        x0, y0, x1, y1 = box
+        outside = torch.rand_like(pixels)
+        outside[..., y0:y1, x0:x1] = pixels[..., y0:y1, x0:x1]
+        torch.testing.assert_close(model(outside)[..., cell[0], cell[1]], out[..., cell[0], cell[1]])
+
+
+def test_lenets_fields_are_true():
+    torch.manual_seed(0)
+    model = timm.create_model("lenet5", img_size=28).double().eval()
+    pixels = torch.rand(1, 1, 28, 28, dtype=torch.float64)
+    stages = walk_of(model, pixels.shape).stages
+    for index, seen in enumerate(stages):
+
+        def stage(pixels, index=index):
+            return model.forward_intermediates(pixels, intermediates_only=True)[index]
+
+        for cell in [(0, 0), (seen.grid[0] // 2, seen.grid[1] - 2)]:
+            assert probed(stage, pixels, cell) == clipped(seen.box(cell), (28, 28))
+
+
+def test_the_model_is_left_as_it_was():
+    model = TOYS["strides"]
+    before = [*model.parameters()]
+    walk_of(model, (1, 2, *SIZE))
+    assert all(now is then for now, then in zip(model.parameters(), before, strict=True))
+    assert not any(module._forward_hooks for module in model.modules())
+    assert copy_with(model, without_content)[0].weight.is_meta
+
+
+@pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "pixel_mlp"])
+def test_networks_without_overlapping_windows_say_so(name):
+    with pytest.raises(NotApplicable, match="not convolutions"):
+        walk(vizkit.load(name, pretrained=False))

@@ -1,0 +1,75 @@
+"""How gradients shrink or grow on their way back through many layers, measured on small networks with random weights.
+
+Hochreiter 1991; Glorot & Bengio 2010; residuals: He et al. 2015; pre-norm and post-norm: Xiong et al. 2020.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.convolution.activations import ACTIVATIONS
+
+Kind = Literal["MLP", "CNN"]
+NormName = Literal["none", "LayerNorm", "BatchNorm"]
+WIDTH, CHANNELS, SIDE_PX, BATCH, CLASSES = 64, 8, 8, 32, 10
+SATURATING = ("sigmoid", "tanh")
+EPS = 1e-5
+
+
+@dataclass(frozen=True)
+class Network:
+    """`depth` equal layers and a linear classifier. A layer is f(x) = activation(W x + b), with `residual` x + f(x);
+    a norm comes before W (`pre`), or after everything (post-norm)."""
+
+    kind: Kind = "MLP"
+    depth: int = 20
+    activation: str = "ReLU"
+    residual: bool = False
+    norm: NormName = "none"
+    pre: bool = True
+
+
+def gradient_norms(network: Network, seed: int = 0) -> Float[Tensor, " layer"]:
+    """‖∂loss/∂W‖₂ of every layer, the one next to the input first, for random inputs and classes.
+
+    Weights have the variance 2 / fan-in (He), for sigmoid and tanh 1 / fan-in (Xavier); float64, so that 1e−300 is not
+    0. It shows the beginning of a training, not its course.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    shape = (WIDTH, WIDTH) if network.kind == "MLP" else (CHANNELS, CHANNELS, 3, 3)
+    fan_in = WIDTH if network.kind == "MLP" else 9 * CHANNELS
+    variance = (1 if network.activation in SATURATING else 2) / fan_in
+    weights = [_normal(generator, *shape).mul(variance**0.5).requires_grad_() for _ in range(network.depth)]
+    head = _normal(generator, CLASSES, WIDTH if network.kind == "MLP" else CHANNELS) / shape[0] ** 0.5
+    x = _normal(generator, BATCH, *((WIDTH,) if network.kind == "MLP" else (CHANNELS, SIDE_PX, SIDE_PX)))
+    for weight in weights:
+        x = _layer(x, weight, network)
+    pooled = x if x.dim() == 2 else x.mean((2, 3))
+    labels = torch.randint(CLASSES, (BATCH,), generator=generator)
+    gradients = torch.autograd.grad(F.cross_entropy(pooled @ head.T, labels), weights)
+    return torch.stack([gradient.norm() for gradient in gradients])
+
+
+def _normal(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def _layer(x: Tensor, weight: Tensor, network: Network) -> Tensor:
+    inner = _norm(x, network.norm) if network.pre else x
+    inner = F.linear(inner, weight) if x.dim() == 2 else F.conv2d(inner, weight, padding=1)
+    out = ACTIVATIONS[network.activation].function(inner)
+    out = x + out if network.residual else out
+    return out if network.pre else _norm(out, network.norm)
+
+
+def _norm(x: Tensor, norm: NormName) -> Tensor:
+    """Without learned scale and shift, as at the beginning of a training. LayerNorm: over the channels of a place."""
+    if norm == "none":
+        return x
+    if norm == "BatchNorm":
+        return F.batch_norm(x, None, None, training=True, eps=EPS)
+    return (x - x.mean(1, keepdim=True)) / (x.var(1, unbiased=False, keepdim=True) + EPS).sqrt()

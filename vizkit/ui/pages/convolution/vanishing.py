@@ -1,0 +1,63 @@
+"""The view Vanishing gradients: what is left of the gradient at the first of many layers, measured as switches turn."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from vizkit.analysis.convolution.activations import ACTIVATIONS
+from vizkit.analysis.convolution.vanishing import Network, gradient_norms
+from vizkit.analysis.remarks import convolution
+from vizkit.figure.charts import curves
+from vizkit.ui import export, reading
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
+
+SHOWN = ["sigmoid", "tanh", "ReLU"]
+PLACES = ("pre-norm", "post-norm")
+
+
+def view(page: Page) -> None:
+    del page  # the networks are made here
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        network = chosen()
+    names = st.pills("Activations", list(ACTIVATIONS), selection_mode="multi", default=SHOWN, key="vanishing_of",
+                     bind="query-params", label_visibility="collapsed")  # fmt: skip
+    norms = {name: measured(replace(network, activation=name)) for name in names}
+    layers = np.arange(1, network.depth + 1)
+    lines = {name: (layers, each) for name, each in norms.items()}
+    figure = curves(lines, "layer, 1 is next to the input", "norm of the gradient", mode="lines+markers")
+    figure.update_yaxes(type="log", exponentformat="power")
+    chart(figure, "vanishing", "Norm of the gradient of every layer's weights, for each activation")
+    remark(convolution.vanished(norms))
+    st.download_button("Numbers (NPZ)", lambda: export.npz_of(**norms), "gradient_norms.npz", "application/zip",
+                       key="vanishing_npz", icon=":material/download:", on_click="ignore")  # fmt: skip
+    reading.how(
+        "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
+        "residual connection or a norm brings it back; norms without residuals let it grow instead.",
+        r"\frac{\partial L}{\partial x_l} = \frac{\partial L}{\partial x_n} \prod_{k=l+1}^{n} "
+        r"\frac{\partial x_k}{\partial x_{k-1}}, \quad x + f(x):\ \frac{\partial x_k}{\partial x_{k-1}} = 1 + f'",
+        "the course of a training: these are random weights before the first step, the same for every setting.",
+        "Glorot & Bengio 2010; He et al. 2015; Yang et al. 2019; Xiong et al. 2020",
+    )
+
+
+def chosen() -> Network:
+    kind = st.segmented_control("Network", ("MLP", "CNN"), default="MLP", required=True, key="vanishing_kind",
+                                bind="query-params")  # fmt: skip
+    depth = int(st.slider("Layers", 2, 50, 20, key="vanishing_depth", bind="query-params", width=200))
+    norm = st.segmented_control("Norm", ("none", "LayerNorm", "BatchNorm"), default="none", required=True,
+                                key="vanishing_norm", bind="query-params")  # fmt: skip
+    place = st.segmented_control(
+        "Its place", PLACES, default=PLACES[0], required=True, key="vanishing_place", bind="query-params",
+        disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer.",
+    )  # fmt: skip
+    residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
+    return Network(kind or "MLP", depth, "ReLU", residual, norm or "none", place == PLACES[0])
+
+
+@remembered
+def measured(network: Network) -> np.ndarray:
+    return gradient_norms(network).numpy()
