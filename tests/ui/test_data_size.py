@@ -406,8 +406,10 @@ def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monke
     assert "| ViT | – |" in text
     assert f"`python -m vizkit data-size -o {out.as_posix()} --table {table.as_posix()}`" in text
     assert main(arguments) == 0
-    assert len(asked) == 3
     assert f"| CNN | {cell} |" in capsys.readouterr().out
+    assert main([*arguments, "--no-training", "--seed", "5"]) == 0
+    assert f"| CNN | {cell} |" in capsys.readouterr().out
+    assert len(asked) == 3
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
@@ -417,6 +419,7 @@ def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
         return line
 
     assert "cannot be written" in said("--table", str(tmp_path))
+    assert "holds no finished run" in said("--no-training")
     assert "no folder" in said("--data", str(tmp_path / "none")).lower()
     name, recipe = next(iter(plan(tmp_path.as_posix()).items()))
     run = RunFolder(tmp_path / name)

@@ -53,7 +53,9 @@ def _data_size(arguments: argparse.Namespace) -> None:
     if table and (table.is_dir() or not table.parent.is_dir()):  # said before the work, not after it
         raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
     mine = list(runs(arguments.output)) if arguments.no_training else _trained(arguments)
-    text = "\n\n".join(_markdown(study) for study in studies(mine))
+    text = "\n\n".join(_markdown(study) for study in studies(mine) if study.outcomes)
+    if not text:
+        raise ValueError(f"{arguments.output} holds no finished run of this experiment.")
     if table is None:
         print(text)
         return
