@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.analysis.convolution.ancestors import ANCESTORS
 from vizkit.analysis.convolution.field_size import MOST, side_holding
 from vizkit.analysis.remarks import fields as remarks
 from vizkit.figure.convolution.fields import by_depth, on_image
@@ -43,6 +44,7 @@ def view(page: Page) -> None:
         chart(by_depth(lines, float(max(sides))), "field_by_depth",
               "How far units can see and how far they look, by depth of the network")  # fmt: skip
     layer_by_layer(walked)
+    ancestors()
     numbers = {name: each.share.numpy() for name, each in zip(names, effective, strict=True)}
     st.download_button(
         "Numbers (NPZ)", lambda: export.npz_of(**numbers),
@@ -75,6 +77,17 @@ def picture(page: Page, walked: "Walk", seen: "Seen | None", field: "EffectiveFi
     if seen is not None and seen.whole:
         st.caption(":material/info: A mean over the whole map comes in as well, so every pixel changes it a little.")
     return side
+
+
+def ancestors() -> None:
+    with st.expander("Before transformers: what each network brought", icon=":material/account_tree:"):
+        rows = [
+            {"network": each.title, "year": str(each.year), "layers": str(each.layers),
+             "parameters": f"{each.parameters:,}", "field, px": f"{each.field_px:,}", "new": each.brought,
+             "source": each.source}
+            for each in ANCESTORS
+        ]  # fmt: skip
+        st.dataframe(rows, hide_index=True, key="ancestors_table")
 
 
 def layer_by_layer(walked: "Walk") -> None:
