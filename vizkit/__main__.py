@@ -29,6 +29,7 @@ from vizkit.commands import (
     receptive_field,
     report,
     score,
+    shift,
     train,
 )
 from vizkit.commands.model_options import add_model_options, load, refuse_output
@@ -86,6 +87,7 @@ def parser() -> Parser:
     receptive_field.add(commands)
     explain.add(commands)
     score.add(commands)
+    shift.add(commands)
     evaluate.add(commands)
     report.add(commands)
     app.add(commands)

@@ -1,9 +1,13 @@
-"""The view Feature maps: what the canvas is sent, and where a number comes from."""
+"""The views Feature maps and Filters: what the canvas is sent, where a number comes from, what channels answer to."""
+
+from collections.abc import Callable
 
 import pytest
+import streamlit as st
 
 from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts
-from vizkit.analysis.remarks.convolution import made_of
+from vizkit.analysis.remarks.convolution import answered, made_of
+from vizkit.ui.session import background, cached
 
 
 def values(test) -> dict[str, str]:
@@ -53,3 +57,29 @@ def test_the_sentence_counts_the_channels_that_make_half():
     remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
     assert remark.words == ("Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half "
                             "of all that is added or taken away.")  # fmt: skip
+
+
+def test_filters_look_through_pictures_once(monkeypatch: pytest.MonkeyPatch):
+    def at_once(name: str, work: Callable[[background.Task], None]) -> None:
+        task = background.Task(cached.device_lock())
+        background.run(task, work)
+        st.session_state[f"_task_{name}"] = task
+
+    monkeypatch.setattr(background, "start", at_once)
+    query = {"convolution_view": "Filters", "filters_data": "digits", "filters_count": "24", "filters_layer": "3"}
+    test = opened("convolution", models=CNN, image="digit 3", **query)
+    assert not test.exception
+    test.run()  # the page runs again when the work is done
+    fine(test)
+    assert "the strongest of 24 pictures at the left" in texts(test)
+    assert "that channel 1 answers most strongly" in texts(test)
+    test.number_input(key="filters_channel").set_value(4096).run()
+    fine(test)
+    assert "that channel 32 answers most strongly" in texts(test)
+
+
+def test_the_sentence_says_which_class_a_channel_stands_for():
+    assert answered(4, ["cat"] * 5 + ["dog"] * 3).words == (
+        "5 of the 8 pictures that channel 5 answers most strongly show the class cat."
+    )
+    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2).words

@@ -47,7 +47,8 @@ def unit_of(drawn: Drawn) -> Unit:
     unit = st.session_state.get("_maps_unit")
     if unit is None:
         parts = st.query_params.get("maps_unit", "").split(",")
-        unit = tuple(map(int, parts)) if len(parts) == 3 and all(part.isdecimal() for part in parts) else None
+        given = len(parts) == 3 and all(part.isdecimal() for part in parts)
+        unit = (int(parts[0]), int(parts[1]), int(parts[2])) if given else None
     rows, columns = drawn.maps.shape[1:]
     if unit is not None and unit[0] in drawn.channels and unit[1] < rows and unit[2] < columns:
         if "_maps_unit" in st.session_state:

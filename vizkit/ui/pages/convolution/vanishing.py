@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.convolution.activations import ACTIVATIONS
-from vizkit.analysis.convolution.vanishing import Network, gradient_norms
+from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves
 from vizkit.ui import export, reading
@@ -17,6 +17,8 @@ from vizkit.ui.widgets.remark import remark
 
 SHOWN = ["sigmoid", "tanh", "ReLU"]
 PLACES = ("pre-norm", "post-norm")
+KINDS: tuple[Kind, ...] = ("MLP", "CNN")
+NORMS: tuple[NormName, ...] = ("none", "LayerNorm", "BatchNorm")
 
 
 def view(page: Page) -> None:
@@ -45,17 +47,17 @@ def view(page: Page) -> None:
 
 
 def chosen() -> Network:
-    kind = st.segmented_control("Network", ("MLP", "CNN"), default="MLP", required=True, key="vanishing_kind",
+    kind = st.segmented_control("Network", KINDS, default=KINDS[0], required=True, key="vanishing_kind",
                                 bind="query-params")  # fmt: skip
     depth = int(st.slider("Layers", 2, 50, 20, key="vanishing_depth", bind="query-params", width=200))
-    norm = st.segmented_control("Norm", ("none", "LayerNorm", "BatchNorm"), default="none", required=True,
+    norm = st.segmented_control("Norm", NORMS, default=NORMS[0], required=True,
                                 key="vanishing_norm", bind="query-params")  # fmt: skip
     place = st.segmented_control(
         "Its place", PLACES, default=PLACES[0], required=True, key="vanishing_place", bind="query-params",
         disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer.",
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
-    return Network(kind or "MLP", depth, "ReLU", residual, norm or "none", place == PLACES[0])
+    return Network(kind or KINDS[0], depth, "ReLU", residual, norm or NORMS[0], place == PLACES[0])
 
 
 @remembered

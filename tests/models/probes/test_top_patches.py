@@ -1,0 +1,41 @@
+"""What a channel answers to most, on pictures with one bright dot each."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from vizkit.image import Preprocessing
+from vizkit.models.probes.convolution.top_patches import patch, strongest_places
+from vizkit.models.sources.loaded import Loaded
+
+
+class Sum(nn.Module):
+    """One channel answers to brightness, one to darkness."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3, bias=False)
+        with torch.no_grad():
+            self.conv.weight[0], self.conv.weight[1] = 1.0, -1.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(x).mean((2, 3))
+
+
+def test_the_strongest_places_are_the_dots_in_the_order_of_their_brightness():
+    pictures = [np.zeros((9, 11, 3), np.uint8) for _ in range(3)]
+    for picture, (row, column, level) in zip(pictures, ((4, 5, 100), (7, 2, 250), (1, 9, 180)), strict=True):
+        picture[row - 1 : row + 2, column - 1 : column + 2] = level
+    preprocessing = Preprocessing((9, 11), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0, crop_mode="squash")
+    loaded, done = Loaded("toy", Sum().eval(), torch.device("cpu"), preprocessing, outputs=2), []
+    answers = strongest_places(loaded, iter(pictures), 0, keep=2, progress=done.append)
+    assert done == [0, 1, 2]
+    assert answers.images[0].tolist() == [1, 2]
+    assert list(zip(answers.rows[0].tolist(), answers.columns[0].tolist(), strict=True)) == [(6, 1), (0, 8)]
+    assert (np.diff(answers.values, axis=1) <= 0).all()
+    assert patch(answers, 0, 0, (1, 6, 4, 9)).min() == 250
+    beyond = patch(answers, 0, 1, (9, -1, 13, 2))  # over the top and the right edge
+    assert beyond.shape == (3, 4, 3)
+    assert (beyond[0] == 128).all()
+    assert (beyond[:, 2:] == 128).all()
+    assert (beyond[1:, :2] == 180).all()
