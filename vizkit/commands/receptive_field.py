@@ -15,7 +15,7 @@ from vizkit import writing
 from vizkit.commands.model_options import refuse_output, unwritable
 
 if TYPE_CHECKING:
-    from vizkit.models.probes.receptive_field import Walk
+    from vizkit.models.probes.convolution.receptive_field import Walk
 
 __all__ = ["add"]
 
@@ -41,7 +41,7 @@ def _receptive_field(arguments: argparse.Namespace) -> None:
         refuse_output(arguments.output, (".csv", ".json"))
     import vizkit
     from vizkit.models.probes.convolution.field_table import rows_of
-    from vizkit.models.probes.receptive_field import walk
+    from vizkit.models.probes.convolution.receptive_field import walk
 
     size = tuple(arguments.image_size) if arguments.image_size else None
     trained = arguments.model.startswith("bundled:") or Path(arguments.model).exists()  # of others weights say nothing

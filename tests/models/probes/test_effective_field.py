@@ -7,7 +7,7 @@ import vizkit
 from vizkit.models import pixels_of
 from vizkit.models.probes.convolution.effective_field import effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
-from vizkit.models.probes.receptive_field import walk
+from vizkit.models.probes.convolution.receptive_field import walk
 from vizkit.traces import NotApplicable
 
 

@@ -9,8 +9,8 @@ from torch import nn
 import vizkit
 import vizkit.models.networks
 from vizkit.analysis.convolution.ancestors import ANCESTORS
+from vizkit.models.probes.convolution.receptive_field import walk, walk_of
 from vizkit.models.probes.multiply_adds import copy_with, without_content
-from vizkit.models.probes.receptive_field import walk, walk_of
 from vizkit.receptive_field import Reach
 from vizkit.traces import NotApplicable
 

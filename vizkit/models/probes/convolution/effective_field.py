@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.models.probes.receptive_field import Walk, walk
+from vizkit.models.probes.convolution.receptive_field import Walk, walk
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vizkit.models.probes.receptive_field import Layer, Walk
+from vizkit.models.probes.convolution.receptive_field import Layer, Walk
 
 __all__ = ["formula", "rows_of"]
 

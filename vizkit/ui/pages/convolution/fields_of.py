@@ -13,7 +13,7 @@ from vizkit.ui.views import Page
 if TYPE_CHECKING:
     from vizkit.image import Picture
     from vizkit.models.probes.convolution.effective_field import EffectiveField
-    from vizkit.models.probes.receptive_field import Seen, Walk
+    from vizkit.models.probes.convolution.receptive_field import Seen, Walk
 
 SAMPLES = 8
 CAN_SEE, USES, ATTENDS = "can see", "68 % of the effect", "mean attention distance"
@@ -28,7 +28,7 @@ def pictures_for(source: str) -> "list[Picture]":
 
 
 def walked(shown: Shown) -> "Walk":
-    from vizkit.models.probes.receptive_field import walk
+    from vizkit.models.probes.convolution.receptive_field import walk
 
     first = pictures_for(shown.source)[0]  # stands for no picture: nothing of it is used
     return cached.made(shown.source, first, shown.loaded, ("receptive fields",), lambda: walk(shown.loaded))

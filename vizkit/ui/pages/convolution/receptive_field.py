@@ -18,7 +18,7 @@ from vizkit.ui.widgets.remark import remark
 
 if TYPE_CHECKING:
     from vizkit.models.probes.convolution.effective_field import EffectiveField
-    from vizkit.models.probes.receptive_field import Seen, Walk
+    from vizkit.models.probes.convolution.receptive_field import Seen, Walk
 
 
 def view(page: Page) -> None:
