@@ -6,7 +6,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from PIL import Image
+
 from tests.browser.conftest import FLAGS, serving
+from tests.browser.steps import go_to, ready, still
 
 # Some thousand of the canvas's bytes as one number: cheap enough to look at in every frame.
 LOOK = """canvas => {
@@ -29,6 +32,17 @@ UNTIL_REWORDED = """chart => ({ done: new Promise(resolve => {
   const look = () => words() && words() !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }) })"""
+# Milliseconds until a canvas shows other pixels, or words, pictures or the look of anything on the page change.
+UNTIL_SEEN = f"""selector => ({{ done: new Promise(resolve => {{
+  const sample = {LOOK}, canvas = document.querySelector(selector), before = canvas ? sample(canvas) : 0
+  const start = performance.now()
+  const seen = new MutationObserver(() => end())
+  const end = () => {{ seen.disconnect(); resolve(performance.now() - start) }}
+  const watched = {{ subtree: true, childList: true, characterData: true, attributeFilter: ['style', 'class', 'open'] }}
+  seen.observe(document.body, watched)
+  const look = () => canvas && sample(canvas) !== before ? end() : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+}}) }})"""
 CANVAS = "[class*='st-key-card'] canvas"
 # Milliseconds from pressing a step's button on the Swin page until its animation has come to rest.
 STEP = """([nav, canvas, step]) => new Promise(done => {
@@ -62,6 +76,9 @@ def run() -> None:
                 page.wait_for_timeout(3000)
                 report("slider → picture", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
                 report("click → picture", [click(page, n) for n in range(7)])
+                first_minute(page, address, Path(folder))
+                switches(page, address)
+                four_models(page, address)
                 temperature(page, address)
                 for model in ("vit_base_patch16_224", "swin_tiny_patch4_window7_224"):
                     page.goto(f"{address}/?models=random:{model}&image=china")
@@ -81,6 +98,60 @@ def drawn(page, selector: str, since: float) -> float:
     while not page.locator(selector).first.evaluate(LOOK):
         page.wait_for_timeout(20)
     return time.perf_counter() - since
+
+
+def first_minute(page, address: str, folder: Path) -> None:
+    """From what a first visitor does to the first thing that changes on the screen."""
+    page.goto(address)
+    ready(page)
+    page.wait_for_timeout(3000)
+    photo = folder / "photo.png"
+    Image.effect_noise((80, 60), 90).convert("RGB").save(photo)
+    canvas = page.locator(CANVAS).first
+    box = canvas.bounding_box()
+    deeds = {
+        "First steps": lambda: page.get_by_role("button", name="First steps").click(),
+        "click on the picture": lambda: page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3),
+        "layer": lambda: (page.locator(".st-key-layer input").focus(), page.keyboard.press("ArrowLeft")),
+        "upload": lambda: page.locator(".st-key-uploads input[type=file]").set_input_files(photo),
+        "another picture": lambda: page.locator(".st-key-strip button[title=china]").click(),
+        "gallery": lambda: page.locator(".st-key-gallery button").click(),
+        "gallery closed": lambda: page.keyboard.press("Escape"),
+        "save": lambda: page.get_by_role("button", name="Save").first.click(),
+        "add to report": lambda: page.get_by_role("button", name="Add to report").first.click(),
+    }
+    for name, deed in deeds.items():
+        waiting = page.evaluate_handle(UNTIL_SEEN, CANVAS)
+        deed()
+        report(f"first minute: {name} → anything new", [page.evaluate("handle => handle.done", waiting)])
+        still(page)
+        page.wait_for_timeout(1000)
+
+
+def switches(page, address: str) -> None:
+    """From the click on a page's name until it is drawn and nothing is at work any more; the first time, and again."""
+    page.goto(address)
+    ready(page)
+    for again in (False, True):
+        for title in ("Rollout", "Patches", "Attention", "Explore"):
+            start = time.perf_counter()
+            go_to(page, title)
+            page.locator("h1", has_text=title).wait_for(timeout=120_000)
+            still(page)
+            drawn(page, ANY_CANVAS, start)
+            report(f"page → {title}, settled{', again' if again else ''}", [1000 * (time.perf_counter() - start)])
+
+
+def four_models(page, address: str) -> None:
+    names = "&".join(f"models=bundled:insects_{each}" for each in ("vit", "deit", "swin", "cnn"))
+    start = time.perf_counter()
+    page.goto(f"{address}/explore?{names}&image=china")
+    drawn(page, CANVAS, start)
+    still(page)
+    report("four models → pictures, settled", [1000 * (time.perf_counter() - start)])
+    page.wait_for_timeout(2000)
+    report("slider → picture, four models", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
+    report("click → picture, four models", [click(page, n) for n in range(7)])
 
 
 def anatomy(page, address: str, model: str) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import vizkit
 from vizkit import __version__
-from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, report, score, train
+from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, report, score, shift, train
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -74,6 +74,7 @@ def parser() -> Parser:
     agreement.add(commands)
     explain.add(commands)
     score.add(commands)
+    shift.add(commands)
     evaluate.add(commands)
     report.add(commands)
     app.add(commands)

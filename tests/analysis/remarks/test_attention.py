@@ -128,3 +128,12 @@ def test_heads_that_are_alike():
     said = rules.most_alike(pair(3 / 7, 4 / 7))
     assert words_of(said) == "Most alike are heads 1 and 2 of layer 1: the cosine of their weights is 0.96."
     assert rules.most_alike(pair(0.2, 0.8)) is None
+
+
+def test_what_a_causal_mask_takes():
+    weights = torch.tensor([[0.4, 0.6], [0.5, 0.5]])  # 0.6 of the first row, none of the second
+    assert words_of(rules.masked(weights)) == (
+        "30 % of the weight lies on later words; the mask shares it out among the earlier ones, and the first word "
+        "attends to itself alone."
+    )
+    assert rules.masked(torch.eye(3)) is None

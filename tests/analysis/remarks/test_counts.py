@@ -73,3 +73,13 @@ def test_maps_that_agree():
     )
     assert maps.agreement({"A": left}) is None
     assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence
+
+
+def test_the_stream_grows():
+    start = torch.tensor([[3.0, 4.0], [0.0, 5.0]])  # both of length 5
+    said = patches.grown(start, 2 * start, 6)
+    assert words_of(said) == (
+        "6 blocks, each of which adds to the tokens, make them longer: their mean norm goes from 5 to 10."
+    )
+    assert "shorter" in words_of(patches.grown(start, start / 2, 6))
+    assert patches.grown(start, 1.4 * start, 6) is None

@@ -11,6 +11,18 @@ LABELS = ("ant", "bee")
 STAYS, NEARLY, FLIPS = ([4.0, 1.0], [4.0, 1.0]), ([4.0, 1.0], [4.0, 1.5]), ([4.0, 1.0], [1.0, 2.0])
 
 
+def test_a_fixed_table_fades_with_distance():
+    likeness = torch.tensor([0.1, 0.8, 1.0, 0.6, 0.55, 0.2])
+    said = positions.fading(likeness, 2)
+    assert said is not None
+    assert said.words == (
+        "Position 2 has a cosine of 0.70 with its neighbours, and of less than a half with all that lie 3 positions "
+        "away or farther."
+    )
+    assert positions.fading(likeness, 0) is None  # one neighbour only
+    assert positions.fading(torch.ones(6), 2) is None
+
+
 def answers(pair: tuple[list[float], list[float]]) -> Answers:
     return Answers(*map(torch.tensor, pair))
 

@@ -203,3 +203,13 @@ def most_alike(trace: Trace) -> Remark | None:
         return None
     return Remark(f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is "
                   f"{cosine:.2f}.", {"cosine": cosine})  # fmt: skip
+
+
+def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
+    """What a causal mask takes away: the share of the weights, of all and of the first query's, on later keys."""
+    later = weights.triu(1).sum(-1) / weights.sum(-1)
+    if float(later.mean()) <= 0:
+        return None
+    share = float(later.mean())
+    return Remark(f"{percent(share)} of the weight lies on later words; the mask shares it out among the earlier ones, "
+                  "and the first word attends to itself alone.", {"later": share})  # fmt: skip

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
+LITTLE = 0.02  # of a cosine: features that are as good as the same
+LOSS = 0.05  # of the answers
 WEAK = 0.1  # of the strongest response
 
 
@@ -105,3 +107,45 @@ def answered(channel: int, labels: Sequence[str]) -> Remark:
                       "classes: it stands for no single class.", {"classes": kinds})  # fmt: skip
     return Remark(f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
                   f"class {label}.", {"times": times})  # fmt: skip
+
+
+def moved(
+    distance_px: Sequence[int],
+    cosines: Mapping[str, Float[np.ndarray, " distance"]],
+    firsts: Mapping[str, Int[np.ndarray, " distance"]],
+    chosen_px: int,
+) -> Remark | None:
+    """By model: cosines of the features with those of the unmoved picture, and the first answers. The nearest distance
+    at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
+    zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
+    nearest = {
+        name: min((abs(distance_px[i]) for i in np.flatnonzero(answers != answers[zero])), default=None)
+        for name, answers in firsts.items()
+    }
+    changed = {name: px for name, px in nearest.items() if px is not None}
+    if changed:
+        name = min(changed, key=lambda each: changed[each])
+        words = f"{name} gives another answer when the picture moves by {counted(changed[name], 'pixel')}"
+        steady = [each for each in firsts if each not in changed]
+        words += f"; {joined(steady)} at no distance up to {max(distance_px)}" if steady else ""
+        return Remark(words + ".", changed)
+    least = min(cosines, key=lambda each: cosines[each][at])
+    if cosines[least][at] > 1 - LITTLE:
+        return None
+    return Remark(f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}.",
+                  {name: float(each[at]) for name, each in cosines.items()})  # fmt: skip
+
+
+def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> Remark | None:
+    """By model: distances, shares of right answers, halves of their 95 % intervals. The farthest distance up to which
+    the best and the worst model stay within `LOSS` of the unmoved pictures; None where all go equally far."""
+    reach = {
+        name: max(px for i, px in enumerate(distances) if min(right[: i + 1]) >= right[0] - LOSS)
+        for name, (distances, right, _) in lines.items()
+    }
+    most, least = max(reach, key=lambda name: reach[name]), min(reach, key=lambda name: reach[name])
+    if reach[most] == reach[least]:
+        return None
+    far = counted(reach[most], "pixel")
+    words = f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
+    return Remark(words, reach)

@@ -6,6 +6,7 @@ from torch import Tensor
 from vizkit.analysis.remarks.remark import Remark, counted, percent
 
 ALIKE = 0.9  # cosine
+GROWN = 1.5  # times as long, or as short
 
 
 def tokens(grid: tuple[int, int], special: int) -> Remark:
@@ -52,3 +53,13 @@ def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark
     are = "is an outlier" if count == 1 else "are outliers"
     return Remark(f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
                   f"{times:.1f} times as long as the median.", {"outliers": count, "times": times})  # fmt: skip
+
+
+def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"], blocks: int) -> Remark | None:
+    """The mean length of the tokens in front of the first block and behind the last; None where it is much the same."""
+    first, last = (float(each.norm(dim=-1).mean()) for each in (embedded, after))
+    if first <= 0 or 1 / GROWN < last / first < GROWN:
+        return None
+    how = "longer" if last > first else "shorter"
+    return Remark(f"{blocks} blocks, each of which adds to the tokens, make them {how}: their mean norm goes from "
+                  f"{first:.3g} to {last:.3g}.", {"first": first, "last": last})  # fmt: skip

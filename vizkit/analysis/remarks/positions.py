@@ -13,6 +13,7 @@ from vizkit.analysis.remarks.remark import Remark, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
+HALF = 0.5  # of a cosine
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
 
@@ -120,3 +121,16 @@ def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     if sum(ends.values()) < 0.5:
         return None
     return Remark(f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid.", ends)
+
+
+def fading(likeness: Float[Tensor, " position"], position: int) -> Remark | None:
+    """How alike a row of the table is to its neighbours, and from which distance on to none by more than a half.
+    `likeness`: cosines with every row. None where some far row stays alike, or there are no two neighbours."""
+    distance = (torch.arange(len(likeness)) - position).abs()
+    near = likeness[distance == 1]
+    alike = distance[likeness > HALF].max()
+    if len(near) < 2 or int(alike) == int(distance.max()):
+        return None
+    numbers = {"neighbours": float(near.mean()), "from": int(alike) + 1}
+    return Remark(f"Position {position} has a cosine of {numbers['neighbours']:.2f} with its neighbours, and of less "
+                  f"than a half with all that lie {numbers['from']} positions away or farther.", numbers)  # fmt: skip

@@ -10,6 +10,7 @@ import streamlit as st
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.remarks.patches import grown
 from vizkit.figure.numbers import numbers
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.models import pixels_of
@@ -21,6 +22,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.known import chip
+from vizkit.ui.widgets.remark import remark
 
 PICTURE_PX = 230
 
@@ -43,6 +45,7 @@ def view(page: Page) -> None:
         block = st.slider("Block", 1, max(2, depth), 1, key="parts_block", bind="query-params")
     index = min(int(block), depth) - 1
     proof(shown, inside)
+    remark(grown(inside.embedded, inside.passed["norm"].given, depth))
     for number, (name, code, values) in enumerate(_sections(shown, inside, index), 1):
         st.subheader(f"{number} · {name}", anchor=False)
         left, right = st.columns([3, 2])

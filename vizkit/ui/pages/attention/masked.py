@@ -4,10 +4,12 @@ import streamlit as st
 import torch
 
 from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, causal
+from vizkit.analysis.remarks.attention import masked
 from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -24,6 +26,7 @@ def view(page: Page) -> None:
         )
         with column:
             chart(figure, f"masked_{key}", f"Weights of six words, {name}")
+    remark(masked(weights))
     reading.how(
         "Left, the six words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "

@@ -6,6 +6,7 @@ VIEWS = (
     View("Slide", "A kernel walks over the image: pixels times weights, summed.", "slide", "", picture=True),
     View("Feature maps", "What every channel of a layer sees, where, and what its numbers are made of.", "maps", "cnn"),
     View("Filters", "The first layer's filters, and the patches that a channel answers to most.", "filters", "cnn"),
+    View("Shift by a pixel", "The picture moves: what of an answer stays?", "shift", "model", answers=True),
     View("Activations", "What lets a network bend: the curves, and what a model's own are given.", "activations"),
     View("Norms", "Which numbers share a mean, on the model's own tokens.", "norms"),
     View("Vanishing gradients", "What is left of the gradient at the first of many layers.", "vanishing", ""),

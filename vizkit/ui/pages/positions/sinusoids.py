@@ -4,10 +4,12 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d
+from vizkit.analysis.remarks.positions import fading
 from vizkit.figure.charts import curves, heat_map
 from vizkit.ui import reading
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 
 def view(page: Page) -> None:
@@ -41,12 +43,14 @@ def view(page: Page) -> None:
         )
         # All rows of the table have the same length, so both similarities are one curve.
         name = f"cosine = dot product ÷ {int(dim) // 2}"
-        lines = {name: (np.arange(int(count)), similarity(table)[position].numpy())}
+        alike = similarity(table)[position]
+        lines = {name: (np.arange(int(count)), alike.numpy())}
         chart(
             curves(lines, "position", "similarity", f"Similarity to position {position}"),
             "sin_like",
             f"Similarity to position {position}",
         )
+        remark(fading(alike, position))
     side = max(2, round(int(count) ** 0.5))
     flat, separate = (
         by_distance(sinusoidal(side * side, int(dim)).view(side, side, int(dim))),

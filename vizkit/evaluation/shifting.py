@@ -1,0 +1,52 @@
+"""Many labelled pictures moved by some pixels, in one model."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from vizkit.analysis.convolution.shifting import Line, line
+from vizkit.datasets.opening import open_set
+from vizkit.image import prepare
+from vizkit.models.probes.shifting import answers_when_moved
+from vizkit.models.sources.loaded import Loaded
+
+__all__ = ["when_moved"]
+
+BATCH = 64
+
+
+def when_moved(
+    loaded: Loaded,
+    name: str,
+    data: str,
+    split: str,
+    images: int | None,
+    most_px: int,
+    seed: int = 0,
+    *,
+    tell: Callable[[int], None] = lambda _: None,
+) -> Line:
+    """The answers at every distance from 0 to `most_px` pixels of the model's input, to both sides.
+
+    Raises DatasetError for a damaged picture and ValueError for pictures whose classes the model does not have.
+    """
+    pictures = open_set(data, split, images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
+    unknown = [label for label in pictures.labels if label not in loaded.labels]
+    if unknown:
+        raise ValueError(f"{name} does not know {unknown[0]!r}, a class of {data}; choose a model trained on it.")
+    if most_px >= loaded.preprocessing.size_hw[1]:
+        raise ValueError(f"{name} sees {loaded.preprocessing.size_hw[1]} pixels; move by fewer than that.")
+    distances_px = range(-most_px, most_px + 1)
+    right, same, cosine = [], [], []
+    for start in range(0, len(pictures), BATCH):
+        batch = [pictures[row] for row in range(start, min(start + BATCH, len(pictures)))]
+        pixels = torch.from_numpy(np.stack([prepare(rgb, loaded.preprocessing)[0] for rgb, _ in batch]))
+        answers = answers_when_moved(loaded, pixels.to(loaded.device), distances_px)
+        first = answers.logits.argmax(-1).cpu().numpy()
+        labels = [loaded.labels.index(pictures.labels[label]) for _, label in batch]
+        right.append(first == np.array(labels))
+        same.append(first == first[most_px])
+        cosine.append(answers.cosine.cpu().double().numpy())
+        tell(start + len(batch))
+    return line(name, distances_px, *(np.concatenate(each, 1) for each in (right, same, cosine)))
