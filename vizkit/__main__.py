@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import vizkit
 from vizkit import __version__
-from vizkit.commands import agreement, app, data_size, datasets, evaluate, explain, report, score, shift, train
+from vizkit.commands import (
+    agreement,
+    app,
+    data_size,
+    datasets,
+    evaluate,
+    explain,
+    receptive_field,
+    report,
+    score,
+    shift,
+    train,
+)
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -72,6 +84,7 @@ def parser() -> Parser:
     train.add(commands)
     data_size.add(commands)
     agreement.add(commands)
+    receptive_field.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)

@@ -67,7 +67,7 @@ def test_a_cnns_layer_is_a_stage(cnn, photo):
 
 def test_a_layer_that_is_not_there_is_named(cnn, vit, photo):
     trace = vizkit.trace(cnn, photo, target=3)
-    with pytest.raises(NotApplicable, match=r"no class activation maps at 'blocks.1'; it has them at stage 1"):
+    with pytest.raises(NotApplicable, match=r"no class activation maps at 'blocks\.1'; it has them at stage 1"):
         at_layer(trace, "blocks.1")
     with pytest.raises(NotApplicable, match="before its head alone"):
         at_layer(vizkit.trace(random_model("cait_xxs24_224", image_size=(64, 96)), photo, target=3), "blocks.1")

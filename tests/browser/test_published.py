@@ -58,19 +58,19 @@ def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
 
 
 def test_accuracy_against_data_size(page: Page, with_runs: str):
-    page.goto(f"{with_runs}/{SIZE}&size_runs=insects+·+60+to+6,000+images+·+yours")
+    page.goto(f"{with_runs}/{SIZE}&size_runs=insects:easy+·+100+to+12,000+images+·+yours")
     ready(page)
-    for words in ("CNN", "ViT", "DeiT", "Swin", "chance 8.3%", "6,000"):
+    for words in ("CNN", "MLP", "ViT", "DeiT soft, all", "Swin", "chance 8.3%", "12,000"):
         expect(chart(page, 0)).to_contain_text(words)
-    expect(page.get_by_text("60 images the Swin leads")).to_be_visible()
+    expect(page.get_by_text("With 100 images the CNN leads")).to_be_visible()
     page.get_by_text("By epoch: learned, or learned by heart?").click()
-    page.get_by_text("1,200 images", exact=True).last.click()
+    page.get_by_text("300 images", exact=True).last.click()
     expect(chart(page, 1)).to_contain_text("epoch")
     page.locator(".st-key-size_seed input").fill("1")
     page.locator(".st-key-size_seed input").press("Enter")
-    expect(page.get_by_text("8 runs are missing.")).to_be_visible()
+    expect(page.get_by_text("15 runs are missing.")).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_be_visible()
-    expect(page.get_by_text("8 of 16 runs done")).to_be_visible()
+    expect(page.get_by_text("10 of 25 runs done")).to_be_visible()
 
 
 @pytest.mark.parametrize("address", [PUBLISHED, SIZE])

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,24 +13,14 @@ from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
-from vizkit.figure.evaluation.data_size import Line, data_size, highest
+from vizkit.figure.evaluation.data_size import Line, data_size, teacher_gain
 from vizkit.figure.training.learning_curves import Curve, learning_curves
-from vizkit.training.experiments.data_size import (
-    IMAGES,
-    MODELS,
-    another,
-    curves,
-    folder_of,
-    lead,
-    name_of,
-    needed,
-    plan,
-    seconds_of,
-    sizes,
-    studies,
-)
+from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, PARTS, another, folder_of, name_of, plan
+from vizkit.training.experiments.size_findings import TEACHERS, findings, teacher_finding, teacher_gains
+from vizkit.training.experiments.size_results import curves, method_of, seconds_of, studies
 from vizkit.training.recipe import Recipe, RecipeError, fields
 from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.pages.distillation import by_size
 from vizkit.ui.pages.evaluate import size, size_runs
 from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
@@ -37,11 +28,16 @@ from vizkit.ui.session.series import Series
 
 SHIPPED = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
 TEACHING = ("teacher", "distillation")
-REACHED = {  # by hand: test accuracy on 60, 300, 1,200 and 6,000 images
-    "CNN": (0.2, 0.5, 0.8, 0.95),
-    "ViT": (0.21, 0.4, 0.6, 0.85),
-    "DeiT": (0.19, 0.45, 0.7, 0.9),
-    "Swin": (0.25, 0.35, 0.65, 0.94),
+SIZES = (100, 300, 1_000, 3_000, 12_000)
+REACHED = {  # by hand: test accuracy on 100 to 12,000 images
+    "CNN": (0.5, 0.9, 0.95, 0.96, 0.97),
+    "MLP": (0.4, 0.7, 0.85, 0.9, 0.965),
+    "ViT": (0.2, 0.6, 0.8, 0.88, 0.89),
+    "DeiT hard, all": (0.2, 0.75, None, None, 0.8),
+    "DeiT hard, same": (None, 0.61, None, None, None),
+    "DeiT soft, all": (0.21, 0.7, None, None, 0.89),
+    "DeiT soft, same": (None, 0.6, None, None, None),
+    "Swin": (None, 0.7, None, None, 0.96),
 }
 
 
@@ -53,17 +49,16 @@ def runs_home(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def trained(folder, families=MODELS, images=IMAGES, seed=0, plus=0.0, **changes):
+def trained(folder, methods=METHODS, images=SIZES, seed=0, plus=0.0, **changes):
     """Runs as they lie in a folder when they are done; the numbers are made by hand."""
     made = []
     for name, recipe in plan("elsewhere", seed).items():
-        family = next(each for each in MODELS if name_of(each, recipe.images, seed) == name)
-        if family in families and recipe.images in images:
-            run = RunFolder(folder / name)
+        run = RunFolder(folder / name)
+        if (method := method_of(run)) in methods and recipe.images in images:
             run.create(recipe.but(changes))
             for number in range(1, recipe.epochs + 1):
                 run.append(epoch(number, 0.1 * number))
-            accuracy = REACHED[family][IMAGES.index(recipe.images)] + plus
+            accuracy = REACHED[method][SIZES.index(recipe.images)] + plus
             run.write("result.json", {"test_accuracy": accuracy, "test_loss": 1.0, "test_images": 2000})
             run.write("status.json", {"state": "done", "epoch": recipe.epochs, "epochs": recipe.epochs})
             run.write("versions.json", {"device": "CPU", "threads": 1})
@@ -72,59 +67,55 @@ def trained(folder, families=MODELS, images=IMAGES, seed=0, plus=0.0, **changes)
 
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
-def test_every_run_sees_as_many_pictures_and_every_family_learns_alike():
-    found = plan("runs/data_size", 3)
-    assert len(found) == 16
-    assert {recipe.images * recipe.passes * recipe.epochs for recipe in found.values()} == {36_000}
-    assert {recipe.seed for recipe in found.values()} == {3}
-    per_family = {}
-    for name, recipe in found.items():
-        per_family.setdefault(name.split("-")[0], []).append(recipe)
-    for recipes in per_family.values():
-        assert tuple(recipe.images for recipe in recipes) == IMAGES
-        differs = {each.name for recipe in recipes for each in fields(recipe)
-                   if getattr(recipe, each.name) != getattr(recipes[0], each.name)}  # fmt: skip
+def test_every_run_sees_as_many_pictures_and_every_method_learns_alike():
+    planned = plan("runs/data_size", 3)
+    assert len(planned) == sum(len(method.parts) for method in METHODS.values())
+    assert {recipe.images * recipe.passes * recipe.epochs for recipe in planned.values()} == {36_000}
+    assert {recipe.images for recipe in planned.values()} == set(SIZES) == {IMAGES // part for part in PARTS}
+    assert {recipe.seed for recipe in planned.values()} == {3}
+    per_method = {}
+    for name, recipe in planned.items():
+        per_method.setdefault(method_of(RunFolder(Path(name))), []).append(recipe)
+    assert list(per_method) == list(METHODS)
+    for recipes in per_method.values():
+        differs = {entry.name for recipe in recipes for entry in fields(recipe)
+                   if getattr(recipe, entry.name) != getattr(recipes[0], entry.name)}  # fmt: skip
         assert differs <= {"images", "passes", "teacher"}
-    # Between the families: who learns and how its weights change, not what it is shown.
-    same = {each.name for each in fields(Recipe())} - {
-        "model",
-        "model_args",
-        "optimizer",
-        "lr",
-        "patch_drop",
-        *TEACHING,
-    }
-    for name in same:
-        assert len({str(getattr(recipe, name)) for recipe in list(found.values())[:4]}) == 1, name
+    # Between the methods: who learns and how its weights change, not what it is shown.
+    own = {"model", "model_args", "optimizer", "lr", "patch_drop", *TEACHING}
+    alike = [recipe for recipes in per_method.values() for recipe in recipes if recipe.images == 300]
+    assert len(alike) == len(METHODS)
+    for name in {entry.name for entry in fields(Recipe())} - own:
+        assert len({str(getattr(recipe, name)) for recipe in alike}) == 1, name
 
 
-def test_a_deit_learns_from_the_cnn_of_the_same_pictures_which_comes_first():
-    found = plan("some/where", 2)
-    names = list(found)
-    for name, recipe in found.items():
+def test_a_deit_learns_from_the_cnn_of_the_same_pictures_or_of_all_which_comes_first():
+    planned = plan("some/where", 2)
+    names = list(planned)
+    for name, recipe in planned.items():
         assert bool(recipe.teacher) == name.startswith("deit")
         if recipe.teacher:
             folder, _, teacher = recipe.teacher.rpartition("/")
             assert folder == "some/where"
-            assert (found[teacher].model, found[teacher].images) == ("small_cnn", recipe.images)
+            assert planned[teacher].model == "small_cnn"
+            assert planned[teacher].images == (IMAGES if "-all-" in name else recipe.images)
+            assert recipe.distillation == name.split("-")[1]
             assert names.index(teacher) < names.index(name)
-    assert not set(found) & set(plan("some/where", 3))
+    assert not set(planned) & set(plan("some/where", 3))
 
 
 def test_other_sets_have_the_same_shares():
-    assert sizes(6_000) == IMAGES
-    assert sizes(1_257) == (12, 62, 251, 1_257)
-    with pytest.raises(RecipeError, match="needs 100"):
-        sizes(99)
     digits = plan("x", data="digits", images=1_257)
+    assert {recipe.images for recipe in digits.values()} == {10, 31, 104, 314, 1_257}
     assert {recipe.flip for recipe in digits.values()} == {0.0}
-    assert {recipe.model for recipe in digits.values()} == {"digits_cnn", "digits_vit", "digits_deit", "digits_swin"}
     shown = [recipe.images * recipe.passes * recipe.epochs for recipe in digits.values()]
     assert min(shown) > 0.98 * max(shown)
     assert 0.95 < max(shown) / 36_000 < 1.05
     large = plan("x", data="photos/birds", images=90_000)
-    assert {recipe.images for recipe in large.values()} == set(IMAGES)
-    assert [folder_of(data) for data in ("insects", "digits", "photos/my birds.zip", "C:\\a\\b\\")] == [
+    assert {recipe.images for recipe in large.values()} == set(SIZES)
+    with pytest.raises(RecipeError, match="needs 120"):
+        plan("x", data="photos/birds", images=119)
+    assert [folder_of(data) for data in (DATA, "digits", "photos/my birds.zip", "C:\\a\\b\\")] == [
         "data_size", "data_size-digits", "data_size-my_birds", "data_size-b"]  # fmt: skip
 
 
@@ -138,44 +129,43 @@ def test_the_shipped_runs_follow_the_plan():
         assert len(run.metrics()) == recipe.epochs
         assert run.read("result.json")["test_images"] == 2000
     (study,) = studies(SHIPPED)
-    assert {(each.family, each.images) for each in study.outcomes} == {(f, i) for f in MODELS for i in IMAGES}
+    parts = {(method, IMAGES // part) for method, about in METHODS.items() for part in about.parts}
+    assert {(outcome.method, outcome.images) for outcome in study.outcomes} <= parts
+    assert {(method, images) for method in ("CNN", "MLP", "ViT") for images in SIZES} <= {
+        (outcome.method, outcome.images) for outcome in study.outcomes}  # fmt: skip
 
 
 # ---- what the runs tell ----------------------------------------------------------------------------------------------
 def test_outcomes_by_hand(tmp_path):
     runs = trained(tmp_path) + trained(tmp_path, ("CNN",), (300,), seed=1, plus=0.04)
     (study,) = studies(reversed(runs))
-    assert [each.family for each in study.outcomes][::4] == list(MODELS)
-    assert (study.sizes, study.seeds, study.shown) == (IMAGES, (0, 1), (36_000, 36_000))
-    found = study.at("CNN", 300)
-    assert found.tests == {0: 0.5, 1: 0.54}
-    assert found.mean == pytest.approx(0.52)
-    assert found.error == pytest.approx(math.sqrt(0.52 * 0.48 / 2000))
-    few, many = lead(study, 60), lead(study, 6_000)
-    assert (few.best.family, few.second.family) == ("Swin", "ViT")
-    assert few.gain == pytest.approx(0.04)
-    assert few.error == pytest.approx(math.sqrt((0.25 * 0.75 + 0.21 * 0.79) / 2000))
-    assert few.significant
-    assert (many.best.family, many.second.family) == ("CNN", "Swin")
-    assert not many.significant  # .01 against two errors of .0072
-    assert [needed(study, "ViT", level) for level in (0.2, 0.5, 0.8, 0.95)] == [60, 1_200, 6_000, None]
-    assert [line.name for line in curves(study, 300, "val_accuracy")] == list(MODELS)
-    assert curves(study, 300, "val_accuracy")[0].epochs == (1, 2, 3, 4, 5, 6)
-    assert seconds_of(runs, "DeiT") == pytest.approx(18.0)
-    assert lead(study, 7) is None
+    assert list(dict.fromkeys(outcome.method for outcome in study.outcomes)) == list(METHODS)
+    assert (study.sizes, study.seeds, study.shown) == (SIZES, (0, 1), (36_000, 36_000))
+    cnn, vit = study.at("CNN", 300), study.at("ViT", 300)
+    assert cnn.tests == {0: 0.9, 1: pytest.approx(0.94)}
+    assert (cnn.estimate.mean, cnn.estimate.seeds) == (pytest.approx(0.92), 2)
+    gain = cnn.above(vit)
+    assert (gain.mean, gain.seeds) == (pytest.approx(0.3), 1)  # of the one seed that both have
+    assert study.gains("DeiT hard, all").keys() == {100, 300, 12_000}
+    assert study.gains("DeiT hard, all")[300].mean == pytest.approx(0.15)
+    assert study.gains("nobody") == {}
+    assert [line.name for line in curves(study, 1_000, "val_accuracy")] == ["CNN", "MLP", "ViT"]
+    assert curves(study, 300, "val_accuracy")[0].epochs == (1, 2, 3)
+    assert seconds_of(runs, "DeiT soft, all") == pytest.approx(9.0)
+    assert study.at("CNN", 7) is None
 
 
 def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
-    ours = trained(tmp_path / "a", ("CNN", "ViT"), (60,))
-    harder = trained(tmp_path / "b", ("CNN",), (60,), data="insects:hard")
-    strange = trained(tmp_path / "c", ("CNN",), (60,), model="resnet18", model_args={})
+    ours = trained(tmp_path / "a", ("CNN", "ViT"), (100,))
+    harder = trained(tmp_path / "b", ("CNN",), (100,), data="insects:hard")
+    strange = trained(tmp_path / "c", ("CNN",), (100,), model="resnet18", model_args={})
     broken = RunFolder(tmp_path / "d")
     broken.path.mkdir()
     (broken.path / "recipe.json").write_text("{")
-    found = studies([broken, *harder, *strange, *ours])
-    assert [study.data for study in found] == ["insects:hard", "insects"]
-    assert [len(study.runs) for study in found] == [1, 2]
-    unfinished = RunFolder(tmp_path / "e")
+    groups = studies([broken, *harder, *strange, *ours])
+    assert [study.data for study in groups] == ["insects:hard", DATA]
+    assert [len(study.runs) for study in groups] == [1, 2]
+    unfinished = RunFolder(tmp_path / ours[0].name)
     unfinished.create(ours[0].recipe)
     assert studies([unfinished])[0].outcomes == ()
     assert seconds_of([unfinished], "CNN") is None
@@ -184,49 +174,55 @@ def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
     assert not another(RunFolder(tmp_path / "none"), ours[0].recipe)
 
 
-def test_the_sentences_say_no_more_than_the_numbers(tmp_path):
+def test_what_is_said_of_the_runs(tmp_path):
     (study,) = studies(trained(tmp_path))
-    few, many, gaps, hunger, limits = size.verdict(study)
-    assert "**60 images** the **Swin** leads: 25.0% of the test pictures right, 4.0 points above the ViT" in few
-    assert "**6,000 images** the CNN (95.0%) and the Swin (94.0%) do not differ significantly" in many
-    assert "+1.0 points with 60, −10.0 points with 300, −20.0 points with 1,200, −10.0 points with 6,000" in gaps
-    assert "reached from **1,200** images (80.0%), the **ViT** reached from **6,000**" in hunger
-    assert "6,000 not to the end (60% and 60%)" in limits
+    few, many, hunger = findings(study)
+    assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few.words
+    assert "With 12,000 images the CNN (97 %) and the MLP do not differ" in many.words
+    assert hunger.words == ("What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from "
+                            "1,000.")  # fmt: skip
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
-    assert size.verdict(alone) == [f":material/compare_arrows: {size.limits(alone)}"]
-    (low,) = studies(trained(tmp_path / "low", ("CNN", "DeiT", "ViT"), (300, 6_000), plus=-0.2) +
-                     trained(tmp_path / "high", ("CNN",), (1_200,), plus=0.1))  # fmt: skip
-    assert "from none of these numbers" in size.hunger(low)
+    assert findings(alone) == []
+    assert teacher_finding(alone) is None
 
 
-def test_by_heart_is_told_from_unfinished(tmp_path):
-    """Right on its own pictures and wrong on others, or not yet right on its own."""
-    few, many = trained(tmp_path, ("ViT",), (60, 6_000))
-    for run, learned, unseen in ((few, 0.99, 0.2), (many, 0.5, 0.66)):
-        run.append({**epoch(7, unseen), "train_accuracy": learned})
-    (study,) = studies([few, many])
-    said = size.limits(study)
-    assert "60 images by heart (99% of them right, 20% of unseen ones); 6,000 not to the end (50% and 66%)" in said
-    few.append({**epoch(8, 0.98), "train_accuracy": 0.99})
-    many.append({**epoch(8, 0.93), "train_accuracy": 0.95})
-    assert size.limits(study) == ""
+def test_what_a_teacher_adds_is_paired_with_the_vit(tmp_path):
+    (study,) = studies(trained(tmp_path) + trained(tmp_path, seed=1, plus=0.1) + trained(tmp_path, seed=2, plus=-0.1))
+    gains = teacher_gains(study)
+    assert list(gains) == list(TEACHERS.values())
+    gain = gains["hard teacher of all pictures"][300]
+    assert (gain.mean, gain.seeds) == (pytest.approx(0.15), 3)
+    assert gain.half == pytest.approx(1.96 * math.sqrt((0.75 * 0.25 + 0.6 * 0.4) / 2000), rel=1e-3)
+    said = teacher_finding(study)
+    assert said.words.startswith("With 300 images a hard teacher of all pictures adds the most, 15.0 points")
+    assert "with 12,000 images a hard teacher of all pictures harms the most, −9.0 points" in said.words
+    assert said.words.endswith("with 100 images all intervals hold zero.")
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------
-def test_the_chart_holds_means_errors_seeds_and_chance():
-    lines = [Line("ViT", (60, 300), (0.2, 0.4), (0.01, 0.02), ((0.2,), (0.38, 0.42))),
-             Line("CNN", (60, 300), (0.3, 0.41), (0.01, 0.02)), Line("Swin", (60,), (0.25,), (0.01,))]  # fmt: skip
-    vit, seeds, cnn, swin, chance = data_size(lines, 1 / 12, (60, 300)).data
-    assert [(each.name, each.x, each.y, each.error_y.array) for each in (vit, cnn, swin)] == [
-        ("ViT", (60, 300), (0.2, 0.4), (0.01, 0.02)), ("CNN", (60, 300), (0.3, 0.41), (0.01, 0.02)),
-        ("Swin", (60,), (0.25,), (0.01,))]  # fmt: skip
-    assert (seeds.x, seeds.y) == ((300, 300), (0.38, 0.42))  # one seed alone is its own mean
+def test_the_chart_holds_means_bands_and_chance():
+    lines = [Line("ViT", "ViT", (60, 300), (0.2, 0.4), (0.1, 0.3), (0.3, 0.5)),
+             Line("DeiT soft, same", "DeiT", (60,), (0.3,), (0.2,), (0.4,), "dot", hollow=True)]  # fmt: skip
+    band, vit, _, deit, chance = data_size(lines, 1 / 12, (60, 300)).data
+    assert (band.x, band.y, band.fill) == ((60, 300, 300, 60), (0.3, 0.5, 0.3, 0.1), "toself")
+    assert (vit.name, vit.x, vit.y, vit.marker.symbol) == ("ViT", (60, 300), (0.2, 0.4), "square")
+    assert (deit.line.dash, deit.marker.symbol) == ("dot", "triangle-up-open")
+    assert vit.line.color != deit.line.color
     assert (chance.name, chance.y) == ("chance 8.3%", (1 / 12, 1 / 12))
-    assert len({each.line.color for each in (vit, cnn, swin)}) == len({each.marker.symbol for each in (vit, cnn, swin)})
-    assert highest(lines) == 0.43
     empty = data_size([], None, (60, 300))
     assert not empty.data
     assert empty.layout.yaxis.range == (0, 1.02)
+
+
+def test_gains_stand_beside_one_another_around_zero():
+    lines = [Line(name, "DeiT", (100, 300), (0.1, -0.1), (0.05, -0.2), (0.2, 0.0)) for name in ("hard", "soft")]
+    zero, hard, soft = teacher_gain(lines, (100, 300)).data
+    assert zero.y == (0, 0)
+    assert hard.y == (0.1, -0.1)
+    assert list(hard.error_y.array) == pytest.approx([0.1, 0.1])
+    assert list(hard.error_y.arrayminus) == pytest.approx([0.05, 0.1])
+    assert hard.x[0] < 100 < soft.x[0]
+    assert hard.x[0] * soft.x[0] == pytest.approx(100**2)
 
 
 def test_curves_side_by_side_have_one_scale():
@@ -270,28 +266,27 @@ def test_without_runs_they_are_offered_and_trained(acting, runs_home, monkeypatc
     assert not test.exception
     assert test.button(key="size_stop")
     until(lambda: not acting.waiting)
-    for family in ("cnn", "deit"):
-        run = RunFolder(runs_home / "data_size" / f"{family}-60-seed0")
+    for name in ("cnn-100-seed0", "cnn-300-seed0"):
+        run = RunFolder(runs_home / "data_size" / name)
         run.append(epoch(1, 0.3))
         run.write("result.json", {"test_accuracy": 0.3, "test_loss": 1.0, "test_images": 2000})
     test.run()
     assert not test.exception
-    assert test.selectbox(key="size_runs").value == "insects · 60 to 60 images · yours"
+    assert not [box for box in test.selectbox if box.key == "size_runs"]  # one study is no choice
     assert len(test.main.get("plotly_chart")) == 3
-    assert test.dataframe[0].value["Family"].tolist() == ["CNN", "DeiT"]
+    assert test.dataframe[0].value["Method"].tolist() == ["CNN"]
     assert "All runs of this seed are done" in texts(test)
-    assert "0.1 M" not in texts(test)
-    assert "CNN 0.7 M" in texts(test)
+    assert "CNN 0.08 M" in texts(test)
 
 
 def test_stop_and_go_on_in_another_session(acting, runs_home):
     acting.jobs.command = pretending("long").command
     test = view()
     test.button(key="size_start").click().run()
-    first = RunFolder(runs_home / "data_size" / "cnn-60-seed0")
+    first = RunFolder(runs_home / "data_size" / "cnn-100-seed0")
     until(lambda: acting.jobs.state(first) == "running")
     other = view(size_seed="7")
-    assert "cnn-60-seed0" in str([each.proto for each in other.get("progress")])
+    assert "cnn-100-seed0" in str([each.proto for each in other.get("progress")])
     other.button(key="size_stop").click().run()
     assert not other.exception
     until(lambda: acting.jobs.state(first) == "stopped")
@@ -321,7 +316,7 @@ def test_a_command_line_at_work_is_seen(acting, runs_home):
 
 
 def test_what_is_in_the_way_is_said(acting, runs_home):
-    RunFolder(runs_home / "data_size" / "vit-60-seed0").create(Recipe())
+    RunFolder(runs_home / "data_size" / "cnn-300-seed0").create(Recipe())
     test = view()
     test.button(key="size_start").click().run()
     assert not test.exception
@@ -342,17 +337,16 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     trained(runs_home / "data_size", seed=1, plus=0.02)
     test = view("bundled:digits_cnn")
     assert not test.exception
-    names = [f"insects · 60 to 6,000 images · {whose}" for whose in ("shipped", "yours", "shipped and yours")]
+    names = [f"insects:easy · 100 to 12,000 images · {whose}" for whose in ("shipped", "yours", "shipped and yours")]
     assert test.selectbox(key="size_runs").options == names
     assert test.selectbox(key="size_runs").value == names[0]
-    rows = test.dataframe[0].value
-    assert rows["300 images"].tolist()[0] == "50.0 ± 1.1 %"
-    assert "the **Swin** leads" in texts(test)
-    assert "every run was shown 36,000 pictures in 6 epochs" in texts(test)
-    assert "3 runs are missing. About 54 s, as long as the others took" in texts(test)  # six epochs of 3 s each
+    assert test.dataframe[0].value["300 images"].tolist()[0] == "90.0 ± 1.3 % *"
+    assert "With 100 images the CNN leads" in texts(test)
+    assert "every run was shown 36,000 pictures" in texts(test)
+    assert "3 runs are missing. About 27 s, as long as the others took" in texts(test)  # three epochs of 3 s each
     test.selectbox(key="size_runs").set_value(names[2]).run()
     assert not test.exception
-    assert test.dataframe[0].value["300 images"].tolist()[0] == "51.0 ± 1.1 % (50.0 … 52.0)"
+    assert test.dataframe[0].value["300 images"].tolist()[0] == "91.0 ± 5.1 %"
     test.segmented_control(key="size_epochs").set_value("300 images").run()
     assert not test.exception
 
@@ -360,11 +354,11 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
 def test_other_sets_are_planned_or_refused(acting, tmp_path, monkeypatch):
     trained(tmp_path / "shipped")
     test = view("bundled:insects_swin")
-    assert "The shipped ones took 54 s (CPU, 1 thread)" in texts(test)
+    assert "The shipped ones took 27 s (CPU, 1 thread)" in texts(test)
     test.selectbox(key="size_data").set_value("digits").run()
     assert not test.exception
     assert "--data digits -o" in test.code[0].value
-    assert "How long is known when the first of each family is done" in texts(test)
+    assert "How long is known when the first of each method is done" in texts(test)
     test.selectbox(key="size_data").set_value("a folder on this machine").run()
     assert "Choose a folder" in texts(test)
     (tmp_path / "none" / "class").mkdir(parents=True)
@@ -376,14 +370,11 @@ def test_other_sets_are_planned_or_refused(acting, tmp_path, monkeypatch):
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
-def toy(folder, seed=0, data="insects", images=6_000):
-    begin = Recipe(data="digits", images=24, epochs=1, batch=24, seed=seed, warmup_epochs=0.0)
-    depth = {"depth": 1, "embed_dim": 24}
-    return {
-        name_of("CNN", 24, seed): begin.but({"model": "digits_cnn"}),
-        name_of("DeiT", 24, seed): begin.but({"model": "digits_deit", "model_args": depth, "distillation": "hard",
-                                              "teacher": f"{folder}/{name_of('CNN', 24, seed)}"}),
-    }  # fmt: skip
+def toy(folder, seed=0, data=DATA, images=IMAGES):
+    begin = Recipe(data="digits", images=24, image_size=32, epochs=1, batch=24, seed=seed, warmup_epochs=0.0)
+    cnn, small = name_of("CNN", 24, seed), {"depth": 1, "embed_dim": 24}
+    taught = {"model": "digits_deit", "model_args": small, "distillation": "hard", "teacher": f"{folder}/{cnn}"}
+    return {cnn: begin.but({"model": "small_cnn"}), name_of("DeiT hard, all", 24, seed): begin.but(taught)}
 
 
 def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monkeypatch, capsys):
@@ -406,17 +397,19 @@ def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monke
     assert "the same command goes on" in capsys.readouterr().out
     result = (out / "cnn-24-seed0" / "result.json").read_text()
     assert main([*arguments, "--table", str(table)]) == 0
-    assert asked == ["cnn-24-seed0", "deit-24-seed0", "deit-24-seed0"]  # what was done was left alone
+    assert asked == ["cnn-24-seed0", *["deit-hard-all-24-seed0"] * 2]  # what was done was left alone
     assert (out / "cnn-24-seed0" / "result.json").read_text() == result
     accuracy, images = json.loads(result)["test_accuracy"], json.loads(result)["test_images"]
-    cell = f"{100 * accuracy:.1f} ± {100 * math.sqrt(accuracy * (1 - accuracy) / images):.1f} %"
+    cell = f"{100 * accuracy:.1f} ± {100 * 1.959964 * math.sqrt(accuracy * (1 - accuracy) / images):.1f} % *"
     text = table.read_text()
     assert f"| CNN | {cell} |" in text
     assert "| ViT | – |" in text
     assert f"`python -m vizkit data-size -o {out.as_posix()} --table {table.as_posix()}`" in text
     assert main(arguments) == 0
-    assert len(asked) == 3
     assert f"| CNN | {cell} |" in capsys.readouterr().out
+    assert main([*arguments, "--no-training", "--seed", "5"]) == 0
+    assert f"| CNN | {cell} |" in capsys.readouterr().out
+    assert len(asked) == 3
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
@@ -426,6 +419,7 @@ def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys):
         return line
 
     assert "cannot be written" in said("--table", str(tmp_path))
+    assert "holds no finished run" in said("--no-training")
     assert "no folder" in said("--data", str(tmp_path / "none")).lower()
     name, recipe = next(iter(plan(tmp_path.as_posix()).items()))
     run = RunFolder(tmp_path / name)
@@ -452,3 +446,14 @@ def test_a_silent_or_dead_run_is_gone_on_with(tmp_path):
     assert not command.finished(run, recipe)
     run.write("status.json", {"state": "done"})
     assert command.finished(run, recipe)
+
+
+# ---- what Distillation shows of it -----------------------------------------------------------------------------------
+def test_distillation_shows_what_a_teacher_adds(tmp_path, monkeypatch):
+    monkeypatch.setattr(by_size, "SHIPPED", tmp_path)
+    for seed, plus in ((0, 0.0), (1, 0.02), (2, -0.02)):
+        trained(tmp_path, seed=seed, plus=plus)
+    test = opened("distillation", distillation_view="Does it help?", models="bundled:insects_vit")
+    assert not test.exception
+    assert "With 300 images a hard teacher of all pictures adds the most, 15.0 points" in texts(test)
+    assert "plotly_chart" in {element.type for element in test.main}

@@ -9,12 +9,16 @@ What is done stays: killed at any moment, the same command goes on after the las
 
 import argparse
 import shlex
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vizkit.analysis.remarks.data_size import signed
 from vizkit.commands.train import Bar
-from vizkit.training.experiments.data_size import IMAGES, MODELS, Study, another, plan, studies
+from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another, plan
+from vizkit.training.experiments.size_findings import findings, teacher_finding, teacher_gains
+from vizkit.training.experiments.size_results import Study, studies
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
@@ -27,17 +31,18 @@ def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "data-size",
-        help="train a CNN, a ViT, a DeiT and a Swin on 1, 5, 20 and 100 %% of a set, and compare",
+        help="train an MLP, a CNN, a Swin, a ViT and DeiTs on 1 to 100 %% of a set, and compare",
         description="Train what is missing, one run after another, and print the table. Stop it and start it again.",
     )
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the runs")
     command.add_argument(
         "--seed", type=int, action="append", metavar="N", help="of weights, order, augmentation (0); repeatable"
     )
-    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder, a zip (insects)")
+    command.add_argument("--data", default=DATA, metavar="SET", help=f"insects, digits, a folder, a zip ({DATA})")
     command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
     command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
+    command.add_argument("--no-training", action="store_true", help="the table of the runs that the folder holds")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.add_argument("--table", type=Path, metavar="TABLE.md", help="write the table, as Markdown")
     command.set_defaults(run=_data_size)
@@ -47,17 +52,10 @@ def _data_size(arguments: argparse.Namespace) -> None:
     table: Path | None = arguments.table
     if table and (table.is_dir() or not table.parent.is_dir()):  # said before the work, not after it
         raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
-    folder: Path = arguments.output
-    images = _images_of(arguments.data)
-    recipes: dict[str, Recipe] = {}
-    for seed in arguments.seed or [0]:
-        recipes |= plan(folder.as_posix(), seed, arguments.data, images)
-    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(folder / name), recipe)]
-    for place, name in enumerate(missing, 1):
-        print(f"{name} ({place} of {len(missing)})", flush=True)
-        _train(RunFolder(folder / name), recipes[name], arguments)
-    mine = [run for run in runs(folder) if run.name in recipes]
-    text = "\n\n".join(_markdown(study) for study in studies(mine))
+    mine = list(runs(arguments.output)) if arguments.no_training else _trained(arguments)
+    text = "\n\n".join(_markdown(study) for study in studies(mine) if study.outcomes)
+    if not text:
+        raise ValueError(f"{arguments.output} holds no finished run of this experiment.")
     if table is None:
         print(text)
         return
@@ -68,10 +66,24 @@ def _data_size(arguments: argparse.Namespace) -> None:
     print(f"{table}: {len(mine)} runs")
 
 
+def _trained(arguments: argparse.Namespace) -> list[RunFolder]:
+    """All runs of these seeds, after those that were missing have been trained."""
+    folder: Path = arguments.output
+    images = _images_of(arguments.data)
+    recipes: dict[str, Recipe] = {}
+    for seed in arguments.seed or [0]:
+        recipes |= plan(folder.as_posix(), seed, arguments.data, images)
+    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(folder / name), recipe)]
+    for place, name in enumerate(missing, 1):
+        print(f"{name} ({place} of {len(missing)})", flush=True)
+        _train(RunFolder(folder / name), recipes[name], arguments)
+    return [run for run in runs(folder) if run.name in recipes]
+
+
 def _images_of(data: str) -> int:
     """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
     if data.split(":")[0] == "insects":
-        return IMAGES[-1]
+        return IMAGES
     from vizkit.datasets.opening import open_set
 
     return len(open_set(data, "train"))
@@ -107,31 +119,53 @@ def _train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> Non
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 def _markdown(study: Study) -> str:
-    """One row for each family, one column for each number of training images."""
+    """One row for each method, one column for each number of training images; below, what a teacher adds."""
     seeds = ", ".join(map(str, study.seeds))
     least, most = study.shown
-    tests = min(each.test_images for each in study.outcomes)
-    lines = [
-        f"| images to learn from | {' | '.join(f'{images:,}' for images in study.sizes)} |",
-        f"|---|{'---:|' * len(study.sizes)}",
-    ]
-    for family in MODELS:
-        accuracies = (study.at(family, images) for images in study.sizes)
-        cells = ("–" if each is None else f"{100 * each.mean:.1f} ± {100 * each.error:.1f} %" for each in accuracies)
-        lines.append(f"| {family} | {' | '.join(cells)} |")
+    rows = {
+        method: [
+            "–" if (outcome := study.at(method, images)) is None
+            else outcome.words
+            for images in study.sizes
+        ]
+        for method in METHODS
+    }  # fmt: skip
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
     return "\n".join([
-        *lines, "",
-        f"Test accuracy ± one standard error of a share of {tests:,} pictures of {study.data}{side}; seeds {seeds}, "
-        f"of which it is the mean. Every run was shown {shown} pictures in {study.epochs} epochs.",
+        *_table("images to learn from", study.sizes, rows), "",
+        f"Test accuracy on {study.data}{side}, seeds {seeds}; ± are {study.intervals}. Every run was shown {shown} "
+        f"pictures in {study.epochs} epochs.",
+        *_teachers(study), *_sentences(study),
     ])  # fmt: skip
+
+
+def _teachers(study: Study) -> list[str]:
+    """The paired differences with the ViT, where there are any."""
+    gains = teacher_gains(study)
+    if not gains:
+        return []
+    sizes = sorted({images for gained in gains.values() for images in gained})
+    rows = {kind: [signed(gained.get(images)) for images in sizes] for kind, gained in gains.items()}
+    return ["", "What a teacher adds: the DeiT minus the ViT of the same seeds, in points, with 95 % intervals.", "",
+            *_table("points above no teacher", sizes, rows)]  # fmt: skip
+
+
+def _sentences(study: Study) -> list[str]:
+    said = [*findings(study), teacher_finding(study)]
+    return ["", *(f"- {each.words}" for each in said if each is not None)]
+
+
+def _table(first: str, sizes: Sequence[int], rows: Mapping[str, Sequence[str]]) -> list[str]:
+    heading = f"| {first} | {' | '.join(f'{images:,}' for images in sizes)} |"
+    return [heading, f"|---|{'---:|' * len(sizes)}", *(f"| {name} | {' | '.join(row)} |" for name, row in rows.items())]
 
 
 def page(arguments: argparse.Namespace, text: str) -> str:
     options = [
-        *(("--data", arguments.data) if arguments.data != "insects" else ()),
+        *(("--data", arguments.data) if arguments.data != DATA else ()),
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
+        *(("--no-training",) if arguments.no_training else ()),
         *("-o", arguments.output.as_posix(), "--table", arguments.table.as_posix()),
     ]
     return f"""# Accuracy against the number of training images

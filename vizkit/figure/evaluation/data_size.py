@@ -1,4 +1,4 @@
-"""Accuracy against the number of training pictures: a line for each family."""
+"""Accuracy against the number of training pictures, and what a teacher adds to it: a line for each method."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,66 +8,92 @@ import numpy as np
 
 from vizkit.figure.charts import laid_out
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
-from vizkit.figure.palette import OTHERS
+from vizkit.figure.palette import CLASSES, OTHERS, faint
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-SYMBOLS = {"CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
+SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
+DODGE = 1.06  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
 @dataclass(frozen=True)
 class Line:
-    """One family. Shares from 0 to 1: the mean over seeds with its standard error, at so many training `images`;
-    `seeds`: what each of several seeds reached, at each number of images."""
+    """One method, by `name` and by the `family` that gives it its colour. Shares, at so many training `images`: the
+    mean with the `low` and `high` end of its interval. `dash`, `hollow`: to tell methods of one family apart."""
 
+    name: str
     family: str
     images: Sequence[int]
     mean: Sequence[float]
-    error: Sequence[float]
-    seeds: Sequence[Sequence[float]] = ()
+    low: Sequence[float]
+    high: Sequence[float]
+    dash: str = "solid"
+    hollow: bool = False
 
 
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> "go.Figure":
-    """Logarithmic in the pictures; whiskers of one standard error, hollow points for several seeds. `chance`: what a
-    guess reaches, a dashed line. `sizes`: the ticks."""
+    """Logarithmic in the pictures; a band from `low` to `high`. `chance`: what a guess reaches, a dashed line. `sizes`:
+    the ticks."""
     import plotly.graph_objects as go
 
-    ends = [sizes[0] * 0.82, sizes[-1] * 1.6]  # the last number has room beside it
     families = ordered([line.family for line in lines])
-    drawn: list[Any] = [part for line in lines for part in parts(line, colour_of(line.family, families))]
+    drawn: list[Any] = [part for line in lines for part in banded(line, colour_of(line.family, families))]
     if chance is not None:
-        drawn.append(go.Scatter(x=ends, y=[chance] * 2, mode="lines", name=f"chance {chance:.1%}", hoverinfo="skip",
-                                line={"color": OTHERS, "width": 1.5, "dash": "dash"}))  # fmt: skip
-    figure = laid_out(drawn, "training images", "test accuracy", height=440, showlegend=True)
-    figure.update_xaxes(type="log", range=np.log10(ends).tolist(), tickvals=list(sizes),
-                        ticktext=[f"{size:,}" for size in sizes])  # fmt: skip
-    return figure.update_yaxes(range=[0, min(1.02, 1.05 * highest(lines))], tickformat=".0%")
+        drawn.append(go.Scatter(x=ends_of(sizes), y=[chance] * 2, mode="lines", name=f"chance {chance:.1%}",
+                                hoverinfo="skip", line={"color": OTHERS, "width": 1.5, "dash": "dash"}))  # fmt: skip
+    figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=480, showlegend=True), sizes)
+    highest = max((high for line in lines for high in line.high), default=1.0)
+    return figure.update_yaxes(range=[0, min(1.02, 1.05 * highest)], tickformat=".0%")
 
 
-def highest(lines: Sequence[Line]) -> float:
-    """What a whisker or a seed reaches at most; all, where there is none."""
-    ends = [mean + error for line in lines for mean, error in zip(line.mean, line.error, strict=True)]
-    seeds = [reached for line in lines for several in line.seeds for reached in several]
-    return max([*ends, *seeds], default=1.0)
-
-
-def parts(line: Line, colour: str) -> list[Any]:
-    """Its means with whiskers, and where there are several seeds what each of them reached."""
+def teacher_gain(lines: Sequence[Line], sizes: Sequence[int]) -> "go.Figure":
+    """Differences of accuracy with their intervals as whiskers, side by side around each number of pictures; a line at
+    zero, where a teacher changes nothing."""
     import plotly.graph_objects as go
 
-    look = {"name": line.family, "legendgroup": line.family}
-    symbol = SYMBOLS.get(line.family, "cross")
+    drawn: list[Any] = [go.Scatter(x=ends_of(sizes), y=[0, 0], mode="lines", name="no teacher", hoverinfo="skip",
+                                   line={"color": OTHERS, "width": 1.5, "dash": "dash"})]  # fmt: skip
+    for place, line in enumerate(lines):
+        beside = DODGE ** (place - (len(lines) - 1) / 2)
+        ends = {"array": np.subtract(line.high, line.mean), "arrayminus": np.subtract(line.mean, line.low)}
+        drawn.append(go.Scatter(
+            x=[images * beside for images in line.images], y=list(line.mean), mode="markers+lines", name=line.name,
+            error_y={**ends, "thickness": 2, "width": 4}, line={"color": CLASSES[place], "width": 1, "dash": line.dash},
+            marker=_marker(line, size=10), customdata=list(zip(line.images, line.low, line.high, strict=True)),
+            hovertemplate="%{customdata[0]:,} images: %{y:+.1%} (%{customdata[1]:+.1%} to %{customdata[2]:+.1%})"
+                          "<extra>%{fullData.name}</extra>"))  # fmt: skip
+    figure = laid_out(drawn, "training images", "accuracy above no teacher", height=400, showlegend=True)
+    return _logarithmic(figure, sizes).update_yaxes(tickformat="+.0%")
+
+
+def banded(line: Line, colour: str) -> list[Any]:
+    """Its band and its means."""
+    import plotly.graph_objects as go
+
+    band = go.Scatter(x=[*line.images, *reversed(line.images)], y=[*line.high, *reversed(line.low)], fill="toself",
+                      fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines", hoverinfo="skip",
+                      showlegend=False, legendgroup=line.name)  # fmt: skip
     means = go.Scatter(
-        x=list(line.images), y=list(line.mean), error_y={"array": list(line.error), "thickness": 2, "width": 0},
-        mode="lines+markers", line={"color": colour, "width": 2.5}, marker={"size": 9, "symbol": symbol}, **look,
-        hovertemplate="%{x:,} images: %{y:.1%} ± %{error_y.array:.1%}<extra>%{fullData.name}</extra>",
+        x=list(line.images), y=list(line.mean), mode="lines+markers", name=line.name, legendgroup=line.name,
+        line={"color": colour, "width": 2.5 if line.dash == "solid" and not line.hollow else 1.5, "dash": line.dash},
+        marker=_marker(line, size=9), customdata=list(zip(line.low, line.high, strict=True)),
+        hovertemplate="%{x:,} images: %{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
+                      "<extra>%{fullData.name}</extra>",
     )  # fmt: skip
-    dots = [(images, accuracy) for images, several in zip(line.images, line.seeds, strict=False)
-            if len(several) > 1 for accuracy in several]  # fmt: skip
-    if not dots:
-        return [means]
-    x, y = zip(*dots, strict=True)
-    hollow = {"size": 8, "symbol": f"{symbol}-open", "color": colour, "line": {"width": 1.5}}
-    return [means, go.Scatter(x=x, y=y, mode="markers", marker=hollow, showlegend=False, **look,
-                              hovertemplate="one seed: %{y:.1%}<extra>%{fullData.name}</extra>")]  # fmt: skip
+    return [band, means]
+
+
+def ends_of(sizes: Sequence[int]) -> list[float]:
+    """Of the axis: the first and last number have room beside them."""
+    return [sizes[0] * 0.82, sizes[-1] * 1.4]
+
+
+def _marker(line: Line, size: int) -> dict[str, Any]:
+    symbol = SYMBOLS.get(line.family, "cross")
+    return {"size": size, "symbol": f"{symbol}-open" if line.hollow else symbol, "line": {"width": 1.5}}
+
+
+def _logarithmic(figure: "go.Figure", sizes: Sequence[int]) -> "go.Figure":
+    return figure.update_xaxes(type="log", range=np.log10(ends_of(sizes)).tolist(), tickvals=list(sizes),
+                               ticktext=[f"{size:,}" for size in sizes])  # fmt: skip

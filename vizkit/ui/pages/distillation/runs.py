@@ -20,6 +20,7 @@ from vizkit.training.experiments.groups import (
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
+from vizkit.ui.pages.distillation.by_size import by_size
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
@@ -49,6 +50,7 @@ class Group:
 
 def view(page: Page) -> None:
     del page  # it shows runs, not the chosen models
+    by_size()
     live()
     published()
     how()
@@ -227,12 +229,13 @@ def published() -> None:
 
 def how() -> None:
     reading.how(
-        "Every line is the same student on the same pictures: only the teacher differs, and the seed where a band "
-        "shows the lowest and highest of several. Compare test accuracies at the end, and believe a gain when it is "
-        "larger than two of its standard errors.",
+        "The first picture: how much more accurate a student with a teacher is than one without, by how many pictures "
+        "it learned from; where a whisker crosses zero, no difference is shown. Below, every line is the same student "
+        "on the same pictures: only the teacher differs, and the seed where a band shows the lowest and highest of "
+        "several. Compare test accuracies at the end, and believe a gain when it is larger than two of its standard "
+        "errors.",
         r"\mathcal L = (1-\lambda)\,\mathrm{CE}(z_s, y) + \lambda \begin{cases} T^2\,\mathrm{KL}\!\left("
         r"p_t^{(T)} \,\|\, p_s^{(T)}\right) & \text{soft} \\ \mathrm{CE}(z_s, \arg\max z_t) & \text{hard} \end{cases}",
-        "whether another student, more pictures or a longer training would gain as much: a teacher helps most where "
-        "there is little else to learn from.",
+        "whether another student, another teacher or a longer training would gain as much.",
         "Hinton, Vinyals & Dean 2015; Touvron et al. 2021, § 5.2",
     )

@@ -1,18 +1,22 @@
-"""The view Data size: test accuracy against the number of training pictures, for a CNN, a ViT, a DeiT and a Swin."""
+"""The view Data size: test accuracy against the number of training pictures, for an MLP, a CNN, a Swin, a ViT and
+DeiTs with several teachers."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vizkit.figure.evaluation.data_size import Line, data_size
-from vizkit.training.experiments.data_size import MODELS, Lead, Outcome, Study, curves, lead, needed, studies
+from vizkit.training.experiments.data_size import METHODS
+from vizkit.training.experiments.size_findings import UNTAUGHT, findings
+from vizkit.training.experiments.size_results import Outcome, Study, curves, method_of, studies
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui import reading
 from vizkit.ui.pages.evaluate import size_runs
-from vizkit.ui.pages.evaluate.size_runs import facts, family_of, parameters_of, working
+from vizkit.ui.pages.evaluate.size_runs import facts, parameters_of, working
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def chosen() -> Study | None:
     groups = offered()
     if not groups:
         return None
+    if len(groups) == 1:
+        return groups[0].study
     names = [group.name for group in groups]
     keep_valid("size_runs", names)
     name = st.selectbox("Runs", names, key="size_runs", bind="query-params", width=460,
@@ -87,127 +93,57 @@ def title(study: Study) -> str:
 def results(study: Study) -> None:
     known = facts(study.data, study.data_seed)
     plot(study, known.chance if known else None)
-    st.markdown("  \n".join(verdict(study)))
+    for said in findings(study):
+        remark(said)
     table(study)
     st.caption(conditions(study, parameters(study) if known else ""))
     by_epoch(study)
 
 
-KNOWN, BY_HEART = 0.9, 0.2  # shares: of the training pictures right; how much fewer of unseen ones
-
-
 def plot(study: Study, chance: float | None) -> None:
-    lines = []
-    for family in MODELS:
-        of = [outcome for outcome in study.outcomes if outcome.family == family]
-        if of:
-            seeds = [tuple(outcome.tests.values()) for outcome in of]
-            lines.append(Line(family, [outcome.images for outcome in of], [outcome.mean for outcome in of],
-                              [outcome.error for outcome in of], seeds))  # fmt: skip
-    ends = ", ".join(f"{line.family} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
+    lines = [line_of(method, of) for method in METHODS if (of := study.of(method))]
+    ends = ", ".join(f"{line.name} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
     chart(data_size(lines, chance, study.sizes), "size_chart", f"Test accuracy against training images: {ends}")
+
+
+def line_of(method: str, outcomes: list[Outcome]) -> Line:
+    estimates = [outcome.estimate for outcome in outcomes]
+    about = METHODS[method]
+    return Line(
+        method, method.split()[0], [outcome.images for outcome in outcomes], [each.mean for each in estimates],
+        [max(0.0, each.low) for each in estimates], [min(1.0, each.high) for each in estimates],
+        dash="dot" if about.distillation == "soft" else "solid", hollow=about.teacher == "same",
+    )  # fmt: skip
 
 
 def table(study: Study) -> None:
     import pandas as pd
 
-    rows = [{"Family": family, **{f"{images:,} images": cell(study.at(family, images)) for images in study.sizes}}
-            for family in MODELS if any(outcome.family == family for outcome in study.outcomes)]  # fmt: skip
+    rows = [{"Method": method, **{f"{images:,} images": cell(study.at(method, images)) for images in study.sizes}}
+            for method in METHODS if study.of(method)]  # fmt: skip
     st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
-                 column_config={"Family": st.column_config.TextColumn(pinned=True)})  # fmt: skip
+                 column_config={"Method": st.column_config.TextColumn(pinned=True)})  # fmt: skip
 
 
 def cell(outcome: Outcome | None) -> str:
-    if outcome is None:
-        return "–"
-    tests = outcome.tests.values()
-    spread = f" ({100 * min(tests):.1f} … {100 * max(tests):.1f})" if len(tests) > 1 else ""
-    return f"{100 * outcome.mean:.1f} ± {100 * outcome.error:.1f} %{spread}"
-
-
-def verdict(study: Study) -> list[str]:
-    """What the numbers allow to say, and no more."""
-    leads = [first for images in (study.sizes[0], study.sizes[-1]) if (first := lead(study, images))]
-    return [
-        *(f":material/flag: {_lead_in_words(first)}" for first in leads),
-        *(
-            f":material/compare_arrows: {sentence}"
-            for sentence in (gaps(study), hunger(study), limits(study))
-            if sentence
-        ),
-    ]
-
-
-def _lead_in_words(lead: Lead) -> str:
-    with_images, best, second = f"With **{lead.images:,} images** the", lead.best, lead.second
-    if lead.significant:
-        return (f"{with_images} **{best.family}** leads: {best.mean:.1%} of the test pictures right, "
-                f"{100 * lead.gain:.1f} points above the {second.family}, {lead.gain / max(lead.error, 1e-9):.1f} "
-                "standard errors.")  # fmt: skip
-    return (f"{with_images} {best.family} ({best.mean:.1%}) and the {second.family} ({second.mean:.1%}) do not differ "
-            f"significantly: two standard errors are {200 * lead.error:.1f} points.")  # fmt: skip
-
-
-def gaps(study: Study) -> str:
-    """The ViT against the CNN, at every number of pictures that both know."""
-    pairs = [(images, vit.mean - cnn.mean) for images in study.sizes
-             if (vit := study.at("ViT", images)) and (cnn := study.at("CNN", images))]  # fmt: skip
-    parts = [f"{100 * gap:+.1f} points with {images:,}".replace("-", "−") for images, gap in pairs]
-    return f"The **ViT against the CNN**: {', '.join(parts)} images." if len(parts) > 1 else ""
-
-
-def hunger(study: Study) -> str:
-    """From how many pictures the ViT reaches what the CNN reached from fewer."""
-    rows = [outcome for outcome in study.outcomes if outcome.family == "CNN" and outcome.images < study.sizes[-1]]
-    if not rows or study.at("ViT", study.sizes[-1]) is None:
-        return ""
-    reference = rows[-1]
-    count = needed(study, "ViT", reference.mean)
-    reached = (
-        f"What the **CNN** reached from **{reference.images:,}** images ({reference.mean:.1%}), the **ViT** reached"
-    )
-    if count is None:
-        return f"{reached} from none of these numbers, not from {study.sizes[-1]:,} either."
-    return f"{reached} from **{count:,}**." if count != reference.images else f"{reached} from as many."
-
-
-def limits(study: Study) -> str:
-    """Where the ViT learned its pictures by heart, and where it was stopped before it knew even them."""
-    parts = []
-    for images in study.sizes:
-        learned, unseen = (_end_of(study, images, what) for what in ("train_accuracy", "val_accuracy"))
-        if learned is None or unseen is None:
-            continue
-        if learned > KNOWN and unseen < learned - BY_HEART:
-            parts.append(f"{images:,} images by heart ({learned:.0%} of them right, {unseen:.0%} of unseen ones)")
-        elif learned < KNOWN and images == study.sizes[-1]:
-            parts.append(f"{images:,} not to the end ({learned:.0%} and {unseen:.0%}): there more steps would help too")
-    return f"The **ViT** learned {'; '.join(parts)}." if parts else ""
-
-
-def _end_of(study: Study, images: int, what: str) -> float | None:
-    return next((line.mean[-1] for line in curves(study, images, what) if line.name == "ViT"), None)
+    return "–" if outcome is None else outcome.words
 
 
 def conditions(study: Study, models: str) -> str:
     """What it was run on, as the recipes and results say it."""
     least, most = study.shown
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    tests = min(outcome.test_images for outcome in study.outcomes)
     seeds = f"Seed{'s' if len(study.seeds) > 1 else ''} {', '.join(map(str, study.seeds))}"
-    recipe = study.runs[0].recipe
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
-    return (f"Run on: {recipe.data}{side}; {models}every run was shown {shown} pictures in {study.epochs} epochs, "
-            f"small sets again and again, each time turned and shifted anew. {seeds}; ± is one standard error of "
-            f"a share of {tests:,} test pictures. The epoch was chosen on validation pictures of which "
-            "no run learned; they may outnumber the smallest training sets.")  # fmt: skip
+    return (f"{study.data}{side}; {models}every run was shown {shown} pictures, small sets again and again. {seeds}; ± "
+            f"and bands are {study.intervals}.")  # fmt: skip
 
 
 def parameters(study: Study) -> str:
-    """How large each family's model is."""
-    counts = {family: parameters_of(run.recipe.to_json()) for run in study.runs
-             if (family := family_of(run))}  # fmt: skip
-    words = [f"{family} {count / 1e6:.1f} M" for family, count in counts.items() if count]
+    """How large the model of each method without a teacher is."""
+    counts = {method: parameters_of(run.recipe.to_json()) for run in study.runs
+              if (method := method_of(run)) in UNTAUGHT}  # fmt: skip
+    words = [f"{method} {count / 1e6:.2f} M" for method, count in counts.items() if count]
     return f"small models ({', '.join(words)} parameters); " if words else ""
 
 
@@ -228,17 +164,19 @@ def by_epoch(study: Study) -> None:
                 figure = learning_curves(curves(study, names[str(name)], what), "accuracy", percent=True, whole=True)
                 chart(figure, f"size_{what}", f"{heading}, by epoch, {name}")
         st.caption("An epoch shows every run as many pictures. A high accuracy on the left with a low one on the right "
-                   "is a set learned by heart. On training pictures a DeiT's class head is judged alone.")  # fmt: skip
+                   "is a set learned by heart. A ViT and a DeiT see half of the patches while they train, and a "
+                   "DeiT's class head is judged alone.")  # fmt: skip
 
 
 def how() -> None:
     reading.how(
-        "Each line is one architecture that learned from 1, 5, 20 and 100 % of the same pictures, and each point the "
-        "share of unseen test pictures that it then named. A line that is low on the left and rises to the right needs "
-        "many pictures: a convolution has locality and translation equivariance built in, a transformer has to learn "
-        "them from the pictures.",
-        r"\text{s.e.} = \sqrt{p(1-p)/N_\text{test}}",
-        "what large models do on photographs, where the crossing lies at millions of pictures; what more epochs, "
-        "another augmentation or published weights would change; and how much another seed would, where there is one.",
+        "Each line is one method that learned from 100 to 12,000 of the same pictures, and each point the share of "
+        "unseen test pictures that it then named. A line that is low on the left and rises to the right needs many "
+        "pictures: a convolution has locality and translation equivariance built in, a transformer has to learn them "
+        "from the pictures. A DeiT's teacher is the CNN of the same pictures (hollow) or that of all of them (filled).",
+        r"\pm\, t_{.975}(\nu)\,\sqrt{\tfrac{s^2}{n_\text{seeds}} + \tfrac{p(1-p)}{N_\text{test}}},\quad "
+        r"\nu = \frac{(V_\text{seeds} + V_\text{test})^2}{V_\text{seeds}^2/(n_\text{seeds}-1)}",
+        "what large models do on photographs, where the crossing lies at millions of pictures; what more epochs or "
+        "another augmentation would change; and what other training pictures would, for all seeds have the same ones.",
         "Dosovitskiy et al. 2020, § 4.3 and fig. 3; Touvron et al. 2021; d'Ascoli et al. 2021",
     )

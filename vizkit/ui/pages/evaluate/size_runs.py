@@ -7,7 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from vizkit.datasets.image_set import DatasetError
-from vizkit.training.experiments.data_size import FAMILY_OF, IMAGES, MODELS, another, folder_of, plan, seconds_of
+from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another, folder_of, plan
+from vizkit.training.experiments.size_results import method_of, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui.plain import plain
@@ -22,7 +23,7 @@ from vizkit.ui.widgets.time_estimate import in_words
 
 SHIPPED = BUNDLED / "experiments" / "data_size"
 FOLDER = "a folder on this machine"
-DATA = ("insects", "digits", FOLDER)
+SETS = (DATA, "digits", FOLDER)
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,7 @@ def facts(data: str, data_seed: int = 0) -> Facts | None:
         contents = preview(data, 0, data_seed, changed(data))
     except DatasetError:
         return None
-    return Facts(contents.labels, IMAGES[-1] if data.split(":")[0] == "insects" else contents.images["train"])
-
-
-def family_of(run: RunFolder) -> str:
-    return FAMILY_OF.get(run.recipe.model, "")
+    return Facts(contents.labels, IMAGES if data.split(":")[0] == "insects" else contents.images["train"])
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -84,7 +81,7 @@ class Planned:
 def experiment() -> None:
     with st.container(border=True):
         st.markdown(
-            "**Train it yourself.** Four architectures on 1, 5, 20 and 100 % of a set, sixteen runs one after another. "
+            f"**Train it yourself.** {len(METHODS)} methods on 1 to 100 % of a set, run after run. "
             "They go on when you leave this page; what is done stays, and a new start trains only what is missing."
         )
         busy = list(series().waiting)
@@ -118,13 +115,13 @@ def working() -> bool:
 
 
 def at_work() -> RunFolder | None:
-    run = jobs().active(runs_root() / folder_of(DATA[0]))
+    run = jobs().active(runs_root() / folder_of(DATA))
     return run if run is not None and ours(run) else None
 
 
 def data_picker(busy: bool) -> str:
     """The set's name; empty while a folder is still to be named."""
-    chosen = st.selectbox("Data", DATA, key="size_data", width=240, disabled=busy,
+    chosen = st.selectbox("Data", SETS, key="size_data", width=240, disabled=busy,
                           help="Drawn insects as shipped; handwritten digits; or your own pictures: "
                           "a folder with one folder of pictures for each class.")  # fmt: skip
     if chosen != FOLDER:
@@ -177,7 +174,7 @@ def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
 
 def command(planned: Planned) -> str:
     recipe = next(iter(planned.recipes.values()))
-    options = [] if recipe.data == "insects" else ["--data", recipe.data]
+    options = [] if recipe.data == DATA else ["--data", recipe.data]
     options += ["--seed", str(recipe.seed)] if recipe.seed else []
     return shlex.join(["python", "-m", "vizkit", "data-size", *options, "-o", planned.folder.as_posix()])
 
@@ -199,18 +196,18 @@ def time_of(planned: Planned, missing: list[str]) -> str:
     if own is not None:
         return f"About {in_words(own)}, as long as the others took."
     past = [RunFolder(file.parent) for file in SHIPPED.glob("*/recipe.json")]
-    like = next(iter(planned.recipes.values())).data == "insects"
+    like = next(iter(planned.recipes.values())).data == DATA
     shipped = seconds_left(planned, missing, past) if like else None
     if shipped is None:
-        return "How long is known when the first of each family is done."
+        return "How long is known when the first of each method is done."
     on = past[0].read("versions.json")
     cores = f", {on['threads']} thread{'s' if on['threads'] > 1 else ''}" if on.get("threads") else ""
     return f"The shipped ones took {in_words(shipped)} ({on.get('device', 'CPU')}{cores})."
 
 
 def seconds_left(planned: Planned, missing: list[str], past: list[RunFolder]) -> float | None:
-    by_family = {family: seconds_of(past, family) for family in MODELS}
-    needed = [by_family[FAMILY_OF[planned.recipes[name].model]] for name in missing]
+    by_method = {method: seconds_of(past, method) for method in METHODS}
+    needed = [by_method[method_of(planned.run(name))] for name in missing]
     known = [seconds for seconds in needed if seconds is not None]
     return sum(known) if len(known) == len(needed) else None
 

@@ -1,0 +1,81 @@
+"""What accuracy against the number of training pictures shows. A difference is stated only where its interval leaves
+zero out; where none does, that is said."""
+
+from collections.abc import Mapping, Sequence
+
+from vizkit.analysis.comparison.seed_interval import Estimate
+from vizkit.analysis.remarks.remark import Remark, joined, percent
+
+
+def points(gain: Estimate) -> str:
+    """ "12.3 points (8.1 to 16.5)", below zero with a minus sign."""
+    mean, low, high = (f"{100 * value:.1f}".replace("-", "−") for value in (gain.mean, gain.low, gain.high))
+    return f"{mean} points ({low} to {high})"
+
+
+def signed(gain: Estimate | None) -> str:
+    """ "+12.3 (+8.1 to +16.5)", in points, for tables; a dash for None."""
+    if gain is None:
+        return "–"
+    return f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+
+
+def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> Remark:
+    """The best method with so many pictures against the next; `reached`: its accuracy, 0 to 1."""
+    numbers = {"images": images, "accuracy": reached, "gain": gain.mean, "low": gain.low, "high": gain.high}
+    if gain.differs:
+        return Remark(f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
+                      f"{points(gain)} more than the {second}.", numbers)  # fmt: skip
+    return Remark(f"With {images:,} images the {best} ({percent(reached)}) and the {second} do not differ: the "
+                  f"interval of their difference, {points(gain)}, holds zero.", numbers)  # fmt: skip
+
+
+def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> Remark | None:
+    """`needed`: of other methods the fewest pictures from which they are surely better than `hungry` is from `images`,
+    where it reaches an accuracy of 0 to 1; None where there is no other, or it needs as many."""
+    fewer = {name: count for name, count in needed.items() if count < images}
+    if not fewer:
+        return None
+    first, *rest = fewer.items()
+    others = [f"the {first[0]} reaches from {first[1]:,}", *(f"the {name} from {count:,}" for name, count in rest)]
+    return Remark(f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what "
+                  f"{joined(others)}.", {"images": images, "accuracy": reached, **fewer})  # fmt: skip
+
+
+def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
+    """Where the gain is largest, where a teacher costs accuracy, with how many pictures no interval leaves zero out.
+
+    `gains`: kind of teacher ("hard teacher of all pictures") → number of pictures → accuracy above no teacher.
+    """
+    rows = [(gain, kind, images) for kind, of_kind in gains.items() for images, gain in of_kind.items()]
+    if not rows:
+        return None
+    helps = [row for row in rows if row[0].low > 0]
+    harms = [row for row in rows if row[0].high < 0]
+    numbers: dict[str, float | int] = {"intervals": len(rows), "above zero": len(helps), "below zero": len(harms)}
+    if not helps and not harms:
+        return Remark("No teacher is shown to help or to harm: all intervals hold zero.", numbers)
+    parts = []
+    if helps:
+        gain, kind, images = max(helps, key=lambda row: row[0].mean)
+        numbers |= {"most": gain.mean}
+        parts.append(f"with {images:,} images a {kind} adds the most, {points(gain)}")
+    if harms:
+        gain, kind, images = min(harms, key=lambda row: row[0].mean)
+        numbers |= {"least": gain.mean}
+        parts.append(f"with {images:,} images a {kind} harms the most, {points(gain)}")
+    alike = _alike(gains)
+    if alike:
+        counts = joined([f"{images:,}" for images in alike])
+        parts.append(f"with {counts} images all intervals hold zero")
+    words = "; ".join(parts)
+    return Remark(f"{words[0].upper()}{words[1:]}.", numbers)
+
+
+def _alike(gains: Mapping[str, Mapping[int, Estimate]]) -> Sequence[int]:
+    """Numbers of pictures with which all intervals hold zero."""
+    by_images: dict[int, list[Estimate]] = {}
+    for of_kind in gains.values():
+        for images, gain in of_kind.items():
+            by_images.setdefault(images, []).append(gain)
+    return [images for images, several in sorted(by_images.items()) if not any(gain.differs for gain in several)]

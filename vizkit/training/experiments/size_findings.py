@@ -1,0 +1,60 @@
+"""What the runs of `data_size` allow to say: who leads, how many pictures a ViT needs, where a teacher helps."""
+
+from vizkit.analysis.comparison.seed_interval import Estimate
+from vizkit.analysis.remarks import data_size as remarks
+from vizkit.analysis.remarks.remark import Remark
+from vizkit.training.experiments.data_size import METHODS
+from vizkit.training.experiments.size_results import Study
+
+UNTAUGHT = [method for method, about in METHODS.items() if not about.teacher]
+OF = {"all": "of all pictures", "same": "of the same pictures"}
+TEACHERS = {
+    method: f"{about.distillation} teacher {OF[about.teacher]}" for method, about in METHODS.items() if about.teacher
+}
+
+
+def findings(study: Study) -> list[Remark]:
+    """Of the fewest and of the most pictures who leads, and the ViT's hunger."""
+    said = [*(lead(study, images) for images in dict.fromkeys((study.sizes[0], study.sizes[-1]))), hunger(study)]
+    return [each for each in said if each is not None]
+
+
+def lead(study: Study, images: int) -> Remark | None:
+    """Of the methods without a teacher; None where fewer than two have learned from so many pictures."""
+    reached = [outcome for method in UNTAUGHT if (outcome := study.at(method, images))]
+    first, second, *_ = [*sorted(reached, key=lambda outcome: -outcome.estimate.mean), None, None]
+    gain = first.above(second) if first and second else None
+    if first is None or second is None or gain is None:
+        return None
+    return remarks.lead(images, first.method, second.method, first.estimate.mean, gain)
+
+
+def hunger(study: Study) -> Remark | None:
+    """From how few pictures the others are surely better than the ViT from the most."""
+    vits = study.of("ViT")
+    if not vits:
+        return None
+    best = vits[-1]
+    needed = {
+        method: outcome.images
+        for method in UNTAUGHT
+        for outcome in reversed(study.of(method))
+        if (gain := outcome.above(best)) and gain.low > 0
+    }
+    return remarks.hunger("ViT", best.images, best.estimate.mean, needed)
+
+
+def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
+    """Kind of teacher → number of pictures → how much more accurate a DeiT is than the ViT of the same seeds."""
+    gains = {kind: study.gains(method) for method, kind in TEACHERS.items()}
+    return {kind: gained for kind, gained in gains.items() if gained}
+
+
+def teacher_finding(study: Study) -> Remark | None:
+    """Of the gains that rest on all seeds: the interval of fewer does not say how much another seed would change."""
+    gains = teacher_gains(study)
+    most = max((gain.seeds for gained in gains.values() for gain in gained.values()), default=0)
+    sure = {
+        kind: {images: gain for images, gain in gained.items() if gain.seeds == most} for kind, gained in gains.items()
+    }
+    return remarks.teacher(sure)
