@@ -57,7 +57,7 @@ def chosen() -> Network:
         disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer.",
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
-    return Network(kind or KINDS[0], depth, "ReLU", residual, norm or NORMS[0], place == PLACES[0])
+    return Network(KINDS[KINDS.index(kind)], depth, "ReLU", residual, NORMS[NORMS.index(norm)], place == PLACES[0])
 
 
 @remembered
