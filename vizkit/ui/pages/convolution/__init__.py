@@ -5,6 +5,7 @@ from vizkit.ui.views import View
 VIEWS = (
     View("Slide", "A kernel walks over the image: pixels times weights, summed.", "slide", "", picture=True),
     View("Feature maps", "What every channel of a layer sees, where, and what its numbers are made of.", "maps", "cnn"),
+    View("Receptive field", "How much of the image a unit can see, and uses.", "receptive_field", "cnn"),
     View("Filters", "The first layer's filters, and the patches that a channel answers to most.", "filters", "cnn"),
     View(
         "Shift by a pixel",
