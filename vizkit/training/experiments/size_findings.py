@@ -51,10 +51,10 @@ def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
 
 
 def teacher_finding(study: Study) -> Remark | None:
-    """Of the gains that rest on all seeds: the interval of fewer does not say how much another seed would change."""
+    """Of the gains that rest on several seeds, where there are such: one alone does not say how much another would
+    change."""
     gains = teacher_gains(study)
-    most = max((gain.seeds for gained in gains.values() for gain in gained.values()), default=0)
-    sure = {
-        kind: {images: gain for images, gain in gained.items() if gain.seeds == most} for kind, gained in gains.items()
+    several = {
+        kind: {images: gain for images, gain in gained.items() if gain.seeds > 1} for kind, gained in gains.items()
     }
-    return remarks.teacher(sure)
+    return remarks.teacher(several if any(several.values()) else gains)

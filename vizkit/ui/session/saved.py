@@ -49,7 +49,8 @@ class Kept(Inputs):
         from vizkit.traces import NotApplicable
 
         shown = self._shown()
-        request = explained.Request(shown, self.picture, explained.key_of(shown, self.picture), target, against, layer)
+        key = explained.key_of(shown, self.picture)
+        request = explained.Request(shown, self.picture, key, target, against, layer)
         if METHODS[method].slow:
             known = shelf().find((*request.key, method))
             result = explained.slow_map(request, method, lambda done, total: None) if known is None else known
