@@ -112,7 +112,23 @@ def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
         page.emulate_media(reduced_motion="reduce")
 
 
-@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention", "convolution"])
+def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, server: str):
+    page.goto(f"{server}/convolution?models=bundled:digits_cnn&image=digit+3&convolution_view=Feature+maps")
+    ready(page)
+    maps = page.locator(f"{MAIN} .maps")
+    click_at(maps.locator(".grid canvas").nth(1), 0.05, 0.95)
+    expect(maps.locator(".said")).to_contain_text("row 8, column 1")
+    expect(maps.locator(".said")).to_contain_text("it can see")
+    channel, row, column = (int(part) + 1 for part in maps.get_attribute("data-unit").split(","))
+    expect(page.get_by_text(f"Channel {channel}, row {row}, column {column}", exact=True)).to_be_visible()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_text(f"Channel {channel}, row {row - 1}, column {column}", exact=True)).to_be_visible()
+
+
+CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "convolution?convolution_view=Norms")
+
+
+@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention", *CONVOLUTION])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(phone)

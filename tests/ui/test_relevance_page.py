@@ -97,6 +97,17 @@ def test_the_map_is_that_of_the_chosen_class():
     assert "it predicts" not in texts(test)
 
 
+def test_class_activation_maps_at_another_layer():
+    test = opened("relevance", models=CNN, image="digit 3", cam_layer="stage 1 · 16 × 16 cells")
+    assert not test.exception
+    tiles = {tile["name"]: tile for tile in sent(test, "relevance0")["maps"]}
+    assert (tiles["Grad-CAM"]["rows"], tiles["Grad-CAM"]["columns"]) == (16, 16)
+    usual = sent(opened("relevance", models=CNN, image="digit 3"), "relevance0")["maps"]
+    before = {tile["name"]: tile for tile in usual}
+    assert before["Grad-CAM"]["rows"] == 4
+    assert tiles["Input × gradient"]["high"] == before["Input × gradient"]["high"]
+
+
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_b="dragonfly nymph")
     assert not test.exception

@@ -15,7 +15,7 @@ from vizkit import writing
 from vizkit.commands.model_options import refuse_output, unwritable
 
 if TYPE_CHECKING:
-    from vizkit.models.probes.receptive_field import Walk
+    from vizkit.models.probes.convolution.receptive_field import Walk
 
 __all__ = ["add"]
 
@@ -40,7 +40,8 @@ def _receptive_field(arguments: argparse.Namespace) -> None:
     if arguments.output:
         refuse_output(arguments.output, (".csv", ".json"))
     import vizkit
-    from vizkit.models.probes.receptive_field import walk
+    from vizkit.models.probes.convolution.field_table import rows_of
+    from vizkit.models.probes.convolution.receptive_field import walk
 
     size = tuple(arguments.image_size) if arguments.image_size else None
     trained = arguments.model.startswith("bundled:") or Path(arguments.model).exists()  # of others weights say nothing
@@ -58,22 +59,6 @@ def _receptive_field(arguments: argparse.Namespace) -> None:
         print(json.dumps(rows, indent=1))
     else:
         print(_table(loaded.name, walked, rows))
-
-
-def rows_of(walked: "Walk") -> list[dict[str, Any]]:
-    """A row for each convolution and pool, in the order of the pass; pixels are those of the model's input."""
-    rows = []
-    for layer in walked.layers:
-        seen = layer.seen
-        pairs = {
-            "kernel": layer.kernel, "stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation,
-            "grid": seen.grid, "field_px": (seen.rows.size, seen.columns.size),
-            "jump_px": (seen.rows.jump, seen.columns.jump), "start_px": (seen.rows.start, seen.columns.start),
-        }  # fmt: skip
-        equal = {name: first if first == second and name != "grid" else f"{first}×{second}"
-                 for name, (first, second) in pairs.items()}  # fmt: skip
-        rows.append({"layer": layer.path, "kind": layer.kind, **equal, "whole_image": seen.whole})
-    return rows
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

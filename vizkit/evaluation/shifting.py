@@ -8,7 +8,7 @@ import torch
 from vizkit.analysis.convolution.shifting import Line, line
 from vizkit.datasets.opening import open_set
 from vizkit.image import prepare
-from vizkit.models.probes.shifting import answers_when_moved
+from vizkit.models.probes.convolution.shifting import answers_when_moved
 from vizkit.models.sources.loaded import Loaded
 
 __all__ = ["when_moved"]

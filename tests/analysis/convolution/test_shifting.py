@@ -11,7 +11,7 @@ from vizkit.analysis.remarks.convolution import moved as said_of_moved
 from vizkit.analysis.remarks.convolution import robust
 from vizkit.evaluation.shifting import when_moved
 from vizkit.image import Preprocessing
-from vizkit.models.probes.shifting import answers_when_moved, moved
+from vizkit.models.probes.convolution.shifting import answers_when_moved, moved
 from vizkit.models.sources.loaded import Loaded
 
 

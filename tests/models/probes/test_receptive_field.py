@@ -8,8 +8,9 @@ from torch import nn
 
 import vizkit
 import vizkit.models.networks
+from vizkit.analysis.convolution.ancestors import ANCESTORS
+from vizkit.models.probes.convolution.receptive_field import walk, walk_of
 from vizkit.models.probes.multiply_adds import copy_with, without_content
-from vizkit.models.probes.receptive_field import walk, walk_of
 from vizkit.receptive_field import Reach
 from vizkit.traces import NotApplicable
 
@@ -34,25 +35,21 @@ def test_the_formula_by_hand():
 
 
 # Golden numbers -------------------------------------------------------------------------------------------------------
-PUBLISHED = {  # torchvision's name → field and jump before the head, parameters
-    "alexnet": (195, 32, 61_100_840),
-    "vgg16": (212, 32, 138_357_544),
-    "vgg19": (268, 32, 143_667_240),
-    "resnet18": (435, 32, 11_689_512),
-    "resnet34": (899, 32, 21_797_672),
-    "resnet50": (427, 32, 25_557_032),
-    "resnet152": (1451, 32, 60_192_808),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_fields_and_parameters_of_the_ancestors(name):
+@pytest.mark.parametrize("ancestor", ANCESTORS, ids=lambda ancestor: ancestor.architecture)
+def test_fields_and_parameters_of_the_ancestors(ancestor):
+    own = ancestor.architecture == "lenet5"
     with torch.device("meta"):
-        model = torchvision.models.get_model(name).eval()
-    last = walk_of(model, (1, 3, 224, 224)).stages[-1]
-    assert (last.rows, last.columns) == (last.columns, last.rows)
-    assert (last.rows.size, last.rows.jump, sum(p.numel() for p in model.parameters())) == PUBLISHED[name]
+        make = timm.create_model if own else torchvision.models.get_model
+        model = make(ancestor.architecture).eval()
+    walked = walk_of(model, (1, 1, 32, 32) if own else (1, 3, 224, 224))
+    last = walked.stages[-1]
+    assert last.rows == last.columns
+    assert (last.rows.size, sum(p.numel() for p in model.parameters())) == (ancestor.field_px, ancestor.parameters)
+    assert last.rows.jump == (4 if own else 32)
     assert not last.whole
+    shortcuts = [name for name, _ in model.named_modules() if "downsample" in name]
+    layers = [m for m in model.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    assert len(layers) - sum(name.endswith(".0") for name in shortcuts) == ancestor.layers
 
 
 def test_lenet_sees_what_the_paper_says():

@@ -1,6 +1,7 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,7 +129,9 @@ def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -
 
     if opened is not None:
         return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)
-    return named(source, size_hw)  # what a visitor types is never taken as a path of this machine
+    loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
+    # The sentences of the library say its name.
+    return replace(loaded, name=model_names.title(source)) if source.startswith("bundled:") else loaded
 
 
 def seen_box(picture: Picture, loaded: "Loaded") -> "Box":

@@ -44,12 +44,13 @@ class Kept(Inputs):
     def whole(self) -> "Trace":
         return proven(explained.whole_trace(self._shown(), self.picture))
 
-    def explanation(self, method: str, target: int, against: int | None) -> "Explanation":
+    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
         from vizkit.analysis.attribution.methods import METHODS
         from vizkit.traces import NotApplicable
 
         shown = self._shown()
-        request = explained.Request(shown, self.picture, explained.key_of(shown, self.picture), target, against)
+        key = explained.key_of(shown, self.picture)
+        request = explained.Request(shown, self.picture, key, target, against, layer)
         if METHODS[method].slow:
             known = shelf().find((*request.key, method))
             result = explained.slow_map(request, method, lambda done, total: None) if known is None else known

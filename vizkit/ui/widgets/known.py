@@ -18,7 +18,8 @@ def chip(loaded: "Loaded") -> str:
     a photograph one of their names too."""
     if loaded.text_tower is not None and loaded.classifies:
         return chip_of_typed(len(loaded.labels))
-    return chip_of(loaded.name)
+    bundled = {model_names.title(source): source for source in model_names.bundled()}
+    return chip_of(bundled.get(loaded.name, loaded.name))
 
 
 def chip_of_typed(count: int) -> str:

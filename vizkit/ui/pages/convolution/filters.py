@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
     from vizkit.image import Preprocessing
     from vizkit.models import Loaded
+    from vizkit.models.probes.convolution.receptive_field import Walk
     from vizkit.models.probes.convolution.top_patches import Answers
-    from vizkit.models.probes.receptive_field import Walk
 
 TASK = "top patches"
 PATCHES, ROWS, MOST_FILTERS = 8, 6, 64
@@ -117,7 +117,7 @@ def draw(answers: "Answers", images: "ImageSet", walked: "Walk", index: int, cha
 
 @remembered
 def walk_of(source: str, preprocessing: "Preprocessing", _loaded: "Loaded") -> "Walk":
-    from vizkit.models.probes.receptive_field import walk
+    from vizkit.models.probes.convolution.receptive_field import walk
 
     return walk(_loaded)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vizkit.image import Preprocessing
     from vizkit.models import Loaded
     from vizkit.models.probes.convolution.layers_seen import Convolved
-    from vizkit.models.probes.receptive_field import Walk
+    from vizkit.models.probes.convolution.receptive_field import Walk
 
 MOST_MAPS, MOST_SHARES = 32, 8
 
@@ -93,7 +93,7 @@ def strongest(layer: "Convolved", after: str, shown: Shown) -> Drawn:
 
 @remembered
 def walk_of(source: str, preprocessing: "Preprocessing", _loaded: "Loaded") -> "Walk | None":
-    from vizkit.models.probes.receptive_field import walk
+    from vizkit.models.probes.convolution.receptive_field import walk
 
     try:
         return walk(_loaded)

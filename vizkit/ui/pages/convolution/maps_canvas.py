@@ -18,7 +18,7 @@ from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import Shown
 
 if TYPE_CHECKING:
-    from vizkit.models.probes.receptive_field import Seen
+    from vizkit.models.probes.convolution.receptive_field import Seen
 
 HERE = Path(__file__).parent
 Unit = tuple[int, int, int]

@@ -9,7 +9,7 @@ import torch
 from vizkit.analysis.remarks import convolution
 from vizkit.figure import shift
 from vizkit.image import Picture, prepare, unprepare
-from vizkit.models.probes.shifting import Moved, answers_when_moved, moved
+from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
 from vizkit.ui import export, reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names

@@ -17,6 +17,7 @@ from vizkit.ui.widgets.remark import remark
 
 SHOWN = ["sigmoid", "tanh", "ReLU"]
 PLACES = ("pre-norm", "post-norm")
+LEAST_POWERS = (-3, 1)  # of ten, that the axis shows
 KINDS: tuple[Kind, ...] = ("MLP", "CNN")
 NORMS: tuple[NormName, ...] = ("none", "LayerNorm", "BatchNorm")
 
@@ -31,7 +32,11 @@ def view(page: Page) -> None:
     layers = np.arange(1, network.depth + 1)
     lines = {name: (layers, each) for name, each in norms.items()}
     figure = curves(lines, "layer, 1 is next to the input", "norm of the gradient", mode="lines+markers")
-    figure.update_yaxes(type="log", exponentformat="power")
+    low, high = (10.0**end for end in LEAST_POWERS)  # what hardly changes has to look so
+    low = min([low, *(float(each.min()) for each in norms.values())])
+    high = max([high, *(float(each.max()) for each in norms.values())])
+    powers = [float(np.log10(low)) - 0.3, float(np.log10(high)) + 0.3]
+    figure.update_yaxes(type="log", exponentformat="power", range=powers, dtick=max(1, round(np.ptp(powers) / 6)))
     chart(figure, "vanishing", "Norm of the gradient of every layer's weights, for each activation")
     remark(convolution.vanished(norms))
     st.download_button("Numbers (NPZ)", lambda: export.npz_of(**norms), "gradient_norms.npz", "application/zip",
@@ -57,7 +62,7 @@ def chosen() -> Network:
         disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer.",
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
-    return Network(kind or KINDS[0], depth, "ReLU", residual, norm or NORMS[0], place == PLACES[0])
+    return Network(KINDS[KINDS.index(kind)], depth, "ReLU", residual, NORMS[NORMS.index(norm)], place == PLACES[0])
 
 
 @remembered

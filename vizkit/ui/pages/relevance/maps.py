@@ -220,8 +220,10 @@ def save_maps(index: int, maps: Maps, tops: dict[str, float], choice: Choice) ->
     if not names:
         return
 
+    cam_at = request.layer  # what waits to be saved holds no request, which holds the model
+
     def shows(name: str) -> Relevance:
-        layer = request.layer if METHODS[name].layered else ""
+        layer = cam_at if METHODS[name].layered else ""
         return Relevance(name, target, against, scale, tops.get(name), layer)
 
     items = {title: saved.item_of(request.shown, shows(name), choice.draw) for title, name in names.items()}

@@ -1,0 +1,36 @@
+"""How large a field is, as a number: the square around its middle that holds a share of it."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["MOST", "half_side_of", "side_holding"]
+
+MOST = 0.68
+"""The share that tells how wide a field is: of a Gaussian along one axis what lies within one standard deviation."""
+
+
+def side_holding(share: Float[Tensor, "height width"], centre_yx: tuple[float, float], held: float) -> float:
+    """Side in pixels of the smallest square around `centre_yx` (pixels, 0 the edge, ½ the first pixel's centre) whose
+    pixels hold `held` (0 to 1) of the sum. A pixel counts as soon as its own centre lies inside."""
+    rows, columns = (torch.arange(side) + 0.5 for side in share.shape)
+    away = torch.maximum((rows - centre_yx[0]).abs()[:, None], (columns - centre_yx[1]).abs()[None])
+    order = away.flatten().argsort()
+    held_by_then = share.flatten()[order].double().cumsum(0)
+    last = int((held_by_then < held * held_by_then[-1] * (1 - 1e-9)).sum())
+    return 2 * float(away.flatten()[order[min(last, len(order) - 1)]]) + 1
+
+
+def half_side_of(places: Bool[Tensor, "row column"], size_hw: tuple[int, int]) -> float:
+    """How far the places that are reached lie from the middle of the image, in pixels, along the longer axis: half the
+    side of the square around the middle that holds them."""
+    rows, columns = places.any(1).nonzero().flatten(), places.any(0).nonzero().flatten()
+    if not len(rows):
+        return 0.0
+    cell = size_hw[0] / places.shape[0], size_hw[1] / places.shape[1]
+    ends = [
+        abs(edge * step - side / 2)
+        for reached, step, side in ((rows, cell[0], size_hw[0]), (columns, cell[1], size_hw[1]))
+        for edge in (int(reached[0]), int(reached[-1]) + 1)
+    ]
+    return max(ends)
