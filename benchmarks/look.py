@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from PIL import Image, ImageDraw
 
 from tests.browser.conftest import FLAGS, serving
-from tests.browser.steps import still
+from tests.browser.steps import LONG_MS, still
 from vizkit.ui.shell import PAGES
 
 LOOKS = {"1440_light": (1440, 900, "light"), "1440_dark": (1440, 900, "dark"), "390_light": (390, 844, "light")}
@@ -23,7 +23,7 @@ TILE_PX = 480  # width of a view in the sheet
 
 
 def run(arguments: list[str]) -> None:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     every = [stem for pages in PAGES.values() for stem, *_ in pages]
     parser = argparse.ArgumentParser(prog="python -m benchmarks look", description=__doc__)
@@ -40,6 +40,8 @@ def run(arguments: list[str]) -> None:
                 shots = {}
                 for title, address in addresses(options.pages or every):
                     page.goto(f"{server}/{address}")
+                    still(page)
+                    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=LONG_MS)
                     still(page)
                     shots[title] = Path(folder) / f"{name}_{len(shots)}.png"
                     page.screenshot(path=str(shots[title]))
