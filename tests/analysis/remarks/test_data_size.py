@@ -1,7 +1,7 @@
 """The sentences on accuracy against training pictures, by hand."""
 
 from vizkit.analysis.comparison.seed_interval import Estimate
-from vizkit.analysis.remarks.data_size import hunger, lead, teacher
+from vizkit.analysis.remarks.data_size import hunger, lead, signed, teacher
 
 
 def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
@@ -40,3 +40,9 @@ def test_where_a_teacher_helps_costs_and_changes_nothing():
     assert only is not None
     assert only.words == "With 300 images a hard teacher harms the most, −5.0 points (−6.0 to −4.0)."
     assert teacher({}) is None
+
+
+def test_a_gain_of_one_seed_has_a_star():
+    assert signed(Estimate(0.123, 0.042, 3)) == "+12.3 (+8.1 to +16.5)"
+    assert signed(Estimate(-0.01, 0.02, 1)) == "−1.0 (−3.0 to +1.0) *"
+    assert signed(None) == "–"

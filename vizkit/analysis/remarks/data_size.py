@@ -14,10 +14,11 @@ def points(gain: Estimate) -> str:
 
 
 def signed(gain: Estimate | None) -> str:
-    """ "+12.3 (+8.1 to +16.5)", in points, for tables; a dash for None."""
+    """ "+12.3 (+8.1 to +16.5)", in points, for tables; of one seed alone a star, a dash for None."""
     if gain is None:
         return "–"
-    return f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+    words = f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+    return words if gain.seeds > 1 else f"{words} *"
 
 
 def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> Remark:

@@ -20,7 +20,8 @@ DODGE = 1.06  # of neighbours on the logarithmic axis, where intervals would lie
 @dataclass(frozen=True)
 class Line:
     """One method, by `name` and by the `family` that gives it its colour. Shares, at so many training `images`: the
-    mean with the `low` and `high` end of its interval. `dash`, `hollow`: to tell methods of one family apart."""
+    mean with the `low` and `high` end of its interval. `dash`, `hollow`: to tell methods of one family apart;
+    `main`: a thick line with its band."""
 
     name: str
     family: str
@@ -30,6 +31,7 @@ class Line:
     high: Sequence[float]
     dash: str = "solid"
     hollow: bool = False
+    main: bool = True
 
 
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> "go.Figure":
@@ -68,7 +70,7 @@ def teacher_gain(lines: Sequence[Line], sizes: Sequence[int]) -> "go.Figure":
 
 
 def banded(line: Line, colour: str) -> list[Any]:
-    """Its band and its means."""
+    """Its band, where it has one, and its means."""
     import plotly.graph_objects as go
 
     band = go.Scatter(x=[*line.images, *reversed(line.images)], y=[*line.high, *reversed(line.low)], fill="toself",
@@ -76,12 +78,12 @@ def banded(line: Line, colour: str) -> list[Any]:
                       showlegend=False, legendgroup=line.name)  # fmt: skip
     means = go.Scatter(
         x=list(line.images), y=list(line.mean), mode="lines+markers", name=line.name, legendgroup=line.name,
-        line={"color": colour, "width": 2.5 if line.dash == "solid" and not line.hollow else 1.5, "dash": line.dash},
+        line={"color": colour, "width": 2.5 if line.main else 1.5, "dash": line.dash},
         marker=_marker(line, size=9), customdata=list(zip(line.low, line.high, strict=True)),
         hovertemplate="%{x:,} images: %{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
                       "<extra>%{fullData.name}</extra>",
     )  # fmt: skip
-    return [band, means]
+    return [band, means] if line.main else [means]
 
 
 def ends_of(sizes: Sequence[int]) -> list[float]:

@@ -24,7 +24,8 @@ def by_size() -> None:
         if gains:
             seeds = joined([str(seed) for seed in study.seeds])
             st.caption(f"A DeiT with a CNN for a teacher against the ViT of the same seeds without: {study.data} at "
-                       f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals.")  # fmt: skip
+                       f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, "
+                       "one seed.")  # fmt: skip
             lines = [line_of(method, gains[kind]) for method, kind in TEACHERS.items() if kind in gains]
             chart(teacher_gain(lines, study.sizes), "teacher_gain", alt(gains))
             remark(teacher_finding(study))
@@ -42,12 +43,12 @@ def table(gains: dict[str, dict[int, Estimate]]) -> None:
 
 
 def line_of(method: str, gained: dict[int, Estimate]) -> Line:
-    about, several = METHODS[method], list(gained.values())
-    return Line(
-        TEACHERS[method], "DeiT", list(gained), [gain.mean for gain in several], [gain.low for gain in several],
-        [gain.high for gain in several], dash="dot" if about.distillation == "soft" else "solid",
-        hollow=about.teacher == "same",
-    )  # fmt: skip
+    """One seed alone does not say how much another would change, so it has no whisker."""
+    about, means = METHODS[method], [gain.mean for gain in gained.values()]
+    halves = [gain.half if gain.seeds > 1 else 0.0 for gain in gained.values()]
+    low, high = ([mean + sign * half for mean, half in zip(means, halves, strict=True)] for sign in (-1, 1))
+    return Line(TEACHERS[method], "DeiT", list(gained), means, low, high, hollow=about.teacher == "same",
+                dash="dot" if about.distillation == "soft" else "solid")  # fmt: skip
 
 
 def alt(gains: dict[str, dict[int, Estimate]]) -> str:

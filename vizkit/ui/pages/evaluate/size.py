@@ -113,6 +113,7 @@ def line_of(method: str, outcomes: list[Outcome]) -> Line:
         method, method.split()[0], [outcome.images for outcome in outcomes], [each.mean for each in estimates],
         [max(0.0, each.low) for each in estimates], [min(1.0, each.high) for each in estimates],
         dash="dot" if about.distillation == "soft" else "solid", hollow=about.teacher == "same",
+        main=not about.teacher,
     )  # fmt: skip
 
 
