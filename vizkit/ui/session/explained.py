@@ -157,8 +157,8 @@ def _at_layer(key: tuple, _traces: "tuple[Trace, Trace | None]", _layer: str) ->
     from vizkit.analysis.attribution.grad_cam import at_layer
 
     def made(name: str) -> "Explanation":
-        trace, against = (each and at_layer(each, _layer) for each in _traces)
-        return explain(name, trace, against=against)
+        trace, against = _traces
+        return explain(name, at_layer(trace, _layer), against=against and at_layer(against, _layer))
 
     return {name: _or_sentence(lambda name=name: made(name)) for name, method in METHODS.items() if method.layered}
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.methods import METHODS
+from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import Shown, keep_valid, title
 
 HEAD = "before the head"
@@ -19,7 +20,7 @@ def choose(index: int, shown: Shown, several: bool) -> str:
     key = f"cam_layer{index + 1 if index else ''}"
     keep_valid(key, [*options])
     chosen = st.selectbox(
-        f"Layer of {what}" + (f" in {title(shown.source)}" if several else ""), [*options], key=key,
+        f"Layer of {what}" + (f" in {plain(title(shown.source))}" if several else ""), [*options], key=key,
         bind="query-params",
         help="Earlier layers have finer cells that have seen less of the image, and know less of the class.",
     )  # fmt: skip
