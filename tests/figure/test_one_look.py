@@ -14,6 +14,7 @@ import pytest
 
 from vizkit import figure as package
 from vizkit.figure import palette
+from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
@@ -43,6 +44,11 @@ EXAMPLES = {
     ],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
+    "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
+    "convolution.sharing.sharing": [
+        given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)
+        for together in (None, np.broadcast_to(np.arange(4) == 2, (2, 3, 4)))
+    ],
     "distillation.class_matrix.class_matrix": [given(NAMES, GRID, 1.0, "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
     "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],
@@ -59,6 +65,8 @@ EXAMPLES = {
     "evaluation.reliability.reliability": [given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0])],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
     "evaluation.strength_curves.strength_curves": [given(NAMES, LIST, [X / 4, None, X / 4], 1, "°")],
+    "shift.cosines": [given([0, 1, 2], {"a": X / 4}, 1)],
+    "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, "title")],
     "swin.power_laws.power_laws": [given({"a": (X, X, 1.0)}, "x", "y")],
     "swin.reach.growth": [given(NAMES, LIST, LIST, ("one", "other"))],
     "swin.window_map.window_map": [

@@ -1,6 +1,7 @@
 """The Relevance page as Streamlit runs it, and the work beside it that can be stopped."""
 
 import csv
+import inspect
 import io
 import threading
 import time
@@ -13,12 +14,15 @@ import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
 from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
+from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
+from vizkit.report.inputs import Inputs
+from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
 from vizkit.ui.pages.relevance import trust_many, trust_table
 from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
-from vizkit.ui.session import background
+from vizkit.ui.session import background, saved
 from vizkit.ui.session.background import Task
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
@@ -106,6 +110,15 @@ def test_class_activation_maps_at_another_layer():
     before = {tile["name"]: tile for tile in usual}
     assert before["Grad-CAM"]["rows"] == 4
     assert tiles["Input × gradient"]["high"] == before["Input × gradient"]["high"]
+
+
+def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
+    loaded, rgb = vizkit.load(CNN, device="cpu"), inputs.sample("digit 3").rgb
+    drawn = Relevance("grad_cam", 3, layer="stage 1").drawn(Inputs(lambda: loaded, rgb))
+    expected = grad_cam(at_layer(vizkit.trace(loaded, rgb, target=3), "stage 1"))
+    assert (drawn.numbers["places"] == expected.numpy()).all()
+    assert drawn.title.startswith("Grad-CAM at stage 1 for 3")
+    assert inspect.signature(Inputs.explanation) == inspect.signature(saved.Kept.explanation)
 
 
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():

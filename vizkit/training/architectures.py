@@ -112,7 +112,7 @@ def _licence(recipe: Recipe, model: Any) -> str | None:  # noqa: ANN401
 def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:
     architecture, arguments, usual_side = OURS[name]
     side = side or usual_side
-    usual = get_pretrained_cfg(architecture)
+    usual: Any = get_pretrained_cfg(architecture)
     channels = given.get("in_chans", usual.input_size[0])
     facts = ("fixed_input_size", "first_conv", "classifier")  # of the architecture, not of ImageNet
     config = {key: getattr(usual, key) for key in facts} | {

@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from vizkit.figure.charts import heat_map
-from vizkit.figure.palette import OTHERS
+from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-FRAME = "#f59e0b"
+FRAME = CLASSES[1]
 
 
 def sharing(
@@ -50,4 +50,4 @@ def sharing(
 def _frame(figure: "go.Figure", box: tuple[int, int, int, int]) -> None:
     x0, y0, x1, y1 = (float(edge) for edge in box)
     figure.add_shape(type="rect", x0=x0 - 0.5, y0=y0 - 0.5, x1=x1 + 0.5, y1=y1 + 0.5,
-                     line={"color": FRAME, "width": 3})  # fmt: skip
+                     line={"color": FRAME, "width": 4})  # fmt: skip

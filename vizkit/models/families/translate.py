@@ -93,8 +93,10 @@ def layer_features(result: Pass, attention: Sequence[Attention]) -> list[Feature
     kept = [given for call, given in zip(result.calls, result.entering, strict=False) if call.weights is not None]
     features = []
     for layer, given in zip((a for a in attention if a.learned), kept, strict=False):
-        ids = layer.key_ids.flatten().to(given[0].device) if given is not None else None
-        if ids is None or layer.key.grid is None or given[0].numel() != len(ids) * given[0].shape[-1]:
+        if given is None or layer.key.grid is None:
+            continue
+        ids = layer.key_ids.flatten().to(given[0].device)
+        if given[0].numel() != len(ids) * given[0].shape[-1]:
             continue
         values, gradient = (spread(each.reshape(len(ids), -1).float(), ids, len(layer.key)) for each in given)
         features.append(Features(layer.name, values, layer.key, gradient))

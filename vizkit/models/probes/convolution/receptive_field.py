@@ -245,7 +245,8 @@ def _padded(args: tuple, source: Seen, out: Tensor) -> Seen:
 
 
 def _sliced(args: tuple, source: Seen, out: Tensor) -> Seen | None:
-    axis, start, step = args[1] if len(args) > 1 else 0, args[2] if len(args) > 2 else 0, (*args, *[1] * 5)[4]
+    given: list[Any] = [*args]
+    _, axis, start, _, step = given + [None, 0, 0, None, 1][len(given) :]  # those left out at the end
     places, axis = axes_of(tuple(args[0].shape), source.grid), axis % args[0].dim()
     if places is None or axis not in places:
         return source

@@ -10,6 +10,7 @@ from vizkit.analysis.convolution.activations import ACTIVATIONS, values_and_slop
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves, heat_map, rule
 from vizkit.ui import export, reading
+from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
@@ -48,7 +49,7 @@ def given(page: Page) -> None:
     shown = page.focus
     layers = activated(page, shown)
     if not layers:
-        st.caption(f":material/info: {shown.loaded.name} calls no activation that is known here.")
+        st.caption(f":material/info: {plain(shown.loaded.name)} calls no activation that is known here.")
         return
     keep_valid("activation_layer", range(1, len(layers) + 1))
     left, right = st.columns([3, 2])
