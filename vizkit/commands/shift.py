@@ -7,6 +7,7 @@ import argparse
 import json
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from vizkit.writing import write
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from vizkit.analysis.convolution.shifting import Line
 
 __all__ = ["add"]
@@ -56,13 +59,17 @@ def _shift(arguments: argparse.Namespace) -> None:
         with tqdm(desc=name, unit="image", disable=None, dynamic_ncols=True) as bar:
             lines.append(
                 when_moved(loaded, name, arguments.data, arguments.split, arguments.images, arguments.most_px,
-                           arguments.seed, tell=lambda done, bar=bar: bar.update(done - bar.n))
+                           arguments.seed, tell=partial(_tell, bar))
             )  # fmt: skip
     if not arguments.output:
         print(table(lines))
     for output in arguments.output:
         write(output, numbers(arguments, lines) if output.suffix == ".json" else page(arguments, lines))
         print(f"{output}: {len(lines)} models")
+
+
+def _tell(bar: "tqdm", done: int) -> None:
+    bar.update(done - bar.n)
 
 
 def numbers(arguments: argparse.Namespace, lines: Sequence["Line"]) -> str:

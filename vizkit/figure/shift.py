@@ -33,7 +33,7 @@ def right_answers(
     """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals."""
     drawn = {name: (np.array(distances), 100 * np.array(right)) for name, (distances, right, _) in lines.items()}
     figure = curves(drawn, "moved by (pixels)", "right answers (%)", title, mode="lines+markers")
-    for trace, (_, _, half) in zip(figure.data, lines.values(), strict=True):
-        trace.update(error_y={"array": 100 * np.array(half), "thickness": 1})
+    halves = iter([half for _, _, half in lines.values()])
+    figure.for_each_trace(lambda trace: trace.update(error_y={"array": 100 * np.array(next(halves)), "thickness": 1}))
     figure.update_yaxes(range=[0, 103])
     return figure

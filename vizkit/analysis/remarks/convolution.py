@@ -119,7 +119,7 @@ def moved(
     at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     nearest = {
-        name: min((abs(distance_px[i]) for i in np.flatnonzero(answers != answers[zero])), default=None)
+        name: min((abs(distance_px[i]) for i in range(len(distance_px)) if answers[i] != answers[zero]), default=None)
         for name, answers in firsts.items()
     }
     changed = {name: px for name, px in nearest.items() if px is not None}

@@ -158,7 +158,7 @@ def _at_layer(key: tuple, _traces: "tuple[Trace, Trace | None]", _layer: str) ->
 
     def made(name: str) -> "Explanation":
         trace, against = _traces
-        return explain(name, at_layer(trace, _layer), against=against and at_layer(against, _layer))
+        return explain(name, at_layer(trace, _layer), against=None if against is None else at_layer(against, _layer))
 
     return {name: _or_sentence(lambda name=name: made(name)) for name, method in METHODS.items() if method.layered}
 
