@@ -7,7 +7,7 @@ import pytest
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.from_json import ReportError
 from vizkit.report.item import Item, from_json, to_json
-from vizkit.report.kinds import KINDS, Attention, Features, Heads, Multiplied, Relevance
+from vizkit.report.kinds import KINDS, Attention, Channel, Features, Heads, Multiplied, Relevance
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -19,6 +19,7 @@ SHOWS = [
     Multiplied("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
+    Channel(2, 7, "norm"),
 ]
 
 

@@ -18,7 +18,7 @@ from vizkit.report.document import Entry, Report, files, html, opened, zipped
 from vizkit.report.from_json import ReportError
 from vizkit.report.inputs import Inputs
 from vizkit.report.item import Item, stem_of
-from vizkit.report.kinds import KINDS, Attention, Features, Heads, Multiplied, Relevance
+from vizkit.report.kinds import KINDS, Attention, Channel, Features, Heads, Multiplied, Relevance
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 
@@ -32,6 +32,7 @@ ALL = [
     (VIT, Multiplied((2, 3), upto=4, scale="from lowest")),
     (VIT, Relevance("grad_cam", 3, 5)),
     (VIT, Relevance("integrated_gradients", 3)),
+    (CNN, Channel(2, 7, "activation")),
 ]
 
 
@@ -159,7 +160,8 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     given = inputs_of(VIT)
     assert made(item_of(VIT, Attention("cls", 99, 99)), given).plate.title == "Attention: layer 6 of 6, head 4 of 4"
     for shows in (Multiplied("cls", upto=99), Multiplied((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
-                  Relevance("rollout", -7), Multiplied("cls", discard=7.0), Multiplied("nobody")):  # fmt: skip
+                  Relevance("rollout", -7), Multiplied("cls", discard=7.0), Multiplied("nobody"), Channel(99, 0),
+                  Channel(0, 0), Channel(1, 999), Channel(1, -1)):  # fmt: skip
         with pytest.raises(ValueError, match=r".") as error:
             made(item_of(VIT, shows), given)
         assert "\n" not in str(error.value)

@@ -8,15 +8,17 @@ from torch import Tensor
 from vizkit.analysis.convolution.origin import Origin, origin
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import bars
+from vizkit.report.kinds import Channel
 from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
 from vizkit.ui.pages.convolution.maps_canvas import Drawn, Unit, show, unit_of
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.image import Preprocessing
@@ -56,10 +58,10 @@ def view(page: Page) -> None:
     with right:
         st.markdown(f"**Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}**")
         through(layer, unit, made)
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(**{name: each.numpy() for name, each in layer.after.items()}),
-        "feature_maps.npz", "application/zip", key="maps_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    shows = Channel(index + 1, unit[0], after or "convolution")
+    maps = {name: each.numpy() for name, each in layer.after.items()}
+    save("maps", {"Map": saved.item_of(shown, shows)}, saved.inputs_of(shown, page.picture),
+         {"Numbers of all channels (NPZ)": lambda: export.npz_of(**maps)})  # fmt: skip
     reading.how(
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
         "image which pixels it can depend on; click it to see which channels of the layer before make its number.",
