@@ -91,7 +91,7 @@ ZOO: dict[str, tuple[str, tuple[int, int], dict]] = {
     "dual_scale": ("dual_scale_tiny", (64, 96), OBLONG | {"depth": 3, "merge_block": 2}),
     "gradual_reduction": ("gradual_reduction_tiny", (64, 96), OBLONG | {"depth": 3, "reduce_after": (1, 2)}),
 }
-OURS = {"named_vits", "dual_scale", "gradual_reduction"}
+OURS = {"named_vits", "dual_scale", "gradual_reduction", "lenet", "pixel_mlp"}
 
 # Modules whose source speaks of attention, but means something else: no model of theirs weighs tokens by a softmax.
 CHANNELS = "its attn_layer is squeeze-and-excitation and the like: it weighs channels"

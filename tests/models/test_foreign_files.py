@@ -292,7 +292,7 @@ def test_fine_tuned_torchvision_swin(tmp_path, photo, name):
 def test_torchvision_files_that_do_not_fit(tmp_path):
     with pytest.raises(ModelError, match="is no torchvision model of this kind"):
         opened(tmp_path, made(VIT, depth=1).state_dict(), "torchvision:vit_b_16")
-    with pytest.raises(ModelError, match="not among torchvision's"):
+    with pytest.raises(ModelError, match=r"as torchvision's transformers are, or timm's; not as resnet50\."):
         opened(tmp_path, {"a": torch.ones(2)}, "torchvision:resnet50")
 
 

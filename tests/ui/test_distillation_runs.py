@@ -240,8 +240,12 @@ def test_without_runs_the_experiment_is_offered_and_trained(acting, runs_home):
     test.run()
     assert not test.exception
     assert test.selectbox(key="experiment").value.startswith("yours: digits_vit on digits")
-    assert len(test.main.get("plotly_chart")) == 2
-    rows = test.dataframe[0].value
+    assert [each.key for each in test.main.get("plotly_chart")] == [
+        "teacher_gain",
+        "taught_val_accuracy",
+        "taught_val_loss",
+    ]
+    rows = test.dataframe[1].value  # below those of the gain by number of pictures
     assert rows["Taught"].tolist() == [taught_by(recipe) for recipe in plan().values()]
     assert rows["Test"].tolist() == pytest.approx([70, 80, 90])
     assert "The teacher helped: **hard" in texts(test)
@@ -275,7 +279,7 @@ def test_shipped_runs_are_shown_first(acting, tmp_path, runs_home):
         "yours: digits_vit on digits · 96 images · 2 epochs",
     ]
     assert "may be chance" in texts(test)
-    assert len(test.dataframe) == 2  # and the paper's
+    assert len(test.dataframe) == 3  # the gain by number of pictures, these runs, and the paper's
 
 
 @pytest.mark.parametrize("kind", ["deit", "swin", "cnn"])
