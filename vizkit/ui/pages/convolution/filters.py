@@ -9,7 +9,7 @@ from vizkit.figure.convolution.patch_rows import patch_rows
 from vizkit.figure.patches import filter_tiles
 from vizkit.scoring import pictures
 from vizkit.ui import export, reading
-from vizkit.ui.session import background, cached
+from vizkit.ui.session import background, cached, model_names
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
@@ -40,7 +40,8 @@ def view(page: Page) -> None:
                                bind="query-params", width=260, disabled=len(layers) < 2))  # fmt: skip
         channel = int(st.number_input("Channel", 1, 4096, 1, key="filters_channel", bind="query-params", width=120))
         with more():
-            data = st.segmented_control("Pictures", ("insects", "digits"), default="insects", required=True,
+            known = "digits" if model_names.knows(shown.source) == model_names.KNOWN["digits"] else "insects"
+            data = st.segmented_control("Pictures", ("insects", "digits"), default=known, required=True,
                                         key="filters_data", bind="query-params")  # fmt: skip
             count = int(st.select_slider("How many", COUNTS, 60, key="filters_count", bind="query-params"))
     left, right = st.columns([2, 3], gap="large")
