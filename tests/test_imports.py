@@ -415,3 +415,24 @@ print(torch.compiler.disable.__module__, sys.modules["torch._dynamo.utils"].__fi
 """
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "True", "torch.compiler", "True"]
+
+
+def test_a_card_and_the_thumbnails_are_sent_without_pandas():
+    """Streamlit imports it, which takes a second before the first picture, to look for tables in lists."""
+    code = """
+import sys
+from streamlit.components.v2.bidi_component import serialization
+from streamlit.proto.BidiComponent_pb2 import BidiComponent
+import vizkit.ui.sidebar.strip as strip, vizkit.ui.widgets.map_canvas as canvas
+from vizkit.ui.pages.explore.first import load
+sent = []
+strip.STRIP = canvas.CARD = lambda **given: sent.append(given["data"])
+strip.strip(["mayfly nymph"], {}, None, print)
+for model in load():
+    canvas.card("key", model.rows, "over image", classes=model.classes, size=(1, 1))
+for data in sent:
+    serialization.serialize_mixed_data(data, BidiComponent())
+print(len(sent), "pandas" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["3", "False"]

@@ -41,7 +41,8 @@ def strip(
         if isinstance(name, str) and (name in uploads or name in samples):
             on_pick(name)
 
-    data = {"tiles": tiles, "chosen": chosen, "samples": _samples(), "count": len(samples)}
+    # Streamlit looks for tables in lists, and imports pandas for that: a second before the first picture.
+    data = {"tiles": tuple(tiles), "chosen": chosen, "samples": _samples(), "count": len(samples)}
     STRIP(key="strip", data=data, on_name_change=picked)
 
 

@@ -24,4 +24,6 @@ def card(key: str, rows: dict[str, Any], draw: str, query_key: str = "query", **
 
     floor, ceiling = OPACITIES[draw]
     content = {**rows, **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
+    # Streamlit looks for tables in lists, and imports pandas for that: a second before the first picture.
+    content = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
     CARD(key=key, data=content, on_point_change=clicked)
