@@ -1,6 +1,6 @@
 """The view Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what it is made of."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 from torch import Tensor
@@ -23,7 +23,7 @@ from vizkit.ui.widgets.save import save
 if TYPE_CHECKING:
     from vizkit.image import Preprocessing
     from vizkit.models import Loaded
-    from vizkit.models.probes.convolution.layers_seen import Convolved
+    from vizkit.models.probes.convolution.layers_seen import After, Convolved
     from vizkit.models.probes.convolution.receptive_field import Walk
 
 MOST_MAPS, MOST_SHARES = 32, 8
@@ -58,7 +58,7 @@ def view(page: Page) -> None:
     with right:
         st.markdown(f"**Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}**")
         through(layer, unit, made)
-    shows = Channel(index + 1, unit[0], after or "convolution")
+    shows = Channel(index + 1, unit[0], cast("After", after or "convolution"))
     maps = {name: each.numpy() for name, each in layer.after.items()}
     save("maps", {"Map": saved.item_of(shown, shows)}, saved.inputs_of(shown, page.picture),
          {"Numbers of all channels (NPZ)": lambda: export.npz_of(**maps)})  # fmt: skip
