@@ -63,10 +63,12 @@ def last_by_depth(network: Network, depths: Sequence[int], seeds: int = 3) -> Fl
     Of transformers with residuals Xiong et al. 2020 (arXiv 2002.04745, theorem 1) show that it does not depend on the
     depth L with post-norm, and is of the order 1/√L with pre-norm.
     """
-    return torch.stack([
-        torch.stack([gradient_norms(replace(network, depth=depth), seed, first=depth - 1)[0] for seed in range(seeds)]).mean()
-        for depth in depths
-    ])  # fmt: skip
+
+    def last(depth: int) -> Tensor:
+        deep = replace(network, depth=depth)
+        return torch.cat([gradient_norms(deep, seed, first=depth - 1) for seed in range(seeds)]).mean()
+
+    return torch.stack([last(depth) for depth in depths])
 
 
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:
