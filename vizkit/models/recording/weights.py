@@ -142,7 +142,7 @@ def softmax_axis(out: Tensor, args: tuple, kwargs: dict, single_keys: bool = Fal
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
     that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): channels are the queries. Over
     an earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
-    `single_keys`: a softmax over one key counts too, as in a text of one token; among channels it would be no attention.
+    `single_keys`: a softmax over one key counts too, as in a text of one token.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
     if axis is None or out.dim() < 3 or out.shape[axis] < 2 - single_keys:
