@@ -119,16 +119,16 @@ def test_a_beam_finds_what_greedy_misses():
     assert best.probability == pytest.approx(0.9)
 
 
-def test_a_beam_as_wide_as_there_are_texts_is_the_whole_search():
-    found = searched(27)
-    texts = {(*found.words(i), *(["."] if found.tree[i].ended else [])): found.tree[i] for i in found.final}
+def test_a_beam_as_wide_as_there_are_texts_is_the_result():
+    result = searched(27)
+    texts = {(*result.words(i), *(["."] if result.tree[i].ended else [])): result.tree[i] for i in result.final}
     expected = {words: p for words, p in every_text(3).items() if p > 0}
     assert {words: pytest.approx(p) for words, p in expected.items()} == {
         words: torch.tensor(text.log_probability).exp().item()
         for words, text in texts.items()
         if text.log_probability > -1e9
     }
-    totals = [found.tree[i].log_probability for i in found.final]
+    totals = [result.tree[i].log_probability for i in result.final]
     assert totals == sorted(totals, reverse=True)
 
 

@@ -92,7 +92,7 @@ class Counting(TorchDispatchMode):
         self._products = 0
         # Of every tensor that depends on the image.
         self._scores: MutableMapping[Tensor, tuple[Scores, ...]] = WeakTensorKeyDictionary(
-            {each: () for each in inputs}
+            {given: () for given in inputs}
         )
 
     @property
