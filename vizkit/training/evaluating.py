@@ -1,6 +1,6 @@
 """How well a model does on a split: loss, accuracy, and a few examples to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import loader, normalised
 
-__all__ = ["IGNORED", "Score", "counted", "evaluate"]
+__all__ = ["IGNORED", "Score", "counted", "evaluate", "merit"]
 
 BATCH = 128
 IGNORED = -100
@@ -80,6 +80,12 @@ def evaluate(
     for pictures, labels in loader(images, [[(row, 0) for row in shown]], 0) if shown else ():
         samples = _answers(logits_of(pictures), labels, shown)
     return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
+
+
+def merit(line: Mapping[str, float]) -> tuple[float, float]:
+    """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
+    single answers."""
+    return line["val_accuracy"], line.get("val_answers_right", 0.0)
 
 
 def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:

@@ -12,7 +12,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from vizkit.training.evaluating import evaluate
+from vizkit.training.evaluating import evaluate, merit
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures.batches import Batches, loader
@@ -157,11 +157,11 @@ class Loop:
         judged: nn.Module = self.ema.module if self.ema else self.model
         evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers, self.task.sampled())
         line |= {**evaluation.numbers("val"), "seconds": time.monotonic() - begin}
-        best = max((epoch["val_accuracy"] for epoch in self.history), default=-1.0)
+        best = max((merit(epoch) for epoch in self.history), default=(-1.0, 0.0))
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
-            if evaluation.accuracy > best:
+            if merit(line) > best:
                 self.task.save(self.run, judged)
             self.run.write("samples.json", evaluation.samples)
             self.run.append(line)

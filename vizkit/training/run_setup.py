@@ -4,6 +4,7 @@ import torch
 
 from vizkit.training.picture_task import picture_task
 from vizkit.training.recipe import Recipe
+from vizkit.training.sequences.task import sequence_task
 from vizkit.training.task import Task
 
 __all__ = ["set_up"]
@@ -11,4 +12,4 @@ __all__ = ["set_up"]
 
 def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
-    return picture_task(recipe, device)
+    return picture_task(recipe, device) if recipe.task == "classify" else sequence_task(recipe)
