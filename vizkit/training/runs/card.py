@@ -82,8 +82,7 @@ def facts(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> 
         "seed": recipe.seed,
         "command": command(recipe, f"runs/{run.name}"),
         "minutes": sum(line["seconds"] for line in history) / 60,
-        "device": versions["device"]
-        + (f", {threads} thread{'s' * (threads > 1)}" if versions["device"] == "CPU" else ""),
+        "device": device,
         "torch": versions["torch"],
         "timm": versions["timm"],
     }
