@@ -1,0 +1,73 @@
+"""A model of texts ready to be looked at, and what is known about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from vizkit.vocabulary import ARROW, BEGIN, SPECIAL, TextError, Vocabulary
+
+__all__ = ["SequenceModel", "Task"]
+
+Task = Literal["translate", "masked", "causal"]
+
+
+@dataclass(eq=False)
+class SequenceModel:
+    """A model of texts in evaluation mode, without parameter gradients, on its device.
+
+    `task`: "translate" from a source to a target, "masked" (what stands behind [MASK], as BERT) or "causal" (what comes
+    next, as GPT). `data`: which texts it has learned, by their name in `datasets.sequences`. `facts`: what result.json
+    beside the weights says, such as "test_accuracy". `max_length`: the most tokens of a text, None without a limit.
+    """
+
+    name: str
+    model: nn.Module
+    vocabulary: Vocabulary
+    task: Task
+    data: str
+    device: torch.device
+    source: str = ""
+    licence: str = "not stated"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    max_length: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def translates(self) -> bool:
+        return self.task == "translate"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it can write a text word after word; a model that sees the words to come cannot."""
+        return self.task != "masked"
+
+    def tensor(self, ids: Sequence[int]) -> Int[Tensor, "1 token"]:
+        """A text as the model takes it. TextError where there is none, too much of it, or a number that is no word."""
+        if not ids:
+            raise TextError("There is no text: type a word at least.")
+        if self.max_length is not None and len(ids) > self.max_length:
+            raise TextError(f"{self.name} reads texts of up to {self.max_length} tokens; this one has {len(ids)}.")
+        if not all(0 <= number < len(self.vocabulary) for number in ids):
+            raise TextError(f"{self.name} has {len(self.vocabulary)} words; the text holds the number of another one.")
+        return torch.tensor([list(ids)], device=self.device)
+
+    def source_ids(self, words: Sequence[str]) -> list[int]:
+        """The source as this model reads it: as it is, of a causal model with the arrow that asks for the target."""
+        ids = self.vocabulary.ids(words)
+        return ids if self.translates else [*ids, ARROW]
+
+    def target_ids(self, words: Sequence[str]) -> list[int]:
+        """The target so far, with what a decoder is given to begin with."""
+        return [BEGIN, *self.vocabulary.ids(words)]
+
+    def is_special(self, number: int) -> bool:
+        """Whether this number stands for no word of a text: padding, beginning, end, mask, arrow."""
+        return number < len(SPECIAL)

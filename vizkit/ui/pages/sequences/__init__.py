@@ -1,0 +1,7 @@
+"""Sequences: the transformer on texts, where it began, beside the recurrent networks that it replaced."""
+
+from vizkit.ui.views import View
+
+VIEWS = (
+    View("Translate", "A date in words becomes one in digits: which words does each digit look at?", "translate", ""),
+)
