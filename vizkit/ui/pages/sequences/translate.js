@@ -27,7 +27,7 @@ export default function ({ data, parentElement, setStateValue }) {
   if (state.of !== data.of) {
     clearTimeout(state.timer)
     const parts = data.parts.map(part => ({ ...part, values: floats(part.weights) }))
-    Object.assign(state, { of: data.of, parts, playing: false, hover: null, shown: last, at: clamp(data.at || state.at || 1, 1, last) })
+    Object.assign(state, { of: data.of, parts, playing: false, hover: null, shown: last, at: 0 })
     for (const kind of Object.keys(KINDS)) {
       const own = parts.filter(part => part.kind === kind), before = data.pick[kind] || state.pick[kind]
       if (!own.length) { delete state.pick[kind]; continue }
@@ -37,6 +37,11 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const picked = kind => { const pick = state.pick[kind]; return pick && state.parts.filter(part => part.kind === kind)[pick[0]] }
   const matrix = kind => { const part = picked(kind); return part ? { ...part, now: weightsOf(part, state.pick[kind][1]) } : null }
+  const clearest = () => {                               // the word whose row of weights is the most peaked
+    const cross = matrix('cross'), peak = q => Math.max(...cross.now.subarray(q * cross.keys, (q + 1) * cross.keys))
+    return cross ? 1 + [...Array(last).keys()].reduce((best, q) => peak(q) > peak(best) ? q : best, 0) : 1
+  }
+  if (!state.at) state.at = clamp(data.at || clearest(), 1, last)
   const focus = () => state.hover || { side: 'out', index: state.at }
 
   // ---- places: source words on the left, written words on the right, row 0 of these is [BEGIN] -----------------------------------

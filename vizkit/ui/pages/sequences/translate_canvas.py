@@ -10,6 +10,9 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.ui.session.address import drop, put
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
     from vizkit.models.sequences.generating import Written
     from vizkit.traces import Attention, Trace
 
@@ -40,8 +43,17 @@ def forget_forced() -> None:
     drop("force")
 
 
-def arcs(key: str, text: str, source: tuple[str, ...], written: "Written", trace: "Trace", label: str) -> None:
-    """Mount the canvas. A forced word, the step and the chosen heads stay in the session and in the address."""
+def arcs(
+    key: str,
+    text: str,
+    source: tuple[str, ...],
+    written: "Written",
+    trace: "Trace",
+    label: str,
+    shares: "Float[Tensor, 'word token'] | None" = None,
+) -> None:
+    """Mount the canvas. A forced word, the step and the chosen heads stay in the session and in the address. `shares`:
+    of a model without attention, rows that sum to 1, how much of a written word comes from each of the source."""
     words = [step.taken.word for step in written.steps]
 
     def force() -> None:
@@ -68,7 +80,7 @@ def arcs(key: str, text: str, source: tuple[str, ...], written: "Written", trace
         drop("force")
     TRANSLATE(
         key=key,
-        data=for_browser(text, source, written, trace, label),
+        data=for_browser(text, source, written, trace, label, shares),
         on_force_change=force,
         on_at_change=keep_place,
         on_pick_change=keep_place,
@@ -90,9 +102,11 @@ def for_browser(text: str, source: tuple[str, ...], written: "Written", trace: "
         "source_title": "Source",
         "target_title": "Written",
         "outputs": outputs,
-        "parts": tuple(_part(layer) for layer in trace.attention),
+        "parts": tuple(_part(kind_of(layer), layer.weights[0]) for layer in trace.attention)
+        if shares is None
+        else (_part("cross", shares[None], "Gradient"),),
         "forcible": True,
-        "at": _at(len(outputs)),
+        "at": _at(),
         "pick": _pick(),
         "label": f"{label}: {text} becomes {' '.join(written.words)}. Arrow keys go from word to word.",
     }
@@ -105,22 +119,20 @@ def kind_of(layer: "Attention") -> str:
     return "decoder" if layer.query.name == "target" else "encoder"
 
 
-def _part(layer: "Attention") -> dict[str, Any]:
-    weights = layer.weights[0].float().numpy().astype("<f4")
+def _part(kind: str, weights: "Tensor", title: str = "") -> dict[str, Any]:
     heads, queries, keys = weights.shape
-    kind = kind_of(layer)
-    return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": text64(weights)}
+    values = text64(weights.float().numpy().astype("<f4"))
+    return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": values, "title": title}
 
 
-def _at(last: int) -> int:
-    """The word in focus: clicked, else from the link, else the first."""
+def _at() -> int:
+    """The word in focus: clicked, else from the link; 0 leaves it to the canvas."""
     at = st.session_state.get("_sequence_at")
     if at is not None:
         put("word", str(at))
-    else:
-        written = st.query_params.get("word", "")
-        at = int(written) if written.isdecimal() and len(written) < 4 else 1
-    return min(max(at, 1), last)
+        return at
+    written = st.query_params.get("word", "")
+    return int(written) if written.isdecimal() and len(written) < 4 else 0
 
 
 def _pick() -> dict[str, list[int | None]]:
