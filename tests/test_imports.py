@@ -58,7 +58,8 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     },
     "vizkit.report": {"from_json": 0, "inputs": 0, "kinds": 1, "item": 2, "": 3},
     "vizkit.training": {
-        "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "": 5, "experiments": 6,
+        "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5, "": 6,
+        "experiments": 7,
     },
     "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
 }  # fmt: skip

@@ -4,7 +4,7 @@ opened = pictures(loaded, "insects", 200)
 for scores in score_many(cases(loaded, opened), methods): ...
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.truth_score import Truth
     from vizkit.datasets.image_set import ImageSet
     from vizkit.models import Loaded
+    from vizkit.models.probes.convolution.top_patches import Answers
     from vizkit.traces import Trace
 
 GRADIENT_BYTES = 2**30  # of attention weights; their gradients and the graph take as much again, each
+TOP_PATCHES = 8  # of a channel
 FRESH_SEED = 5
 """Insects drawn with it were in no training, validation or test of the bundled models, which use seed 0."""
 
@@ -110,6 +112,26 @@ def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed
 
     side = max(loaded.preprocessing.size_hw)
     return open_set(data, split, images=images, size_px=min(max(side, SIZES_PX[0]), SIZES_PX[1]), seed=seed)
+
+
+def top_patches(
+    loaded: "Loaded",
+    path: str,
+    picture: "UInt8[np.ndarray, 'height width 3']",
+    data: str,
+    images: int,
+    progress: "Callable[[int], None]" = lambda done: None,
+) -> "Answers":
+    """What the channels of the convolution `path` answer to most: over pictures of a set, or where `data` is "" in this
+    one alone."""
+    from vizkit.models import pixels_of
+    from vizkit.models.probes.convolution.layers_seen import seen
+    from vizkit.models.probes.convolution.top_patches import strongest_places
+
+    paths = [layer.path for layer in seen(loaded, pixels_of(loaded, picture)).convolved]
+    shown = (rgb for rgb, _ in pictures(loaded, data, images)) if data else iter([picture])
+    return strongest_places(loaded, shown, paths.index(path), keep=TOP_PATCHES, of_each=1 if data else TOP_PATCHES,
+                            progress=progress)  # fmt: skip
 
 
 def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None":

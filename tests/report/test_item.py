@@ -4,10 +4,25 @@ import json
 
 import pytest
 
+from vizkit.analysis.convolution.sliding import Steps
+from vizkit.analysis.convolution.walk import Walk
+from vizkit.figure.saved.panels import Line, Panel
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.from_json import ReportError
 from vizkit.report.item import Item, from_json, to_json
-from vizkit.report.kinds import KINDS, Attention, Channel, Features, Heads, Multiplied, Relevance
+from vizkit.report.kinds import (
+    KINDS,
+    Attention,
+    Channel,
+    Chart,
+    Features,
+    Field,
+    Filters,
+    Heads,
+    Multiplied,
+    Relevance,
+    Slid,
+)
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -20,6 +35,17 @@ SHOWS = [
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
     Channel(2, 7, "norm"),
+    Chart(
+        "Loss",
+        ("a run",),
+        (
+            Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, None)),), log=True, boxes=((1.0, 0.0, 1.0, 1.0),)),
+            Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
+        ),
+    ),
+    Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2, 1, 0, 2), channel="red")),
+    Field(2, ("china",)),
+    Filters(2, 7, "insects", 24),
 ]
 
 

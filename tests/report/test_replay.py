@@ -13,12 +13,27 @@ from PIL import Image
 
 import vizkit
 from vizkit.__main__ import main
+from vizkit.analysis.convolution.sliding import Steps
+from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
+from vizkit.figure.saved.panels import Line, Panel
 from vizkit.report.document import Entry, Report, files, html, opened, zipped
 from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
+from vizkit.report.inputs import Inputs, no_model
 from vizkit.report.item import Item, stem_of
-from vizkit.report.kinds import KINDS, Attention, Channel, Features, Heads, Multiplied, Relevance
+from vizkit.report.kinds import (
+    KINDS,
+    Attention,
+    Channel,
+    Chart,
+    Features,
+    Field,
+    Filters,
+    Heads,
+    Multiplied,
+    Relevance,
+    Slid,
+)
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 
@@ -33,16 +48,21 @@ ALL = [
     (VIT, Relevance("grad_cam", 3, 5)),
     (VIT, Relevance("integrated_gradients", 3)),
     (CNN, Channel(2, 7, "activation")),
+    (CNN, Field(1, ("digit 3", "digit 5"))),
+    (CNN, Filters(2, 3)),
+    (CNN, Filters(1, 0, "digits", 3)),
+    ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
+    ("", Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2)))),
 ]
 
 
 def item_of(source: str, shows, **changed) -> Item:
-    name = source.removeprefix("bundled:")
-    return Item(shows, **{"source": source, "model": name, "image": "digit 3", "link": LINK} | changed)
+    name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Chart) else "digit 3"
+    return Item(shows, **{"source": source, "model": name, "image": image, "link": LINK} | changed)
 
 
 def inputs_of(source: str, image: str = "digit 3") -> Inputs:
-    loaded = vizkit.load(source)
+    loaded = vizkit.load(source) if source else no_model()
     return Inputs(lambda: loaded, samples.picture(image))
 
 

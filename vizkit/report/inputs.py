@@ -1,7 +1,7 @@
 """A model and a picture, from which every kind of saved picture is made."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vizkit.models import Keep, Loaded
     from vizkit.traces import Trace
 
-__all__ = ["FULL_TRACE_BYTES", "Inputs"]
+__all__ = ["FULL_TRACE_BYTES", "Inputs", "no_model", "no_picture"]
 
 FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
 
@@ -67,6 +67,14 @@ class Inputs:
         from vizkit.scoring import Question
 
         return Question.of(self.loaded, self.rgb, target, against, layer).explain(method)
+
+
+def no_model() -> Any:  # noqa: ANN401
+    """For a picture that depends on none: nothing of it is used."""
+
+
+def no_picture() -> UInt8[np.ndarray, "1 1 3"]:
+    return np.zeros((1, 1, 3), np.uint8)
 
 
 def proven(trace: "Trace") -> "Trace":

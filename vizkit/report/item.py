@@ -20,7 +20,7 @@ Draw = Literal["over image", "map only", "image only"]
 class Item:
     """`shows`: one of the kinds. `source`: the model as `vizkit.load` or the page takes it, `model` as people call it;
     `size_hw`: its input where the whole picture was given in its own shape; `classes`: those that were typed. `image`:
-    the name of the picture. `link`: the address of the view.
+    the name of the picture. `link`: the address of the view. Without a model `source` is "", without a picture `image`.
 
     Filled when the picture is made (`complete`): `weights` and `pixels`, SHA-256 digests; `box_xyxy`, the part of the
     picture that the model saw.
@@ -46,8 +46,11 @@ class Item:
 
 def complete(item: Item, inputs: Inputs) -> Item:
     """The item with what only the model and the picture tell."""
+    item = replace(item, version=__version__, pixels=digest_of(inputs.rgb) if item.image else "")
+    if not item.source:
+        return item
     box = inputs.box_xyxy
-    return replace(item, weights=inputs.weights, pixels=digest_of(inputs.rgb), version=__version__,
+    return replace(item, weights=inputs.weights,
                    box_xyxy=(float(box[0]), float(box[1]), float(box[2]), float(box[3])))  # fmt: skip
 
 
@@ -68,7 +71,7 @@ def from_json(record: Any) -> Item:  # noqa: ANN401
 def stem_of(item: Item, inputs: Inputs) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
     shown = name_of_file(item.shows.stem(inputs.loaded), 80)
-    return f"{name_of_file(item.model)}_{name_of_file(item.image)}_{shown}"
+    return "_".join(name for name in (name_of_file(item.model), name_of_file(item.image), shown) if name)
 
 
 def written(item: Item) -> str:

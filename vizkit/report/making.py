@@ -7,12 +7,12 @@ import numpy as np
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.figure.saved.all_heads import HeadsOf, head_maps
+from vizkit.figure.saved.panels import PanelsOf, panels
 from vizkit.figure.saved.plate import Plate
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions, one_map
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
-from vizkit.models import Loaded
 from vizkit.report.inputs import Inputs
 from vizkit.report.item import Item, complete, written
 from vizkit.report.kinds import Drawn
@@ -49,20 +49,28 @@ class Made:
 def made(item: Item, inputs: Inputs) -> Made:
     """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
-    drawn, loaded = item.shows.drawn(inputs), inputs.loaded
-    captions = _captions(item, drawn, loaded)
+    drawn = item.shows.drawn(inputs)
+    captions = _captions(item, drawn, inputs)
     if isinstance(drawn.picture, HeadsOf):
         return Made(item, drawn, head_maps(drawn.picture, captions))
+    if isinstance(drawn.picture, PanelsOf):
+        return Made(item, drawn, panels(drawn.picture, captions))
     picture = replace(drawn.picture, opacities=OPACITIES[item.draw])
     return Made(item, drawn, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
 
 
-def _captions(item: Item, drawn: Drawn, loaded: Loaded) -> Captions:
-    untrained = "" if loaded.trained else " (random weights: its answers mean nothing)"
-    source = "" if item.model in item.source else f" ({item.source})"
-    lines = (f"Model: {item.model}{source}{untrained}", f"Picture: {item.image}", *drawn.lines)
+def _captions(item: Item, drawn: Drawn, inputs: Inputs) -> Captions:
+    lines = drawn.lines
+    if item.image:
+        lines = (f"Picture: {item.image}", *lines)
+    if item.source:
+        untrained = "" if inputs.loaded.trained else " (random weights: its answers mean nothing)"
+        source = "" if item.model in item.source else f" ({item.source})"
+        lines = (f"Model: {item.model}{source}{untrained}", *lines)
     version = f"vizkit {item.version}"
-    footer = [f"{version} · weights {item.weights[:SHOWN]} · picture {item.pixels[:SHOWN]}", item.link]
+    digests = [f"{name} {digest[:SHOWN]}" for name, digest in (("weights", item.weights), ("picture", item.pixels))
+               if digest]  # fmt: skip
+    footer = [" · ".join([version, *digests]), item.link]
     facts = {
         "Description": clean("\n".join([*lines, *footer])),
         "Software": version,

@@ -10,7 +10,7 @@ from vizkit.models import Loaded, load
 from vizkit.models.by_name import named
 from vizkit.report.document import Report
 from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
+from vizkit.report.inputs import Inputs, no_model, no_picture
 from vizkit.report.item import Item, complete
 
 __all__ = ["changed", "inputs_for"]
@@ -25,8 +25,8 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
 
     Raises ReportError, ModelError or ImageError with one sentence.
     """
-    for given, known in ((images, {entry.item.image for entry in report.entries}),
-                         (models, {entry.item.model for entry in report.entries})):  # fmt: skip
+    for given, known in ((images, {entry.item.image for entry in report.entries} - {""}),
+                         (models, {entry.item.model for entry in report.entries} - {""})):  # fmt: skip
         if strange := set(given) - known:
             raise ReportError(f"Nothing in this report is called {min(strange)[:60]!r}; there are "
                               f"{', '.join(repr(name[:60]) for name in sorted(known)[:8])}.")  # fmt: skip
@@ -51,8 +51,9 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     all_inputs = []
     for entry in report.entries:
         item = entry.item
-        loaded = model(item.source, item.model, item.size_hw, item.classes)
-        all_inputs.append(Inputs(lambda loaded=loaded: loaded, picture(item.image)))
+        loaded = model(item.source, item.model, item.size_hw, item.classes) if item.source else no_model()
+        rgb = picture(item.image) if item.image else no_picture()
+        all_inputs.append(Inputs(lambda loaded=loaded: loaded, rgb))
     return all_inputs
 
 

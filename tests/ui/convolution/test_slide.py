@@ -16,11 +16,16 @@ def numbers(content: dict, name: str) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(base64.b64decode(content[name]), "<f4").copy())
 
 
+def kernel_of(content: dict) -> torch.Tensor | None:
+    sent = content["kernels"][str(content["steps"][0])]
+    return None if sent is None else numbers({"kernel": sent}, "kernel")
+
+
 def again(content: dict) -> torch.Tensor:
     """The output from what the canvas was sent, as the canvas computes it."""
-    image, f = numbers(content, "input").view(*content["input_size"]), content["f"]
-    steps = Steps(f, content["stride"], content["padding"], content["dilation"])
-    kernel = numbers(content, "kernel").view(-1, f, f) if content["kernel"] else torch.zeros(1, f, f)
+    image, steps = numbers(content, "input").view(*content["input_size"]), Steps(*content["steps"])
+    kernel = kernel_of(content)
+    kernel = torch.zeros(1, steps.f, steps.f) if kernel is None else kernel.view(-1, steps.f, steps.f)
     return output(image, kernel, steps, content["kind"], content["bias"]).flatten()
 
 
@@ -29,14 +34,14 @@ def test_the_canvas_is_sent_what_gives_pytorchs_output(model: str):
     test = opened("convolution", models=model, image="mayfly nymph")
     fine(test)
     (content,) = sent_to(test, "vizkit_slide")
-    assert content["output_size"] == [30, 30]
+    assert (content["steps"], list(content["kernels"])) == ([3, 1, 0, 1], ["3", "5", "7"])
+    assert len(again(content)) == 30 * 30
     torch.testing.assert_close(again(content), numbers(content, "expected"), rtol=0, atol=1e-3)
-    test.slider(key="slide_stride").set_value(2)
-    test.slider(key="slide_padding").set_value(1)
-    test.slider(key="slide_dilation").set_value(3).run()
+    test.session_state["_slide_steps"] = {"slide_size": 5, "slide_stride": 2, "slide_padding": 1, "slide_dilation": 3}
+    test.run()
     (content,) = sent_to(test, "vizkit_slide")
-    assert content["formula"].endswith("⌊(32 + 2·1 − 3·(3 − 1) − 1) / 2⌋ + 1 = 14")
-    assert content["output_size"] == [14, 14]
+    assert content["steps"] == [5, 2, 1, 3]
+    assert len(again(content)) == 11 * 11
     torch.testing.assert_close(again(content), numbers(content, "expected"), rtol=0, atol=1e-3)
     assert "The strongest response" in texts(test)
 
@@ -49,9 +54,9 @@ def test_the_first_layer_of_a_model_slides_with_its_own_weights(model: str):
     fine(test)
     (content,) = sent_to(test, "vizkit_slide")
     layer = first_layer(load(model))
-    torch.testing.assert_close(numbers(content, "kernel"), layer.weight[1].flatten())
+    torch.testing.assert_close(kernel_of(content), layer.weight[1].flatten())
     assert content["bias"] == pytest.approx(float(layer.bias[1]))
-    assert (content["editable"], content["display"]) == (False, "signed")
+    assert (content["editable"], content["picture_again"]) == (False, None)
     torch.testing.assert_close(again(content), numbers(content, "expected"), rtol=0, atol=1e-5)
 
 
@@ -68,20 +73,33 @@ def test_pools_slide_too(name: str, kind: str):
     test = opened("convolution", models=CNN, image="china", slide_kernel=name)
     fine(test)
     (content,) = sent_to(test, "vizkit_slide")
-    assert (content["kind"], content["output_size"], content["display"]) == (kind, [16, 16], "grey")
+    assert (content["kind"], content["steps"], len(again(content))) == (kind, [2, 2, 0, 1], 16 * 16)
     torch.testing.assert_close(again(content), numbers(content, "expected"), rtol=0, atol=1e-3)
+
+
+def test_a_link_brings_the_steps_and_holds_those_that_are_set():
+    test = opened("convolution", models=CNN, image="china", slide_size="7", slide_padding="2", slide_stride="9")
+    (content,) = sent_to(test, "vizkit_slide")
+    assert content["steps"] == [7, 1, 2, 1]  # there is no stride of 9
+    test.session_state["_slide_steps"] = {"slide_size": 3, "slide_stride": 4}
+    test.run()
+    assert "slide_size" not in test.query_params  # the usual one
+    assert (test.query_params["slide_stride"], test.query_params["slide_padding"]) == ("4", "2")
+    test.selectbox(key="slide_kernel").set_value("max pooling").run()
+    (content,) = sent_to(test, "vizkit_slide")
+    assert content["steps"] == [2, 2, 0, 1]
 
 
 def test_a_link_brings_an_edited_kernel_and_a_place():
     test = opened("convolution", models=CNN, image="china", slide_numbers="0,0,0,0,2,0,0,0,0", slide_at="3,28")
     fine(test)
     (content,) = sent_to(test, "vizkit_slide")
-    assert numbers(content, "kernel").tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]
+    assert kernel_of(content).tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]
     assert (content["edited"], content["at"]) == (True, [3, 28])
     test.selectbox(key="slide_kernel").set_value("blur").run()
     (content,) = sent_to(test, "vizkit_slide")
     assert not content["edited"]
-    assert numbers(content, "kernel").tolist() == pytest.approx([1 / 9] * 9)
+    assert kernel_of(content).tolist() == pytest.approx([1 / 9] * 9)
     assert "slide_numbers" not in test.query_params
 
 

@@ -35,11 +35,6 @@ class Steps:
         """H' = ⌊(H + 2p − d(f − 1) − 1) / s⌋ + 1; not above 0 where the window does not fit."""
         return (size + 2 * self.padding - self.dilation * (self.f - 1) - 1) // self.stride + 1
 
-    def formula(self, size: int) -> str:
-        """The same with the numbers in it."""
-        filled = f"⌊({size} + 2·{self.padding} − {self.dilation}·({self.f} − 1) − 1) / {self.stride}⌋ + 1"
-        return f"H′ = ⌊(H + 2p − d(f − 1) − 1) / s⌋ + 1 = {filled} = {self.output_size(size)}"
-
 
 def window(
     image: Float[Tensor, "channel height width"], steps: Steps, at: tuple[int, int], outside: float = 0.0

@@ -9,7 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.palette import CEILING, FLOOR, SCALE
 from vizkit.geometry import Box
 
-__all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Words"]
+__all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Stroke", "Words"]
 
 INK, PALE = "#16182b", "#565a75"
 
@@ -87,7 +87,30 @@ class Outline:
     line: float
 
 
-Mark = Words | Raster | Overlay | Outline
+@dataclass(frozen=True)
+class Stroke:
+    """A line through points (x, y); a single point is drawn as a dot."""
+
+    points: tuple[tuple[float, float], ...]
+    colour: str
+    line: float
+    dash: Literal["solid", "dash", "dot"] = "solid"
+
+    def pieces(self) -> list[list[tuple[float, float]]]:
+        """What is drawn of it: all, or with a dash every other part of the way along it."""
+        places = np.array(self.points * (2 if len(self.points) == 1 else 1), float)
+        way = np.concatenate([[0.0], np.hypot(*np.diff(places, axis=0).T).cumsum()])
+        on, off = PATTERNS.get(self.dash, (float(way[-1]) + 1, 0.0))
+        pieces = []
+        for start in np.arange(0, max(float(way[-1]), 1e-9), on + off):
+            end = min(start + on, way[-1])
+            at = [start, *way[(way > start) & (way < end)], end]
+            pieces.append(list(zip(*(np.interp(at, way, axis).tolist() for axis in places.T), strict=True)))
+        return pieces
+
+
+PATTERNS = {"dash": (6.0, 3.0), "dot": (1.5, 2.5)}  # drawn, left out; points
+Mark = Words | Raster | Overlay | Outline | Stroke
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from vizkit.figure.overlay import overlay
-from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Words
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.text import font
 from vizkit.figure.vector import SMALL_PX
 
@@ -28,6 +28,8 @@ def png(plate: Plate) -> bytes:
             pen.text(place, mark.text, mark.colour, font(mark.size * times), anchor)
         elif isinstance(mark, Outline):
             _outline(pen, mark, times)
+        elif isinstance(mark, Stroke):
+            _stroke(pen, mark, times)
         else:
             x, y = round(mark.x * times), round(mark.y * times)
             size = (round((mark.x + mark.width) * times) - x, round((mark.y + mark.height) * times) - y)
@@ -61,6 +63,15 @@ def _outline(pen: ImageDraw.ImageDraw, mark: Outline, times: int) -> None:
     x0, y0 = mark.x * times - half, mark.y * times - half
     x1, y1 = (mark.x + mark.width) * times + half, (mark.y + mark.height) * times + half
     pen.rectangle((round(x0), round(y0), round(x1), round(y1)), outline=mark.colour, width=max(1, round(2 * half)))
+
+
+def _stroke(pen: ImageDraw.ImageDraw, mark: Stroke, times: int) -> None:
+    half = mark.line * times / 2
+    for piece in mark.pieces():
+        places = [(x * times, y * times) for x, y in piece]
+        pen.line(places, mark.colour, max(1, round(2 * half)), joint="curve")
+        for x, y in (places[0], places[-1]):  # round ends, as in SVG
+            pen.ellipse((x - half, y - half, x + half, y + half), mark.colour)
 
 
 def _written(plate: Plate) -> PngInfo:

@@ -6,7 +6,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from vizkit.figure.saved.plate import Mark, Outline, Overlay, Plate, Words
+from vizkit.figure.saved.plate import PATTERNS, Mark, Outline, Overlay, Plate, Stroke, Words
 from vizkit.figure.vector import PIXELATED, escaped, vector_overlay
 
 __all__ = ["svg"]
@@ -31,6 +31,15 @@ def _drawn(mark: Mark) -> str:
         return (
             f'<text x="{mark.x:g}" y="{mark.y:g}" font-size="{mark.size:g}" fill="{mark.colour}" '
             f'text-anchor="{mark.anchor}">{escaped(mark.text)}</text>'
+        )
+    if isinstance(mark, Stroke):
+        parts = " ".join(f"{part:g}" for part in PATTERNS.get(mark.dash, ()))
+        dashes = f' stroke-dasharray="{parts}"' if parts else ""
+        points = mark.points * (2 if len(mark.points) == 1 else 1)
+        way = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+        return (
+            f'<polyline points="{way}" fill="none" stroke="{mark.colour}" stroke-width="{mark.line:g}" '
+            f'stroke-linecap="round" stroke-linejoin="round"{dashes}/>'
         )
     frame = f'x="{mark.x:.3f}" y="{mark.y:.3f}" width="{mark.width:.3f}" height="{mark.height:.3f}"'
     if isinstance(mark, Outline):

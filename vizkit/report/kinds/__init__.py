@@ -2,12 +2,31 @@
 
 from vizkit.report.kinds.attention import Attention, Features
 from vizkit.report.kinds.channel import Channel
+from vizkit.report.kinds.chart import Chart
+from vizkit.report.kinds.field import Field
+from vizkit.report.kinds.filters import Filters
 from vizkit.report.kinds.heads import Heads
 from vizkit.report.kinds.record import Drawn, Kind
 from vizkit.report.kinds.relevance import Relevance
 from vizkit.report.kinds.rollout import Multiplied
+from vizkit.report.kinds.slid import Slid
 
-__all__ = ["KINDS", "Attention", "Channel", "Drawn", "Features", "Heads", "Kind", "Multiplied", "Relevance", "Shows"]
+__all__ = [
+    "KINDS",
+    "Attention",
+    "Channel",
+    "Chart",
+    "Drawn",
+    "Features",
+    "Field",
+    "Filters",
+    "Heads",
+    "Kind",
+    "Multiplied",
+    "Relevance",
+    "Shows",
+    "Slid",
+]
 
 KINDS: dict[str, type] = {
     "attention": Attention,
@@ -16,5 +35,9 @@ KINDS: dict[str, type] = {
     "rollout": Multiplied,
     "relevance": Relevance,
     "channel": Channel,
+    "chart": Chart,
+    "kernel": Slid,
+    "receptive field": Field,
+    "filters": Filters,
 }
-Shows = Attention | Features | Heads | Multiplied | Relevance | Channel
+Shows = Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters

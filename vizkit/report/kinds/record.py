@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from vizkit.figure.saved.all_heads import HeadsOf
+from vizkit.figure.saved.panels import PanelsOf
 from vizkit.figure.saved.single import MapOf
 from vizkit.models import Loaded
 from vizkit.report.inputs import Inputs
@@ -20,7 +21,7 @@ class Drawn:
 
     title: str
     lines: tuple[str, ...]
-    picture: MapOf | HeadsOf
+    picture: MapOf | HeadsOf | PanelsOf
     numbers: dict[str, np.ndarray]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import streamlit as st
 
 from vizkit.image import Picture
-from vizkit.report.inputs import Inputs, proven
+from vizkit.report.inputs import Inputs, no_model, no_picture, proven
 from vizkit.ui.session import cached, explained
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
+
+NOTHING = Inputs(no_model, no_picture())
 
 
 class Kept(Inputs):
@@ -85,8 +87,27 @@ def item_of(shown: Shown, shows: Any, draw: str = "over image") -> "Item":  # no
                 cast("Draw", draw), size_hw, classes_of(shown.source), link())  # fmt: skip
 
 
-def inputs_again(item: "Item", picture: Picture) -> Kept:
-    """Of an item of the report."""
+def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
+    """The record of plotly figures with their numbers, from which alone they are drawn again. `lines`: what they are
+    of; any inputs will do for it, `NOTHING` too."""
+    from vizkit.figure.saved.panels import panel_of
+    from vizkit.report.item import Item
+    from vizkit.report.kinds import Chart
+
+    return Item(Chart(title, lines, tuple(map(panel_of, figures))), "", "", "", link=link())
+
+
+def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
+    """Of what depends on the chosen image and on no model."""
+    from vizkit.report.item import Item
+
+    return Item(shows, "", "", str(st.session_state.get("image", "")), link=link())
+
+
+def inputs_again(item: "Item", picture: Picture | None) -> Inputs:
+    """Of an item of the report; `picture` of one that has one."""
+    if picture is None or not item.source:
+        return NOTHING if picture is None else Inputs(no_model, picture.rgb)
     own = cached.opening(item.source, picture if item.size_hw else None)
     if not item.classes:
         return Kept(item.source, own, picture)
@@ -100,7 +121,7 @@ def entries() -> "dict[int, Entry]":
     return st.session_state.setdefault(ENTRIES, {})
 
 
-def keep(item: "Item", inputs: Kept) -> None:
+def keep(item: "Item", inputs: Inputs) -> None:
     """Add it to the report; what is there already is not there twice."""
     from vizkit.report.document import MOST_ITEMS, Entry
     from vizkit.report.item import complete

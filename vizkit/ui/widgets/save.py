@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.report.inputs import Inputs
 from vizkit.ui.session import saved
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ KINDS = (  # label, suffix, type
 )
 
 
-def save(key: str, items: "dict[str, Item]", inputs: saved.Kept, more: More | None = None) -> None:
+def save(key: str, items: "dict[str, Item]", inputs: Inputs, more: More | None = None) -> None:
     """`items`: pictures by name, one of which is chosen where there are several. `more`: NPZ files by their labels.
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
@@ -43,7 +44,7 @@ def save(key: str, items: "dict[str, Item]", inputs: saved.Kept, more: More | No
                                on_click="ignore")  # fmt: skip
 
 
-def _file(item: "Item", inputs: saved.Kept, suffix: str) -> Callable[[], bytes]:
+def _file(item: "Item", inputs: Inputs, suffix: str) -> Callable[[], bytes]:
     def make() -> bytes:
         from vizkit.report.document import Entry, Report, html
         from vizkit.report.making import made

@@ -9,16 +9,18 @@ import torch
 from vizkit.analysis.convolution.activations import ACTIVATIONS, values_and_slopes
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves, heat_map, rule
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session import cached, saved
+from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.probes.convolution.layers_seen import Activated
+    from vizkit.report.item import Item
 
 SHOWN = ["ReLU", "sigmoid", "GELU"]
 
@@ -28,12 +30,16 @@ def view(page: Page) -> None:
                      bind="query-params", label_visibility="collapsed")  # fmt: skip
     x = torch.linspace(-6, 6, 481)
     both = {name: values_and_slopes(name, x) for name in names}
+    figures = []
     for index, (column, y) in enumerate(zip(st.columns(2), ("f(x)", "f′(x)"), strict=True)):
         lines = {name: (x.numpy(), pair[index].numpy()) for name, pair in both.items()}
         with column:
-            title = ("Activation", "Its derivative: the gradient that it lets through")[index]
-            chart(curves(lines, "x", y, title), f"activation_{index}", f"{title} against x")
-    reading.guarded(given, page)
+            heading = ("Activation", "Its derivative: the gradient that it lets through")[index]
+            figures.append(curves(lines, "x", y, heading))
+            chart(figures[-1], f"activation_{index}", f"{heading} against x")
+    items = {"Curves": saved.charts_of("Activations", (), *figures)}
+    reading.guarded(given, page, items)
+    save("activations", items, saved.NOTHING)
     reading.how(
         "An activation bends the sum of a layer; without one, all layers together would be one linear map. Going "
         "back, every layer multiplies the gradient by the derivative: at most ¼ for the sigmoid, 1 for tanh and ReLU. "
@@ -44,8 +50,8 @@ def view(page: Page) -> None:
     )
 
 
-def given(page: Page) -> None:
-    """The pre-activations of the model in focus, as a histogram for every layer."""
+def given(page: Page, items: "dict[str, Item]") -> None:
+    """The pre-activations of the model in focus, as a histogram for every layer; `items`: what can be saved."""
     shown = page.focus
     layers = activated(page, shown)
     if not layers:
@@ -60,12 +66,12 @@ def given(page: Page) -> None:
     edges, shares = histograms(layers)
     middles = (edges[1:] + edges[:-1]) / 2
     with left:
-        figure = heat_map(shares * 100, "what the activation is given", "activation", "Pre-activations of every layer",
+        layered = heat_map(shares * 100, "what the activation is given", "activation", "Pre-activations of every layer",
                           x_names=[f"{middle:.1f}" for middle in middles], square=False,
                           y_names=[str(number + 1) for number in range(len(layers))])  # fmt: skip
-        figure.update_traces(colorbar_title_text="%", x=middles)
-        rule(figure, 0.0, "dot")
-        chart(figure, "activation_layers", "Share of the numbers in every bin, a row for each layer")
+        layered.update_traces(colorbar_title_text="%", x=middles)
+        rule(layered, 0.0, "dot")
+        chart(layered, "activation_layers", "Share of the numbers in every bin, a row for each layer")
     with right:
         line = {f"{layer} {chosen.path}": (middles, shares[min(layer, len(layers)) - 1] * 100)}
         figure = curves(line, "what the activation is given", "% of the numbers", f"{chosen.name} {layer}",
@@ -74,10 +80,8 @@ def given(page: Page) -> None:
         chart(figure, "activation_chosen", "The histogram of the chosen activation")
         st.caption(f"`{chosen.path}` · mean {chosen.mean:.2f} · standard deviation {chosen.std:.2f}".replace("-", "−"))
     remark(convolution.negative([(each.name, each.negative) for each in layers]))
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(edges=edges, shares=shares), "pre_activations.npz", "application/zip",
-        key="activations_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    lines = (f"Model: {title(shown.source)}", f"Picture: {st.session_state.get('image', '')}")
+    items["Pre-activations"] = saved.charts_of("What activations are given", lines, layered, figure)
 
 
 def activated(page: Page, shown: Shown) -> "list[Activated]":

@@ -20,11 +20,14 @@ CAN_SEE, USES, ATTENDS = "can see", "68 % of the effect", "mean attention distan
 TRANSFORMERS = ("vit", "swin")
 
 
-def pictures_for(source: str) -> "list[Picture]":
+def samples_for(source: str) -> list[str]:
     """Samples that the model knows, where they are known."""
     digits = model_names.knows(source) == model_names.KNOWN["digits"]
-    names = [name for name in inputs.samples() if name.startswith("digit ") == digits]
-    return [inputs.sample(name) for name in names[:SAMPLES]]
+    return [name for name in inputs.samples() if name.startswith("digit ") == digits][:SAMPLES]
+
+
+def pictures_for(source: str) -> "list[Picture]":
+    return [inputs.sample(name) for name in samples_for(source)]
 
 
 def walked(shown: Shown) -> "Walk":
@@ -34,8 +37,9 @@ def walked(shown: Shown) -> "Walk":
     return cached.made(shown.source, first, shown.loaded, ("receptive fields",), lambda: walk(shown.loaded))
 
 
-def effective(shown: Shown) -> "tuple[EffectiveField, ...]":
-    pictures = pictures_for(shown.source)
+def effective(shown: Shown, own: "Picture | None" = None) -> "tuple[EffectiveField, ...]":
+    """A mean over samples, or of one picture alone."""
+    pictures = pictures_for(shown.source) if own is None else [own]
 
     def make() -> "tuple[EffectiveField, ...]":
         import torch
@@ -46,7 +50,7 @@ def effective(shown: Shown) -> "tuple[EffectiveField, ...]":
         with cached.device_lock(), torch.enable_grad():
             return effective_fields(shown.loaded, (pixels_of(shown.loaded, picture.rgb) for picture in pictures))
 
-    return cached.made(shown.source, pictures[0], shown.loaded, ("effective fields",), make)
+    return cached.made(shown.source, pictures[0], shown.loaded, ("effective fields", own is None), make)
 
 
 def last_layer(walked: "Walk", seen: "Seen") -> str:
@@ -86,12 +90,12 @@ def beside(page: Page) -> list[Shown]:
     return one_after_another(page.picture, sources, "patch")
 
 
-def of_transformers(page: Page) -> Iterator[Line]:
+def of_transformers(page: Page, own: "Picture | None") -> Iterator[Line]:
     for shown in beside(page):
-        yield from of_transformer(page, shown)
+        yield from of_transformer(page, shown, own)
 
 
-def of_transformer(page: Page, shown: Shown) -> Iterator[Line]:
+def of_transformer(page: Page, shown: Shown, own: "Picture | None") -> Iterator[Line]:
     from vizkit.models import family_of
     from vizkit.models.recording.stages import gives_features
 
@@ -105,7 +109,7 @@ def of_transformer(page: Page, shown: Shown) -> Iterator[Line]:
     else:
         yield Line(name, CAN_SEE, depth, [max(shown.trace.image_size) / 2] * len(depth))
     if gives_features(shown.loaded.model):
-        used = _used(effective(shown))
+        used = _used(effective(shown, own))
         evenly = [(i + 1) / len(used) for i in range(len(used))]
         yield Line(name, USES, ends if len(ends) == len(used) else evenly, used)
 

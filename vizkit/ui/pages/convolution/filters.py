@@ -1,5 +1,7 @@
 """The view Filters: those of the first layer, and what a channel answers most strongly to over a set of pictures."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -7,25 +9,29 @@ import streamlit as st
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.convolution.patch_rows import patch_rows
 from vizkit.figure.patches import filter_tiles
-from vizkit.scoring import pictures
-from vizkit.ui import export, reading
-from vizkit.ui.session import background, cached, model_names
+from vizkit.image import Picture
+from vizkit.report.kinds import Filters
+from vizkit.report.kinds.filters import MOST_FILTERS, ROWS
+from vizkit.scoring import pictures, top_patches
+from vizkit.ui import reading
+from vizkit.ui.session import background, cached, model_names, saved
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
     from vizkit.image import Preprocessing
     from vizkit.models import Loaded
-    from vizkit.models.probes.convolution.receptive_field import Walk
+    from vizkit.models.probes.convolution.receptive_field import Layer, Walk
     from vizkit.models.probes.convolution.top_patches import Answers
 
 TASK = "top patches"
-PATCHES, ROWS, MOST_FILTERS = 8, 6, 64
 COUNTS = (24, 60, 120, 240)
+DATA = ("insects", "digits", "this picture")
 
 
 def view(page: Page) -> None:
@@ -41,17 +47,19 @@ def view(page: Page) -> None:
         channel = int(st.number_input("Channel", 1, 4096, 1, key="filters_channel", bind="query-params", width=120))
         with more():
             known = "digits" if model_names.knows(shown.source) == model_names.KNOWN["digits"] else "insects"
-            data = st.segmented_control("Pictures", ("insects", "digits"), default=known, required=True,
-                                        key="filters_data", bind="query-params")  # fmt: skip
-            count = int(st.select_slider("How many", COUNTS, 60, key="filters_count", bind="query-params"))
+            data = st.segmented_control("Pictures", DATA, default=known, required=True, key="filters_data",
+                                        bind="query-params")  # fmt: skip
+            count = int(st.select_slider("How many", COUNTS, 60, key="filters_count", bind="query-params",
+                                         disabled=data == DATA[2]))  # fmt: skip
     left, right = st.columns([2, 3], gap="large")
     with left:
         weight = first_layer(shown.loaded).weight[:MOST_FILTERS]
         st.markdown(f"**The filters of the first layer**, {weight.shape[2]} × {weight.shape[3]}")
         st.image(filter_tiles(weight.numpy(), across=8, tile=56), alt="Filters of the first layer", width=480)
     with right:
-        index = min(number, len(layers)) - 1
-        wanted(shown, opened(shown, data or "insects", count), walked, index, channel - 1)
+        number = min(number, len(layers))
+        images = opened(shown, data, count) if data in DATA[:2] else None
+        strongest(Request(shown, page.picture, number, layers[number - 1], images), channel - 1)
     reading.how(
         "A filter of the first layer answers to what it looks like. Later ones have no colours to show: the pictures "
         "say what they answer to, each cut to the pixels that the unit can see.",
@@ -60,60 +68,76 @@ def view(page: Page) -> None:
     )  # fmt: skip
 
 
-def wanted(shown: Shown, images: "ImageSet", walked: "Walk", index: int, channel: int) -> None:
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What answers most strongly to which pictures: convolution `number` of the pass, from 1. `images`: None for the
+    chosen picture alone."""
+
+    shown: Shown
+    picture: Picture
+    number: int
+    layer: "Layer"
+    images: "ImageSet | None"
+
+    @property
+    def data(self) -> tuple[str, int]:
+        """The name of the set, "" for the picture alone, and how many pictures."""
+        return ("", 1) if self.images is None else (self.images.name, len(self.images))
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        digest = self.picture.digest if self.images is None else self.images.digest
+        source = self.shown.source
+        return (TASK, source, cached.weights_of(source), self.shown.loaded.preprocessing, digest, self.layer.path)
+
+
+def strongest(request: Request, channel: int) -> None:
     """The patches that a channel and those after it answer to most, once they have been looked for."""
-    path = [layer.path for layer in walked.layers if layer.kind == "convolution"][index]
-    st.markdown(f"**What channels of** `{path}` **answer to most**")
-    key = (TASK, shown.source, cached.weights_of(shown.source), shown.loaded.preprocessing, images.digest, path)
-    answers = shelf().find(key)
+    st.markdown(f"**What channels of** `{request.layer.path}` **answer to most**")
+    answers = shelf().find(request.key)
     if answers is None and not background.at_work(TASK):
-        work = search(shown, images, path, key)
-        if st.session_state.get("_filters_begun") == key:  # it was stopped, or failed
-            st.button("Look again", icon=":material/play_arrow:", on_click=background.start, args=(TASK, work))
+        if st.session_state.get("_filters_begun") == request.key:  # it was stopped, or failed
+            st.button("Look again", icon=":material/play_arrow:", on_click=background.start,
+                      args=(TASK, search(request)))  # fmt: skip
         else:
-            st.session_state["_filters_begun"] = key
-            background.start(TASK, work)
+            st.session_state["_filters_begun"] = request.key
+            background.start(TASK, search(request))
     background.show(TASK)
     if answers is not None:
-        draw(answers, images, walked, index, min(channel, len(answers.values) - 1))
+        draw(request, answers, min(channel, len(answers.values) - 1))
 
 
-def search(shown: Shown, images: "ImageSet", path: str, key: tuple) -> Any:  # noqa: ANN401
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.convolution.layers_seen import seen
-    from vizkit.models.probes.convolution.top_patches import strongest_places
+def search(request: Request) -> Callable[[background.Task], None]:
+    key, count = request.key, request.data[1]
 
     def work(task: background.Task) -> None:
-        paths = [each.path for each in seen(shown.loaded, pixels_of(shown.loaded, images[0][0])).convolved]
-        answers = strongest_places(
-            shown.loaded, (picture for picture, _ in images), paths.index(path), keep=PATCHES,
-            progress=lambda done: task.report(f"picture {done + 1} of {len(images)}", done, len(images)),
-        )  # fmt: skip
-        shelf().put(key, answers)
+        shelf().put(key, top_patches(
+            request.shown.loaded, request.layer.path, request.picture.rgb, *request.data,
+            lambda done: task.report(f"picture {done + 1} of {count}", done, count),
+        ))  # fmt: skip
         task.results += 1
 
     return work
 
 
-def draw(answers: "Answers", images: "ImageSet", walked: "Walk", index: int, channel: int) -> None:
-    from vizkit.models.probes.convolution.top_patches import patch
+def draw(request: Request, answers: "Answers", channel: int) -> None:
+    from vizkit.models.probes.convolution.top_patches import patches
 
-    field = [layer for layer in walked.layers if layer.kind == "convolution"][index].seen
     first = min(channel, max(0, len(answers.values) - ROWS))
-    channels = range(first, min(first + ROWS, len(answers.values)))
-    rows = [[patch(answers, each, place, field.box((int(answers.rows[each, place]), int(answers.columns[each, place]))))
-             for place in range(answers.values.shape[1])] for each in channels]  # fmt: skip
+    channels, field = range(first, min(first + ROWS, len(answers.values))), request.layer.seen
     names = f"channels {first + 1} to {channels[-1] + 1}"
-    st.image(patch_rows(rows, tile=80), alt=f"The patches that {names} answer to most", width="stretch")
+    st.image(patch_rows(patches(answers, channels, field), tile=80), width="stretch",
+             alt=f"The patches that {names} answer to most")  # fmt: skip
+    images = request.images
+    over = "places of this picture" if images is None else f"of {len(images)} pictures"
     st.caption(f"rows: {names} · {field.rows.size} × {field.columns.size} pixels, "
-               f"what a unit can see · the strongest of {len(images)} pictures at the left")  # fmt: skip
-    labels = [images.labels[images.targets[image]] for image in answers.images[channel]]
-    remark(convolution.answered(channel, labels))
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(values=answers.values, images=answers.images, rows=answers.rows,
-                                               columns=answers.columns),
-        "top_patches.npz", "application/zip", key="filters_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+               f"what a unit can see · the strongest {over} at the left")  # fmt: skip
+    if images is not None:
+        remark(
+            convolution.answered(channel, [images.labels[images.targets[index]] for index in answers.images[channel]])
+        )
+    shows = Filters(request.number, first, *request.data)
+    save("filters", {"": saved.item_of(request.shown, shows)}, saved.inputs_of(request.shown, request.picture))
 
 
 @remembered

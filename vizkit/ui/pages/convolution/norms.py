@@ -11,12 +11,13 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure.convolution.sharing import sharing
 from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
-from vizkit.ui.session import cached
-from vizkit.ui.session.shown import CENTRE, Shown, keep_valid
+from vizkit.ui.session import cached, saved
+from vizkit.ui.session.shown import CENTRE, Shown, keep_valid, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 MOST_IMAGES, TOKENS, CHANNELS = 4, 6, 24  # of which numbers are drawn
 GROUPS = 16  # of GroupNorm, so that several are seen
@@ -42,8 +43,8 @@ def view(page: Page) -> None:
     spread = float(drawn.std()) or 1.0
     before, *others = [column for _ in range(2) for column in st.columns(3)][: len(AXES) + 1]
     with before:
-        figure = sharing(drawn, None, inside, "Before: the model’s numbers", limit=LIMIT * spread)
-        chart(figure, "norm_before", "The model's own numbers, tokens by channels")
+        figures = [sharing(drawn, None, inside, "Before: the model’s numbers", limit=LIMIT * spread)]
+        chart(figures[0], "norm_before", "The model's own numbers, tokens by channels")
         st.caption(
             f"`{shown.trace.features[min(layer, depth) - 1].name}` · the small frame holds {float(x[at]):.2f}".replace(
                 "-", "−"
@@ -53,14 +54,17 @@ def view(page: Page) -> None:
         with column:
             values, _ = excerpt(result.values, at)
             mask, _ = excerpt(together((count, x.shape[1], x.shape[2]), name, at, GROUPS), at)
-            chart(sharing(values, mask.astype(bool), inside, name, limit=LIMIT), f"norm_{name}",
+            figures.append(sharing(values, mask.astype(bool), inside, name, limit=LIMIT))
+            chart(figures[-1], f"norm_{name}",
                   f"The same after {name}, with a frame around what shares a mean")  # fmt: skip
             st.caption(words(name, float(x[at]), float(result.mean[at]), float(result.std[at]), result.count))
     remark(convolution.alone({name: (float(normed(x[:1], name, GROUPS).values[at]), float(result.values[at]))
                               for name, result in results.items()}, count))  # fmt: skip
-    st.download_button("Numbers (NPZ)", lambda: export.npz_of(before=x[:count].numpy(), **{
-        name: result.values.numpy() for name, result in results.items()}), "norms.npz", "application/zip",
-        key="norms_npz", icon=":material/download:", on_click="ignore")  # fmt: skip
+    lines = (f"Model: {title(shown.source)}, {shown.trace.features[min(layer, depth) - 1].name}",
+             f"Pictures: {st.session_state.get('image', '')} and {count - 1} others")  # fmt: skip
+    save("norms", {"": saved.charts_of("Which numbers share a mean", lines, *figures)}, saved.NOTHING,
+         {"Numbers of all channels (NPZ)": lambda: export.npz_of(before=x[:count].numpy(), **{
+             name: result.values.numpy() for name, result in results.items()})})  # fmt: skip
     reading.how(
         "A frame holds the numbers that share a mean and a standard deviation with the small one. Only BatchNorm’s "
         "frame reaches into other images: what it gives for yours depends on them, and a batch of one is a problem.",

@@ -9,26 +9,36 @@ from vizkit.analysis.convolution.field_size import MOST, side_holding
 from vizkit.analysis.remarks import fields as remarks
 from vizkit.figure.convolution.fields import by_depth, on_image
 from vizkit.models.probes.convolution.field_table import formula, rows_of
+from vizkit.report.kinds import Field
 from vizkit.ui import export, reading
 from vizkit.ui.pages.convolution import fields_of
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.probes.convolution.effective_field import EffectiveField
     from vizkit.models.probes.convolution.receptive_field import Seen, Walk
 
+OVER = ("samples", "this picture")
+
 
 def view(page: Page) -> None:
     shown = page.focus
-    with st.spinner("The effect of every pixel, a mean over samples"):
-        walked, effective = fields_of.walked(shown), fields_of.effective(shown)
     names = [features.name for features in shown.trace.features]
     keep_valid("field_stage", names)
-    stage = st.segmented_control("Unit in the middle of", names, default=names[-1], required=True, key="field_stage",
-                                 bind="query-params")  # fmt: skip
+    with st.container(horizontal=True):
+        stage = st.segmented_control("Unit in the middle of", names, default=names[-1], required=True,
+                                     key="field_stage", bind="query-params")  # fmt: skip
+        over = st.segmented_control("Effect", OVER, default=OVER[0], required=True, key="field_over",
+                                    bind="query-params", help="Of the pixels of samples that the model knows, a mean; "
+                                    "or of your picture alone.")  # fmt: skip
+    own = page.picture if over == OVER[1] else None
+    with st.spinner("The effect of every pixel"):
+        walked, effective = fields_of.walked(shown), fields_of.effective(shown, own)
     index = names.index(stage or names[-1])
     seen, field = walked.stages[index], effective[index]
     left, right = st.columns([2, 3])
@@ -39,17 +49,18 @@ def view(page: Page) -> None:
             st.caption(f"Field {seen.rows.size} px · neighbours see pixels {seen.rows.jump} px apart · "
                        f"{fields_of.last_layer(walked, seen)}")  # fmt: skip
     with right:
-        lines = [*fields_of.of_cnn(shown, walked, effective), *fields_of.of_transformers(page)]
+        lines = [*fields_of.of_cnn(shown, walked, effective), *fields_of.of_transformers(page, own)]
         sides = {max(model.trace.image_size) for model in (shown, *fields_of.beside(page))}
-        chart(by_depth(lines, float(max(sides))), "field_by_depth",
-              "How far units can see and how far they look, by depth of the network")  # fmt: skip
+        figure = by_depth(lines, float(max(sides)))
+        chart(figure, "field_by_depth", "How far units can see and how far they look, by depth of the network")
     layer_by_layer(walked)
     ancestors()
     numbers = {name: each.share.numpy() for name, each in zip(names, effective, strict=True)}
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(**numbers),
-        "effective_fields.npz", "application/zip", key="fields_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    shows = Field(index + 1, () if own else tuple(fields_of.samples_for(shown.source)))
+    title = "How far units can see and how far they look"
+    items = {"On the image": saved.item_of(shown, shows), "By depth": saved.charts_of(title, (), figure)}
+    save("field", items, saved.inputs_of(shown, page.picture),
+         {"Numbers of all maps (NPZ)": lambda: export.npz_of(**numbers)})  # fmt: skip
     reading.how(
         "The white frame is all that can change the unit, the colours how much each pixel does, the blue frame the "
         "smallest square around the middle that holds 68 % of it. In the chart dotted lines say how far a layer can "

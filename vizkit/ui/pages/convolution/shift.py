@@ -1,8 +1,9 @@
 """The view Shift by a pixel: the picture moves, and what a model sees in it stays, or does not."""
 
 import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 import torch
 
@@ -10,14 +11,18 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure import shift
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import cached, model_names, saved
 from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 MOST_PX = 16
 DISTANCES_PX = tuple(range(-MOST_PX, MOST_PX + 1))
@@ -41,11 +46,11 @@ def view(page: Page) -> None:
         figure = shift.cosines(DISTANCES_PX, cosines, distance_px)
         chart(figure, "shift_cosines", "Cosine of the features with those of the unmoved picture, by distance")
         remark(convolution.moved(DISTANCES_PX, cosines, firsts, distance_px))
-        st.download_button(
-            "Numbers (NPZ)", lambda: export.npz_of(distance_px=np.array(DISTANCES_PX), **cosines), "shift.npz",
-            "application/zip", key="shift_npz", icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
-    _measured()
+    measured = _measured()
+    lines = (f"Picture: {st.session_state.get('image', '')}",)
+    save("shift", {"This picture": saved.charts_of("Features of a picture that moves", lines, figure),
+                   "Right answers": saved.charts_of("Right answers when pictures move", (), measured)},
+         saved.NOTHING)  # fmt: skip
     reading.how(
         "A convolution gives the same numbers one pixel further when the picture moves by one pixel; strides and "
         "patches break that, the pooling over all places at the end mends most of it. An MLP on pixels sees another "
@@ -90,13 +95,20 @@ def _line(shown: Shown, answers: Moved, distance_px: int) -> str:
     return f"{plain(shown.loaded.label(first))}: {share:.1%} unmoved, {now:.1%} moved · {line}"
 
 
-def _measured() -> None:
+def _measured() -> "go.Figure":
     """The shipped table, `python -m vizkit shift`."""
-    found = json.loads(MEASURED.read_text(encoding="utf-8"))
+    table = _table()
     lines = {
-        model_names.title(each["model"]): (each["distance_px"], each["right"], each["right_half"])
-        for each in found["lines"]
+        model_names.title(line["model"]): (line["distance_px"], line["right"], line["right_half"])
+        for line in table["lines"]
     }
-    figure = shift.right_answers(lines, f"{found['lines'][0]['images']} test pictures of {found['data']}")
+    figure = shift.right_answers(lines, f"{table['lines'][0]['images']} test pictures of {table['data']}")
     chart(figure, "shift_measured", "Right answers by distance, with 95 % intervals")
     remark(convolution.robust(lines))
+    return figure
+
+
+@cache
+def _table() -> dict[str, Any]:
+    """Read once: it comes with vizkit and does not change."""
+    return json.loads(MEASURED.read_text(encoding="utf-8"))

@@ -1,8 +1,9 @@
-// A kernel walks over a small picture. Every product and every sum is computed here, so playing, stepping and hovering need
-// no Python; Python sends pixels, kernel and PyTorch's output, and is sent an edited kernel and the chosen place.
+// A kernel walks over a small picture. Every product and every sum is computed here, so playing, stepping, hovering and the
+// sliders need no Python; Python sends pixels, kernels and PyTorch's output, and is sent an edited kernel, the chosen place
+// and, once they rest, the values of the sliders.
 
 const STORE = new WeakMap()
-const PLAY_MS = 14000, KEY = '#f59e0b', DARK = '#0b0d19', RGB = ['red', 'green', 'blue']
+const PLAY_MS = 14000, REST_MS = 350, KEY = '#f59e0b', DARK = '#0b0d19', RGB = ['red', 'green', 'blue']
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
 const floats = text => text ? new Float32Array(bytes(text).buffer) : null
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
@@ -12,9 +13,9 @@ const number = (value, digits) => {
 }
 
 // ---- the walk: what is under the window, and the output everywhere -----------------------------------------------------------
-function walkOf(data, kernel) {
-  const input = floats(data.input), [channels, height, width] = data.input_size, [rows, columns] = data.output_size
-  const { f, stride, padding, dilation, kind, bias } = data
+function walkOf(data, [f, stride, padding, dilation], kernel) {
+  const input = floats(data.input), [channels, height, width] = data.input_size, { kind, bias } = data
+  const [rows, columns] = [height, width].map(side => Math.floor((side + 2 * padding - dilation * (f - 1) - 1) / stride) + 1)
   const spot = (at, k) => {                              // of cell k of the window at output `at`: its row and column in the picture
     const y = Math.floor(at / columns) * stride - padding + Math.floor(k / f) * dilation
     const x = at % columns * stride - padding + k % f * dilation
@@ -28,8 +29,9 @@ function walkOf(data, kernel) {
   const value = at => kind === 'max' ? pixel(at, winner(at), 0)
     : [...Array(channels).keys()].reduce((total, c) => total + sum(at, c), bias)
   const output = Float64Array.from({ length: rows * columns }, (_, at) => value(at))
+  const weights = kernel ? kernel.reduce((a, b) => a + b, 0) : 1, picture = data.picture_again !== null && weights > data.picture_again
   return { input, channels, height, width, rows, columns, f, stride, padding, dilation, kind, bias, kernel, spot, pixel, product, winner, sum, output,
-    count: rows * columns, most: output.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1 }
+    count: rows * columns, most: output.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1, white: picture ? 255 * Math.max(1, weights) : null }
 }
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -38,14 +40,24 @@ export default function ({ data, parentElement, setStateValue }) {
   const [back, play, next] = root.querySelectorAll('.controls button'), undo = find('.undo')
   const state = STORE.get(parentElement) || { channel: 0 }
   STORE.set(parentElement, state)
-  if (state.of !== data.of) {                            // another picture, kernel or step: everything is computed anew
+  const known = steps => String(steps[0]) in data.kernels
+  const begin = (steps, kernel, edited) => {             // another picture, kernel or step: everything is computed anew
     cancelAnimationFrame(state.frame)
-    const kept = state.walk, walk = walkOf(data, floats(data.kernel))
-    Object.assign(state, { of: data.of, walk, playing: false, filled: walk.count, hover: null })
-    if (!kept || !(state.at < walk.count) || kept.count !== walk.count) state.at = clamp(data.at[0], 0, walk.rows - 1) * walk.columns + clamp(data.at[1], 0, walk.columns - 1)
+    const kept = state.walk, walk = walkOf(data, steps, kernel)
+    const [y, x] = kept ? [Math.floor(state.at / kept.columns), state.at % kept.columns] : data.at
+    Object.assign(state, { walk, steps, edited, playing: false, filled: walk.count, hover: null, shades: null, sheet: null, result: null })
+    state.at = clamp(y, 0, walk.rows - 1) * walk.columns + clamp(x, 0, walk.columns - 1)
     state.channel = clamp(state.channel, 0, walk.channels - 1)
   }
-  const w = () => state.walk, n = data.f * data.f
+  if (String(state.steps) === String(data.steps)) state.moved = false
+  const moving = state.moved && state.kind === data.kind && known(state.steps)   // sliders go on while Python follows
+  if (state.of !== data.of || !moving && String(state.steps) !== String(data.steps)) {
+    const steps = moving ? state.steps : data.steps
+    if (!moving) { clearTimeout(state.timer); state.moved = false }
+    Object.assign(state, { of: data.of, kind: data.kind })
+    begin(steps, floats(data.kernels[steps[0]]), false)
+  }
+  const w = () => state.walk, size = () => w().f ** 2
   const signed = bytes(data.signed), shade = value => { const at = 3 * Math.round(clamp(127.5 + 127.5 * value, 0, 255)); return [signed[at], signed[at + 1], signed[at + 2]] }
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const now = () => state.hover ?? (state.filled < w().count ? Math.max(0, state.filled - 1) : state.at)
@@ -87,7 +99,7 @@ export default function ({ data, parentElement, setStateValue }) {
     lines(pen, cell, 0, 0, across, rows)
     const y = Math.floor(at / columns) * stride, x = at % columns * stride, span = dilation * (f - 1) + 1
     pen.fillStyle = 'rgb(245 158 11 / .22)'
-    for (let k = 0; k < n; k++) {
+    for (let k = 0; k < size(); k++) {
       const box = [(x + k % f * dilation) * cell, (y + Math.floor(k / f) * dilation) * cell, cell, cell]
       pen.fillRect(...box)
       if (dilation > 1) { pen.strokeStyle = KEY; pen.lineWidth = 1.2; pen.strokeRect(...box) }
@@ -96,8 +108,8 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const drawOutput = () => {
     const { rows, columns, count, most, output: values } = w(), [pen, cell] = ready(output, rows), at = now()
-    const grey = value => { const level = clamp(Math.round(value * 255 / data.white), 0, 255); return [level, level, level] }
-    const sheet = state.result ||= painted(columns, rows, k => data.display === 'grey' ? grey(values[k]) : shade(values[k] / most))
+    const grey = value => { const level = clamp(Math.round(value * 255 / w().white), 0, 255); return [level, level, level] }
+    const sheet = state.result ||= painted(columns, rows, k => w().white ? grey(values[k]) : shade(values[k] / most))
     pen.fillStyle = 'rgb(128 132 150 / .15)'; pen.fillRect(0, 0, columns * cell, rows * cell)
     const whole = Math.floor(state.filled / columns), rest = state.filled % columns
     if (whole) pen.drawImage(sheet, 0, 0, columns, whole, 0, 0, columns * cell, whole * cell)
@@ -108,8 +120,8 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const drawNumbers = () => {
     const { kind, channels, bias } = w(), at = now(), c = state.channel, best = kind === 'max' ? w().winner(at) : -1
-    const most = [...Array(n).keys()].reduce((top, k) => Math.max(top, Math.abs(w().product(at, k, c))), 0) || 1
-    for (let k = 0; k < n; k++) {
+    const n = size(), most = [...Array(n).keys()].reduce((top, k) => Math.max(top, Math.abs(w().product(at, k, c))), 0) || 1
+    for (let k = 0; k < size(); k++) {
       const box = cells.children[k], [pixel, weight, result] = [box.firstChild, box.querySelector('input'), box.lastChild]
       const value = w().pixel(at, k, c), inside = w().spot(at, k)[2], product = w().product(at, k, c)
       pixel.textContent = inside || kind !== 'max' ? worth(value) : '–'
@@ -181,43 +193,81 @@ export default function ({ data, parentElement, setStateValue }) {
   back.onclick = () => step(-1); next.onclick = () => step(1); play.onclick = toggle
   undo.hidden = !data.edited; undo.onclick = () => setStateValue('kernel', [])
 
-  // ---- the cells of the window: pixel × weight = product -----------------------------------------------------------------------
-  const compare = () => {
-    const expected = floats(data.expected), most = w().most
-    state.difference = state.edited ? null : w().output.reduce((far, v, i) => Math.max(far, Math.abs(v - expected[i])), 0) / most
-    const proof = find('.proof'), holds = state.difference !== null && state.difference <= 1e-5
-    proof.className = `proof ${holds ? 'holds' : ''}`; proof.hidden = state.difference === null
-    proof.textContent = (holds ? '✓ ' : '✗ ') + `All ${w().count} numbers of the output, computed here, are PyTorch’s${state.difference ? ` to within ${state.difference.toExponential(0)} of the largest` : ' exactly'}.`
+  // ---- the sliders -------------------------------------------------------------------------------------------------------------
+  const sizes = Object.keys(data.kernels).map(Number), pool = data.kind !== 'convolution', [mostStride, mostPadding, mostDilation] = data.most
+  const ranges = f => [[sizes[0], sizes.at(-1), sizes.length > 1 ? sizes[1] - sizes[0] : 1], [1, mostStride, 1], [0, pool ? Math.floor(f / 2) : mostPadding, 1], [1, mostDilation, 1]]
+  const slid = (which, value) => {
+    const steps = [...state.steps]
+    steps[which] = value
+    steps[2] = clamp(steps[2], 0, ranges(steps[0])[2][1])
+    begin(steps, steps[0] === state.steps[0] ? w().kernel : floats(data.kernels[steps[0]]), which > 0 && state.edited)
+    clearTimeout(state.timer)
+    state.moved = true
+    state.timer = setTimeout(() => setStateValue('steps', state.steps), REST_MS)
+    arrange(); draw()
   }
-  if (cells.dataset.shape !== `${data.f} ${data.kind === 'max'}`) {
-    cells.dataset.shape = `${data.f} ${data.kind === 'max'}`
-    cells.style.setProperty('--f', data.f)
-    cells.replaceChildren(...[...Array(n).keys()].map(k => {
-      const box = document.createElement('div'), pixel = document.createElement('span'), result = document.createElement('b')
-      if (data.kind === 'max') { box.append(pixel); return box }
-      const weight = Object.assign(document.createElement('input'), { inputMode: 'decimal', autocomplete: 'off' })
-      weight.setAttribute('aria-label', `Weight in row ${Math.floor(k / data.f) + 1}, column ${k % data.f + 1}`)
-      box.append(pixel, weight, result)
-      return box
+  const knobs = find('.sliders')
+  if (!knobs.children.length) {
+    knobs.replaceChildren(...['Size f', 'Stride s', 'Padding p', 'Dilation d'].map((name, which) => {
+      const label = document.createElement('label'), said = document.createElement('span'), knob = Object.assign(document.createElement('input'), { type: 'range' })
+      said.append(`${name} `, document.createElement('b'))
+      knob.setAttribute('aria-label', name)
+      knob.oninput = () => state.slid(which, Number(knob.value))
+      label.append(said, knob)
+      return label
     }))
   }
-  ;[...cells.children].forEach((box, k) => {
-    const weight = box.querySelector('input')
-    if (!weight) return
-    weight.readOnly = !data.editable
-    weight.onchange = () => {
-      const value = Number(weight.value.replace('−', '-').replace(',', '.'))
-      if (!Number.isFinite(value) || Math.abs(value) > 1e4 || weight.value.trim() === '') return draw()
-      const kernel = Array.from(w().kernel); kernel[k] = value
-      Object.assign(state, { walk: walkOf(data, Float32Array.from(kernel)), result: null, edited: true }); compare(); draw()
-      setStateValue('kernel', kernel.map(v => Number(v.toPrecision(6))))
+
+  // ---- the cells of the window: pixel × weight = product -----------------------------------------------------------------------
+  const compare = () => {                                // PyTorch's output is there once the sliders rest
+    const rests = String(state.steps) === String(data.steps) && !state.edited, expected = rests ? floats(data.expected) : null
+    state.difference = expected ? w().output.reduce((far, v, i) => Math.max(far, Math.abs(v - expected[i])), 0) / w().most : null
+    const proof = find('.proof'), holds = state.difference !== null && state.difference <= 1e-5
+    proof.className = `proof ${holds || !expected ? 'holds' : ''}`
+    proof.textContent = expected
+      ? (holds ? '✓ ' : '✗ ') + `All ${w().count} numbers of the output, computed here, are PyTorch’s${state.difference ? ` to within ${state.difference.toExponential(0)} of the largest` : ' exactly'}.`
+      : `… ${w().count} numbers computed here; PyTorch’s follow.`
+  }
+  const arrange = () => {                                // all that changes with the steps and not with the place
+    const { f, stride, padding, dilation, rows, columns, height, output: values } = w(), n = size(), shape = `${f} ${data.kind === 'max'}`
+    if (cells.dataset.shape !== shape) {
+      cells.dataset.shape = shape
+      cells.style.setProperty('--f', f)
+      cells.replaceChildren(...[...Array(n).keys()].map(k => {
+        const box = document.createElement('div'), pixel = document.createElement('span'), result = document.createElement('b')
+        if (data.kind === 'max') { box.append(pixel); return box }
+        const weight = Object.assign(document.createElement('input'), { inputMode: 'decimal', autocomplete: 'off' })
+        weight.setAttribute('aria-label', `Weight in row ${Math.floor(k / f) + 1}, column ${k % f + 1}`)
+        box.append(pixel, weight, result)
+        return box
+      }))
     }
-  })
+    ;[...cells.children].forEach((box, k) => {
+      const weight = box.querySelector('input')
+      if (!weight) return
+      weight.readOnly = !data.editable
+      weight.onchange = () => {
+        const value = Number(weight.value.replace('−', '-').replace(',', '.'))
+        if (!Number.isFinite(value) || Math.abs(value) > 1e4 || weight.value.trim() === '') return draw()
+        const kernel = Array.from(w().kernel); kernel[k] = value
+        begin(state.steps, Float32Array.from(kernel), true); arrange(); draw()
+        setStateValue('kernel', kernel.map(v => Number(v.toPrecision(6))))
+      }
+    })
+    ;[...knobs.children].forEach((label, which) => {
+      const knob = label.querySelector('input'), [low, high, step] = ranges(f)[which]
+      Object.assign(knob, { min: low, max: high, step, value: state.steps[which] })
+      knob.style.setProperty('--share', high > low ? (state.steps[which] - low) / (high - low) : 0)
+      label.querySelector('b').textContent = state.steps[which]
+      label.hidden = low === high
+    })
+    const ends = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))].map(v => String(Number(v.toPrecision(4))).replace('-', '−'))
+    find('.shapes').textContent = `${rows} × ${columns} numbers, ${ends.join(' to ')}` + (w().white ? '' : ': blue below 0, red above')
+    find('.formula').textContent = `H′ = ⌊(H + 2p − d(f − 1) − 1) / s⌋ + 1 = ⌊(${height} + 2·${padding} − ${dilation}·(${f} − 1) − 1) / ${stride}⌋ + 1 = ${rows}`
+    compare()
+  }
   picks.replaceChildren(...(w().channels > 1 ? RGB : []).map((_, c) => Object.assign(document.createElement('button'), { onclick: () => { state.channel = c; draw() } })))
-  find('.formula').textContent = data.formula
-  find('.shapes').textContent = data.words
-  Object.assign(state, { draw, tick })
-  if (state.drawn !== data.of) Object.assign(state, { drawn: data.of, shades: null, sheet: null, result: null, edited: false })
-  compare(); draw()
+  Object.assign(state, { draw, tick, slid })
+  arrange(); draw()
   if (!state.resize) { state.resize = new ResizeObserver(() => state.draw()); state.resize.observe(input) }
 }

@@ -1,16 +1,17 @@
 """The canvas over which a kernel walks: what it receives, and what it reports."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from streamlit.components.v2 import component
-from torch import Tensor
 
-from vizkit.analysis.convolution.sliding import Kind, Steps
+from vizkit.analysis.convolution.sliding import Steps
+from vizkit.analysis.convolution.walk import PICTURE_AGAIN, Walk, Walked
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import digest_of
@@ -18,10 +19,12 @@ from vizkit.ui.session.address import drop, put
 
 HERE = Path(__file__).parent
 MOST = 1e4  # of a number that was typed
+MOST_STRIDE, MOST_PADDING, MOST_DILATION = 4, 3, 3
+SET = "_slide_steps"  # what was set on the canvas, by the names in the address
 SLIDE = component(
     "vizkit_slide",
     html="<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
-    "<button>Step ▶</button></div><div class='inside'>"
+    "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
     "<section><h4>Input</h4><canvas class='input' tabindex='0' role='application'></canvas></section>"
     "<section class='middle'><h4>Pixel × weight<small class='where'></small></h4><div class='channels'></div>"
     "<div class='cells'></div><p class='total'></p><button class='undo'>Undo the changes</button></section>"
@@ -31,24 +34,6 @@ SLIDE = component(
     css=(HERE / "slide.css").read_text(encoding="utf-8"),
     js=(HERE / "slide.js").read_text(encoding="utf-8"),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """A kernel on its way over a picture. `shades`: the picture as it is drawn; `kernel` None: the largest pixel wins.
-    `white`: the value that is drawn white; None: from blue over zero to red. `digits` of pixels, 0: as few as do."""
-
-    image: Float[Tensor, "channel height width"]
-    shades: UInt8[np.ndarray, "height width 3"]
-    kernel: Float[Tensor, "channel f f2"] | None
-    bias: float
-    steps: Steps
-    kind: Kind
-    output: Float[Tensor, "out_height out_width"]
-    white: float | None
-    digits: int
-    editable: bool
-    name: str
 
 
 def typed(f: int) -> Float[np.ndarray, "f f2"] | None:
@@ -66,8 +51,37 @@ def forget_typed() -> None:
     drop("slide_numbers")
 
 
-def play(key: str, walk: Walk, *, edited: bool) -> None:
-    """Mount the canvas. An edited kernel and the chosen place stay in the session and in the address."""
+def names_of(sizes: Collection[int], *, pool: bool) -> dict[str, int]:
+    """The steps' names in the address and what they usually are, in the order of `Steps`; a kernel that comes in one
+    size has no choice of it."""
+    kind = "pool" if pool else "slide"
+    usual = {f"{kind}_size": min(sizes), f"{kind}_stride": 2 if pool else 1, f"{kind}_padding": 0, "slide_dilation": 1}
+    return {name: value for name, value in usual.items() if len(sizes) > 1 or not name.endswith("_size")}
+
+
+def steps_of(sizes: Collection[int], *, pool: bool) -> Steps:
+    """What was set on the canvas, else in the link, else what is usual. `sizes` that the kernel comes in."""
+    usual = names_of(sizes, pool=pool)
+    *first, stride, padding, dilation = usual
+    f = _one_of(first[0], sizes, min(sizes)) if first else min(sizes)
+    most = f // 2 if pool else MOST_PADDING  # as in PyTorch
+    steps = Steps(f, _one_of(stride, range(1, MOST_STRIDE + 1), usual[stride]), _one_of(padding, range(most + 1), 0),
+                  _one_of(dilation, range(1, MOST_DILATION + 1), 1))  # fmt: skip
+    if SET in st.session_state:
+        for name, value in zip(reversed(usual), reversed(astuple(steps)), strict=False):
+            drop(name) if value == usual[name] else put(name, str(value))
+    return steps
+
+
+def _one_of(name: str, allowed: Collection[int], usual: int) -> int:
+    text = str(st.session_state.get(SET, {}).get(name, st.query_params.get(name, "")))
+    return int(text) if text.isdecimal() and int(text) in allowed else usual
+
+
+def play(
+    key: str, walk: Walk, made: Walked, kernels: Mapping[int, np.ndarray | None], *, editable: bool, edited: bool
+) -> None:
+    """Mount the canvas. What is set on it stays in the session and in the address."""
 
     def changed() -> None:
         numbers = st.session_state[key].kernel
@@ -81,47 +95,46 @@ def play(key: str, walk: Walk, *, edited: bool) -> None:
         if at is not None:
             st.session_state["_slide_at"] = int(at[0]), int(at[1])
 
+    def stepped() -> None:
+        numbers = st.session_state[key].steps
+        if numbers is None:
+            return
+        names = reversed(names_of(kernels, pool=walk.kind != "convolution"))
+        given = {name: int(number) for name, number in zip(names, reversed(numbers), strict=False)}
+        if int(numbers[0]) != walk.steps.f:
+            forget_typed()
+        st.session_state[SET] = st.session_state.get(SET, {}) | given
+
     if edited and (text := st.session_state.get("_slide_numbers")):
         put("slide_numbers", text)
-    SLIDE(key=key, data=for_browser(walk, edited), on_kernel_change=changed, on_at_change=chosen)
+    SLIDE(key=key, data=for_browser(walk, made, kernels, editable=editable, edited=edited), on_kernel_change=changed,
+          on_at_change=chosen, on_steps_change=stepped)  # fmt: skip
 
 
-def for_browser(walk: Walk, edited: bool) -> dict[str, Any]:
-    image, steps = walk.image.numpy().astype("<f4"), walk.steps
-    kernel = None if walk.kernel is None else text64(walk.kernel.numpy().astype("<f4"))
-    rows, columns = walk.output.shape
-    expected = text64(walk.output.numpy().astype("<f4"))
+def for_browser(
+    walk: Walk, made: Walked, kernels: Mapping[int, np.ndarray | None], *, editable: bool, edited: bool
+) -> dict[str, Any]:
+    image, steps = made.image.numpy().astype("<f4"), walk.steps
+    sent = {str(f): None if weights is None else text64(weights.astype("<f4")) for f, weights in kernels.items()}
     return {
-        "of": f"{digest_of(walk.shades)} {walk.name} {steps} {walk.kind} {kernel} {walk.bias}",
+        "of": f"{digest_of(made.shades)} {walk.name} {walk.kind} {sent} {walk.bias}",
         "input": text64(image),
         "input_size": image.shape,
-        "shades": text64(walk.shades),
-        "kernel": kernel,
+        "shades": text64(made.shades),
+        "kernels": sent,
         "bias": walk.bias,
-        "f": steps.f,
-        "stride": steps.stride,
-        "padding": steps.padding,
-        "dilation": steps.dilation,
+        "steps": (steps.f, steps.stride, steps.padding, steps.dilation),
+        "most": (MOST_STRIDE, MOST_PADDING, MOST_DILATION),
         "kind": walk.kind,
-        "output_size": (rows, columns),
-        "expected": expected,
-        "display": "signed" if walk.white is None else "grey",
-        "white": walk.white or 1.0,
+        "expected": text64(made.output.numpy().astype("<f4")),
+        "picture_again": None if walk.mean else PICTURE_AGAIN,
         "signed": text64(colours(SIGNED)),
-        "digits": walk.digits,
-        "editable": walk.editable,
+        "digits": 3 if walk.mean else 0,
+        "editable": editable,
         "edited": edited,
-        "formula": steps.formula(image.shape[1]),
-        "words": f"{rows} × {columns} numbers, {_ends(walk)}",
         "label": walk.name,
-        "at": _place(rows, columns),
+        "at": _place(*made.output.shape),
     }
-
-
-def _ends(walk: Walk) -> str:
-    """Lowest and highest number of the output, and how they are drawn."""
-    low, high = (f"{float(end):.4g}".replace("-", "−") for end in (walk.output.min(), walk.output.max()))
-    return f"{low} to {high}" + (": blue below 0, red above" if walk.white is None else "")
 
 
 def _place(rows: int, columns: int) -> tuple[int, int]:

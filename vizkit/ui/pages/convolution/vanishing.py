@@ -9,11 +9,13 @@ from vizkit.analysis.convolution.activations import ACTIVATIONS
 from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves
-from vizkit.ui import export, reading
+from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 SHOWN = ["sigmoid", "tanh", "ReLU"]
 PLACES = ("pre-norm", "post-norm")
@@ -39,8 +41,11 @@ def view(page: Page) -> None:
     figure.update_yaxes(type="log", exponentformat="power", range=powers, dtick=max(1, round(np.ptp(powers) / 6)))
     chart(figure, "vanishing", "Norm of the gradient of every layer's weights, for each activation")
     remark(convolution.vanished(norms))
-    st.download_button("Numbers (NPZ)", lambda: export.npz_of(**norms), "gradient_norms.npz", "application/zip",
-                       key="vanishing_npz", icon=":material/download:", on_click="ignore")  # fmt: skip
+    settings = f"{network.kind}, {network.depth} layers"
+    settings += ", residual" if network.residual else ""
+    settings += f", {PLACES[not network.pre]} with {network.norm}" if network.norm != "none" else ""
+    save("vanishing", {"": saved.charts_of("Gradient of every layer", (f"{settings}; random weights",), figure)},
+         saved.NOTHING)  # fmt: skip
     reading.how(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
         "residual connection or a norm brings it back; norms without residuals let it grow instead.",

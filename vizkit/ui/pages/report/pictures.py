@@ -9,6 +9,7 @@ from vizkit.image import ImageError
 from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, html, zipped
 from vizkit.report.from_json import ReportError
+from vizkit.report.inputs import Inputs
 from vizkit.report.item import Item
 from vizkit.report.making import made
 from vizkit.report.replay import changed
@@ -33,7 +34,7 @@ def view(page: Page) -> None:
         st.info(EMPTY, icon=":material/note_stack:")
         return
     top = st.container(horizontal=True, vertical_alignment="bottom")
-    ready: dict[int, saved.Kept] = {}
+    ready: dict[int, Inputs] = {}
     first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
         with st.container(border=True):
@@ -42,7 +43,7 @@ def view(page: Page) -> None:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
 
-def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, saved.Kept]) -> None:
+def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Inputs]) -> None:
     """The picture, or a sentence why it cannot be made; `ready` collects those that can. `ends`: whether it is the
     first, and the last."""
     left, right = st.columns([3, 2])
@@ -54,7 +55,8 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
             st.image(_png(entry.item, inputs), output_format="PNG", width="stretch", alt=entry.item.kind)
             ready[number] = inputs
         except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
-            st.warning(plain(f"{entry.item.model} on {entry.item.image}: {sentence}"), icon=":material/warning:")
+            whose = " on ".join(name for name in (entry.item.model, entry.item.image) if name)
+            st.warning(plain(f"{whose}: {sentence}".removeprefix(": ")), icon=":material/warning:")
         except Exception as error:
             logging.getLogger("vizkit").exception("a picture of the report")
             st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
@@ -74,8 +76,11 @@ def _comment(number: int, key: str) -> None:
     saved.comment(number, str(st.session_state[key]))
 
 
-def picture_of(item: Item) -> "Picture":
-    """Of the uploads of this session, or one that comes with vizkit. Raises ReportError where it is neither."""
+def picture_of(item: Item) -> "Picture | None":
+    """Of the uploads of this session, or one that comes with vizkit; None for what is of no picture. Raises ReportError
+    where it is neither."""
+    if not item.image:
+        return None
     uploads, _ = pictures.read_uploads()
     if item.image in uploads:
         return uploads[item.image]
@@ -85,11 +90,11 @@ def picture_of(item: Item) -> "Picture":
 
 
 @remembered
-def _png(item: Item, _inputs: saved.Kept) -> bytes:
+def _png(item: Item, _inputs: Inputs) -> bytes:
     return made(item, _inputs).png
 
 
-def _downloads(entries: list[Entry], inputs: list[saved.Kept]) -> None:
+def _downloads(entries: list[Entry], inputs: list[Inputs]) -> None:
     title = st.text_input("Title", value=st.session_state.setdefault(TITLE, "Report"), max_chars=200, width=420,
                           key="report_title", on_change=_titled)  # fmt: skip
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"

@@ -1,0 +1,45 @@
+"""The sliders of Slide: the canvas answers by itself, Python's proof and the address follow."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from benchmarks.pages import LOOK
+from tests.browser.steps import MAIN, fits, ready
+
+HERE = "convolution?models=bundled:digits_cnn&image=china"
+
+
+def move(page: Page, name: str, key: str, times: int = 1) -> None:
+    page.get_by_role("slider", name=name, exact=True).focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+
+
+def test_a_slider_changes_the_picture_at_once_and_the_link_follows(page: Page, server: str):
+    page.goto(f"{server}/{HERE}")
+    ready(page)
+    canvas, formula, proof = (page.locator(f"{MAIN} {name}") for name in ("canvas.output", ".formula", ".proof"))
+    before = canvas.evaluate(LOOK)
+    move(page, "Padding p", "ArrowRight", 2)
+    assert canvas.evaluate(LOOK) != before
+    expect(formula).to_have_text(re.compile(r"⌊\(32 \+ 2·2 − 1·\(3 − 1\) − 1\) / 1⌋ \+ 1 = 34$"))
+    expect(proof).to_have_text("… 1156 numbers computed here; PyTorch’s follow.")
+    expect(proof).to_have_text(re.compile("^✓ All 1156 numbers"))
+    expect(page).to_have_url(re.compile("slide_padding=2"))
+    move(page, "Size f", "ArrowRight", 2)
+    move(page, "Stride s", "ArrowRight")
+    move(page, "Dilation d", "End")
+    expect(formula).to_have_text(re.compile(r"⌊\(32 \+ 2·2 − 3·\(7 − 1\) − 1\) / 2⌋ \+ 1 = 9$"))
+    expect(proof).to_have_text(re.compile("^✓ All 81 numbers"))
+    page.goto(page.url)
+    ready(page)
+    expect(formula).to_have_text(re.compile("= 9$"))
+
+
+def test_a_phone_has_the_sliders_in_two_columns(phone: Page, server: str):
+    phone.goto(f"{server}/{HERE}")
+    ready(phone)
+    fits(phone)
+    first, second = (phone.get_by_role("slider", name=name).bounding_box() for name in ("Size f", "Stride s"))
+    assert first["y"] == second["y"]

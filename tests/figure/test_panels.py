@@ -1,0 +1,104 @@
+"""Charts and tiles on a plate: what is read off a figure, and where its lines and cells are drawn."""
+
+import io
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.figure.test_saved import captions
+from vizkit.figure.charts import curves, heat_map, rule
+from vizkit.figure.palette import CLASSES, SIGNED, colours
+from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, panel_of, panels
+from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
+from vizkit.figure.saved.png import png
+from vizkit.figure.saved.svg import svg
+
+
+def words(plate: Plate) -> list[str]:
+    return [mark.text for mark in plate.marks if isinstance(mark, Words)]
+
+
+def test_a_figure_of_curves_is_read_with_its_axes():
+    figure = curves({"a <b>": (np.arange(3), np.array([1, np.nan, 3.14159265])), "c": (np.arange(2), np.ones(2))},
+                    "steps", "loss", "Title", marked={1.0: "dot"})  # fmt: skip
+    figure.update_yaxes(type="log", range=[-3, 1])
+    panel = panel_of(figure)
+    assert (panel.title, panel.x, panel.y, panel.log, panel.span_y) == ("Title", "steps", "loss", True, (-3.0, 1.0))
+    assert panel.lines[0] == Line("a <b>", (0.0, 1.0, 2.0), (1.0, None, 3.14159), 0)
+    assert panel.lines[1].colour == 1
+    assert [box[:3:2] for box in panel.boxes] == [(1.0, 1.0)]
+
+
+def test_a_heat_map_is_read_with_its_colours_and_frames():
+    figure = heat_map(np.array([[1.0, -2], [0, 0.5]]), "x", "y", signed=True, limit=4.0)
+    figure.add_shape(type="rect", x0=-0.5, y0=-0.5, x1=0.5, y1=0.5)
+    panel = panel_of(figure)
+    assert (panel.cells, panel.limit, panel.signed) == (((1.0, -2.0), (0.0, 0.5)), 4.0, True)
+    plate = panels(PanelsOf([panel]), captions())
+    raster = next(mark.rgb for mark in plate.marks if isinstance(mark, Raster))
+    np.testing.assert_array_equal(raster[0, 1], colours(SIGNED)[63])  # −2 of ±4: a quarter of the way
+    assert "y, downwards; x, to the right" in words(plate)
+
+
+def test_lines_are_drawn_where_their_numbers_are_and_break_where_there_are_none():
+    line = Line("one", (0.0, 1.0, 2.0, 3.0), (0.0, 1.0, None, 0.5), 2, "dash")
+    plate = panels(PanelsOf([Panel("", "x", "y", (line,), span_y=(0.0, 1.0))]), captions())
+    drawn = [mark for mark in plate.marks if isinstance(mark, Stroke) and mark.colour == CLASSES[2]]
+    (first, second), (dot,), legend = (mark.points for mark in drawn)
+    assert first[1] - second[1] == pytest.approx(190)  # 0 at the bottom, 1 at the top
+    assert dot[0] - first[0] == pytest.approx(3 * (second[0] - first[0]))
+    assert dot[1] == pytest.approx((first[1] + second[1]) / 2)
+    assert len(legend) == 2
+    assert {"0", "1", "2", "3", "0.2", "one", "y against x"} <= set(words(plate))
+    page = np.asarray(Image.open(io.BytesIO(png(plate))))
+    times = page.shape[1] / plate.width
+    assert page[round(dot[1] * times), round(dot[0] * times)].tolist() == [15, 120, 0]  # CLASSES[2]
+    root = ElementTree.fromstring(svg(plate))
+    dashed = [mark for mark in root.iter("{http://www.w3.org/2000/svg}polyline") if mark.get("stroke-dasharray")]
+    assert len(dashed) == 3
+
+
+def test_a_logarithmic_axis_has_powers_of_ten():
+    line = Line("", (1.0, 2.0, 3.0), (1e-4, 1e2, 0.0))
+    plate = panels(PanelsOf([Panel("", "x", "y", (line,), log=True)]), captions())
+    assert {"1e−4", "1e0", "1e2"} <= set(words(plate))
+    legend, points = sorted((mark.points for mark in plate.marks if isinstance(mark, Stroke) and mark.line > 1),
+                            key=lambda points: points[0][1] != points[1][1])  # fmt: skip
+    assert len(legend) == len(points) == 2  # the last number has no logarithm
+    assert points[0][1] > points[1][1]
+
+
+def test_tiles_stand_side_by_side_as_far_as_there_is_room():
+    tiles = [Tile(name, np.zeros((4, 4, 3), np.uint8), share) for name, share in (("a", 0.4), ("b", 0.6), ("c", 1.0))]
+    first, second, third = [m for m in panels(PanelsOf(tiles), captions()).marks if isinstance(m, Raster)]
+    assert first.y == second.y < third.y
+    assert first.x + first.width < second.x
+    assert third.x == first.x
+
+
+@pytest.mark.parametrize(
+    ("dash", "drawn"), [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])]
+)  # fmt: skip
+def test_a_dashed_line_is_drawn_in_pieces_that_follow_its_bends(dash, drawn):
+    pieces = Stroke(((0.0, 0.0), (4.0, 0.0), (4.0, 6.0)), "#000000", 1.0, dash).pieces()
+    lengths = [sum(np.hypot(*np.subtract(b, a)) for a, b in pairwise(piece)) for piece in pieces]
+    np.testing.assert_allclose(lengths, drawn, atol=1e-6)
+    if dash != "dot":
+        assert (4.0, 0.0) in pieces[0]
+
+
+@pytest.mark.parametrize("values", [(), (None,), (5.0,), (5.0, 5.0), (1e29, -1e29), (1e-300, 0.0)])
+def test_any_numbers_give_a_plate(values):
+    line = Line("", tuple(float(i) for i in range(len(values))), values)
+    for log in (False, True):
+        assert png(panels(PanelsOf([Panel("", "", "", (line,), log=log)]), captions()))
+
+
+def test_rules_of_a_figure_are_drawn():
+    figure = curves({"a": (np.arange(3), np.arange(3))}, "x", "y")
+    rule(figure, 1.0)
+    plate = panels(PanelsOf([panel_of(figure)]), captions())
+    assert [mark.dash for mark in plate.marks if isinstance(mark, Stroke) and mark.dash == "dot"] == ["dot"]

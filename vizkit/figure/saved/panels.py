@@ -1,0 +1,223 @@
+"""Charts and small pictures below one another on a plate: lines with their axes, heat maps, tiles of pixels.
+
+A `Panel` holds its numbers as plain values, so that a record can hold it; it is read off the figure that a page draws.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import UInt8
+
+from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
+from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
+from vizkit.figure.saved.text import fitting
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["Line", "Panel", "PanelsOf", "Tile", "panel_of", "panels"]
+
+HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
+DIGITS = 6
+FRAME = CLASSES[1]
+Dash = Literal["solid", "dash", "dot"]
+Numbers = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """`colour`: which one of CLASSES. A number that is not there is None."""
+
+    name: str
+    x: Numbers
+    y: Numbers
+    colour: int = 0
+    dash: Dash = "solid"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
+    what the axes are; `log`: the second one is logarithmic. `span_y`: its ends, powers of ten then. `boxes`: frames
+    (x0, y0, x1, y1) on the axes, rules where x0 = x1."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...] = ()
+    cells: tuple[Numbers, ...] = ()
+    limit: float = 0.0
+    signed: bool = False
+    log: bool = False
+    span_y: tuple[float, float] | None = None
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Pixels, each a square; `share` of the plate's width."""
+
+    title: str
+    rgb: UInt8[np.ndarray, "height width 3"]
+    share: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class PanelsOf:
+    panels: Sequence[Panel | Tile]
+
+
+def panel_of(figure: "go.Figure") -> Panel:
+    """What is drawn in a figure of curves or cells, in few digits."""
+    layout: Any = figure.layout
+    drawn: list[Any] = [*figure.data]
+    x, y, title = (unescape(part.title.text or "") for part in (layout.xaxis, layout.yaxis, layout))
+    boxes = tuple(
+        (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
+    )
+    if drawn and drawn[0].type == "heatmap":
+        cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
+        if columns is not None and not isinstance(columns[0], str):
+            x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
+        return Panel(title, x, y, cells=tuple(map(_few, cells)), limit=float(drawn[0].zmax or 0),
+                     signed=(drawn[0].zmin or 0) < 0, boxes=boxes)  # fmt: skip
+    lines = tuple(
+        Line(unescape(line.name or ""), _few(line.x), _few(line.y),
+             CLASSES.index(line.line.color) if line.line.color in CLASSES else index, line.line.dash or "solid")
+        for index, line in enumerate(drawn)
+    )  # fmt: skip
+    ends = layout.yaxis.range
+    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", boxes=boxes,
+                 span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
+
+
+def _few(values: Any) -> Numbers:  # noqa: ANN401
+    return tuple(float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float))
+
+
+def panels(drawn: PanelsOf, captions: Captions) -> Plate:
+    marks, y = top_lines(captions, WIDTH)
+    left, lowest = MARGIN, y
+    for panel in drawn.panels:
+        share = panel.share if isinstance(panel, Tile) else 1.0
+        if left + share * (WIDTH - 2 * MARGIN) > WIDTH - MARGIN + 1:
+            left, y = MARGIN, lowest
+        made, bottom = _tile(panel, left, y) if isinstance(panel, Tile) else _chart(panel, y)
+        marks += made
+        left, lowest = left + share * (WIDTH - 2 * MARGIN), max(lowest, bottom + 10)
+    return below(marks, captions, WIDTH, lowest)
+
+
+def _tile(tile: Tile, x: float, y: float) -> tuple[list[Mark], float]:
+    width = tile.share * (WIDTH - 2 * MARGIN) - (8 if tile.share < 1 else 0)
+    height = width * tile.rgb.shape[0] / tile.rgb.shape[1]
+    title = Words(fitting(tile.title, TEXT, width), x, y + TEXT, TEXT)
+    return [title, Raster(tile.rgb, x, y + TEXT + 6, width, height)], y + TEXT + 6 + height
+
+
+def _chart(panel: Panel, y: float) -> tuple[list[Mark], float]:
+    marks: list[Mark] = []
+    if panel.title:
+        y += TEXT * 1.2
+        marks.append(Words(panel.title, MARGIN, y, TEXT))
+    y += 6
+    return (_cells if panel.cells else _lines)(panel, marks, y)
+
+
+def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
+    x0, width = MARGIN + AXIS, WIDTH - 2 * MARGIN - AXIS
+    low, high = _ends([value for line in panel.lines for value in line.x])
+    bottom, top = _ends(panel.span_y or [_level(value, panel.log) for line in panel.lines for value in line.y])
+
+    def at(x: float | None, level: float | None) -> tuple[float, float] | None:
+        if x is None or level is None:
+            return None
+        inside = min(max(level, bottom), top)
+        return x0 + (x - low) / (high - low) * width, y + (top - inside) / (top - bottom) * HEIGHT
+
+    for value in _ticks(bottom, top, whole=panel.log):
+        height = y + (top - value) / (top - bottom) * HEIGHT
+        words = f"1e{value:g}" if panel.log else f"{value:g}"
+        marks.append(Stroke(((x0, height), (x0 + width, height)), "#d9dbe6", 0.6))
+        marks.append(Words(words.replace("-", "−"), x0 - 4, height + SMALL / 3, SMALL, PALE, "end"))
+    for value in _ticks(low, high):
+        place = x0 + (value - low) / (high - low) * width
+        marks.append(Words(f"{value:g}".replace("-", "−"), place, y + HEIGHT + SMALL + 2, SMALL, PALE, "middle"))
+    for left, _, right, _ in panel.boxes:
+        if left == right and low <= left <= high:
+            place = x0 + (left - low) / (high - low) * width
+            marks.append(Stroke(((place, y), (place, y + HEIGHT)), OTHERS, 1.0, "dot"))
+    for line in panel.lines:
+        places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
+        marks += [Stroke(part, CLASSES[line.colour % len(CLASSES)], 1.6, line.dash) for part in _whole(places)]
+    return _named(panel, marks, y + HEIGHT + SMALL + 4)
+
+
+def _cells(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
+    values = np.nan_to_num(np.array(panel.cells, float))
+    limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
+    share = (values / limit + 1) / 2 if panel.signed else values / limit
+    scale = SIGNED if panel.signed else SCALE
+    width, (rows, columns) = WIDTH - 2 * MARGIN, values.shape
+    marks.append(Raster(colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)], MARGIN, y, width, HEIGHT))
+    across, down = width / columns, HEIGHT / rows
+    marks += [
+        Outline(MARGIN + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
+        for x0, y0, x1, y1 in panel.boxes
+        if x0 < x1 and y0 < y1
+    ]
+    words = f"{panel.y}, downwards; {panel.x}, to the right" if panel.y else panel.x
+    end = f"{limit:.3g}"
+    made, y = scale_bar(y + HEIGHT + 5, width, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
+    return [*marks, *made], y
+
+
+def _named(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
+    """The axes, and below them the lines with their names, two in a row."""
+    y += TEXT * 1.2
+    marks.append(Words(f"{panel.y} against {panel.x}", MARGIN + AXIS, y, SMALL, INK))
+    half = (WIDTH - 2 * MARGIN) / 2
+    for index, line in enumerate(panel.lines):
+        y += TEXT * 1.3 if index % 2 == 0 else 0
+        x = MARGIN + half * (index % 2)
+        marks.append(Stroke(((x, y - 3), (x + 22, y - 3)), CLASSES[line.colour % len(CLASSES)], 1.6, line.dash))
+        marks.append(Words(fitting(line.name, SMALL, half - 30), x + 27, y, SMALL, INK))
+    return marks, y + 6
+
+
+def _level(value: float | None, log: bool) -> float | None:
+    if value is None or (log and value <= 0):
+        return None
+    return float(np.log10(value)) if log else value
+
+
+def _ends(values: Sequence[float | None]) -> tuple[float, float]:
+    """The smallest and the largest, apart from one another."""
+    there = [value for value in values if value is not None] or [0.0]
+    low, high = min(there), max(there)
+    apart = high - low > 1e-9 * max(abs(low), abs(high))
+    return (low, high) if apart else (low - 0.5 - abs(low), high + 0.5 + abs(high))
+
+
+def _ticks(low: float, high: float, *, whole: bool = False) -> Iterator[float]:
+    """Round numbers, at most seven."""
+    step = 10.0 ** np.floor(np.log10((high - low) / 5))
+    step = float(next(size * step for size in (1, 2, 5, 10) if (high - low) / (size * step) <= 6))
+    step = max(1.0, round(step)) if whole else step
+    for number in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1):
+        yield number * step
+
+
+def _whole(places: Sequence[tuple[float, float] | None]) -> Iterator[tuple[tuple[float, float], ...]]:
+    """The parts of a line between numbers that are not there."""
+    part: list[tuple[float, float]] = []
+    for place in [*places, None]:
+        if place is not None:
+            part.append(place)
+        elif part:
+            yield tuple(part)
+            part = []
