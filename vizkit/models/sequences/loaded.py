@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from vizkit.vocabulary import ARROW, BEGIN, SPECIAL, TextError, Vocabulary
+from vizkit.vocabulary import ARROW, BEGIN, END, SPECIAL, TextError, Vocabulary
 
 __all__ = ["SequenceModel", "Task"]
 
@@ -60,9 +60,14 @@ class SequenceModel:
         return torch.tensor([list(ids)], device=self.device)
 
     def source_ids(self, words: Sequence[str]) -> list[int]:
-        """The source as this model reads it: as it is, of a causal model with the arrow that asks for the target."""
-        ids = self.vocabulary.ids(words)
-        return ids if self.translates else [*ids, ARROW]
+        """The source as this model reads it: as it is, or as a line that waits for its target."""
+        return self.vocabulary.ids(words) if self.translates else self.line_ids(words)
+
+    def line_ids(self, source: Sequence[str], target: Sequence[str] = ()) -> list[int]:
+        """Both as the one line from which language models learn: [BEGIN] source → target, and [END] where the words to
+        come are seen, too."""
+        line = [BEGIN, *self.vocabulary.ids(source), ARROW, *self.vocabulary.ids(target)]
+        return line if self.writes else [*line, END]
 
     def target_ids(self, words: Sequence[str]) -> list[int]:
         """The target so far, with what a decoder is given to begin with."""

@@ -13,7 +13,6 @@ from vizkit.models.networks.sequence_models import NETWORKS, build
 from vizkit.models.sequences.loaded import SequenceModel, Task
 from vizkit.models.sources.checkpoint import read_header, read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import licence_on
 from vizkit.models.sources.sizing import bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
 from vizkit.vocabulary import Vocabulary
 
@@ -67,7 +66,7 @@ def _from_folder(folder: Path, title: str, source: str, device: torch.device) ->
             str(config.get("data", ""))[:60],
             device,
             source,
-            licence_on(folder / "card.md") or "MIT" if source.startswith("bundled") else "not stated",
+            str(config.get("license") or "not stated")[:80],
             _facts(folder / "result.json"),
             _max_length(model),
         )
