@@ -71,7 +71,7 @@ def of_times(exponents: Mapping[str, float], what: str) -> Remark:
                   dict(exponents))  # fmt: skip
 
 
-def of_memory(shares: Mapping[str, Sequence[float]], at: Sequence[float], learned: float, along: str) -> Remark | None:
+def of_memory(shares: Mapping[str, Sequence[float]], at: Sequence[int], learned: int, along: str) -> Remark | None:
     """`shares`: by network, of answers wholly right at each of `at`; `learned`: the largest that was trained with."""
     inside = [i for i, value in enumerate(at) if value <= learned]
     outside = [i for i, value in enumerate(at) if value > learned]
@@ -80,10 +80,10 @@ def of_memory(shares: Mapping[str, Sequence[float]], at: Sequence[float], learne
     last, beyond = inside[-1], outside[-1]
     ends = {name: (each[last], each[beyond]) for name, each in shares.items()}
     best = max(ends, key=lambda name: ends[name])
-    numbers = {f"{name} at {at[place]:g}": each[place] for name, each in shares.items() for place in (last, beyond)}
+    numbers = {f"{name} at {at[place]}": each[place] for name, each in shares.items() for place in (last, beyond)}
     others = joined([f"{name} {percent(inner)}" for name, (inner, _) in ends.items() if name != best])
     return Remark(
-        f"At the largest that was learned, {at[last]:g} {along}: {best} {percent(ends[best][0])}, {others}; at "
-        f"{at[beyond]:g} even the {best} gives {percent(ends[best][1])}.",
+        f"At the largest that was learned, {at[last]} {along}: {best} {percent(ends[best][0])}, {others}; at "
+        f"{at[beyond]} even the {best} gives {percent(ends[best][1])}.",
         numbers,
     )

@@ -17,13 +17,13 @@ class Banded:
     """At each of `x` the mean, 0 to 1, with the ends of its interval."""
 
     name: str
-    x: Sequence[float]
+    x: Sequence[int]
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
 
 
-def banded_lines(lines: Sequence[Banded], x: str, y: str, learned: float | None = None) -> "go.Figure":
+def banded_lines(lines: Sequence[Banded], x: str, y: str, learned: int | None = None) -> "go.Figure":
     """`learned`: where what was trained with ends, a dotted rule."""
     import plotly.graph_objects as go
 
