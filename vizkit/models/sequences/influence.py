@@ -29,6 +29,11 @@ class Influence:
     whole: Float[Tensor, " token"]
     log_probabilities: Float[Tensor, " answer"]
 
+    @property
+    def shares(self) -> Float[Tensor, "answer token"]:
+        """`answers`, the rows summing to 1."""
+        return self.answers / self.answers.sum(-1, keepdim=True).clamp(min=torch.finfo(self.answers.dtype).tiny)
+
 
 class _Vectors(TorchFunctionMode):
     """Makes the vectors of one text the leaves of the graph; the model itself stays as it is."""
