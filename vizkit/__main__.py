@@ -26,6 +26,7 @@ from vizkit.commands import (
     datasets,
     evaluate,
     explain,
+    memory,
     receptive_field,
     report,
     score,
@@ -83,6 +84,7 @@ def parser() -> Parser:
     datasets.add(commands)
     train.add(commands)
     data_size.add(commands)
+    memory.add(commands)
     agreement.add(commands)
     receptive_field.add(commands)
     explain.add(commands)

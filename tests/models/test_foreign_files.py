@@ -13,6 +13,7 @@ from torch import nn
 import vizkit
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.hub import UnnamedError
+from vizkit.models.sources.torchvision_models import CNNS, cnn_of
 
 VIT, SWIN, SWIN2 = "vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"
 SMALL_SWIN = {"embed_dim": 12, "depths": (2, 1), "num_heads": (1, 2)}
@@ -292,8 +293,36 @@ def test_fine_tuned_torchvision_swin(tmp_path, photo, name):
 def test_torchvision_files_that_do_not_fit(tmp_path):
     with pytest.raises(ModelError, match="is no torchvision model of this kind"):
         opened(tmp_path, made(VIT, depth=1).state_dict(), "torchvision:vit_b_16")
-    with pytest.raises(ModelError, match=r"as torchvision's transformers are, or timm's; not as resnet50\."):
+    with pytest.raises(ModelError, match="it lacks fc or classifier"):
         opened(tmp_path, {"a": torch.ones(2)}, "torchvision:resnet50")
+    state = torchvision.models.resnet18(num_classes=3).state_dict()
+    with pytest.raises(ModelError, match=r"does not fit torchvision:resnet50"):
+        opened(tmp_path, state, "torchvision:resnet50")
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
+def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
+    model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
+    file = tmp_path / f"file.{suffix}"
+    if suffix == "pth":
+        torch.save({"state_dict": prefixed("module.", model.state_dict())}, file)
+    else:
+        safetensors.torch.save_file(model.state_dict(), file)
+    with pytest.raises(UnnamedError) as caught:
+        vizkit.load(file, device="cpu")
+    assert caught.value.fits[0].removeprefix("torchvision:") == name
+    loaded = vizkit.load(file, device="cpu", architecture=f"torchvision:{name}", image_size=64)
+    same_answer(loaded, model, photo)
+    assert loaded.outputs == 4
+
+
+@pytest.mark.parametrize("name", CNNS)
+def test_torchvision_cnns_are_known_by_their_shapes(name):
+    with torch.device("meta"):
+        state = torchvision.models.get_model(name, weights=None, num_classes=4).state_dict()
+    assert cnn_of({key: tuple(value.shape) for key, value in state.items()}) == name
+    other = {key: tuple(value.shape) for key, value in state.items() if not key.startswith(("layer3", "features.10"))}
+    assert cnn_of(other) is None
 
 
 def monai(model):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from vizkit.analysis.convolution.vanishing import Network, gradient_norms
-from vizkit.analysis.remarks.convolution import alone, negative, vanished
+from vizkit.analysis.convolution.vanishing import Network, gradient_norms, last_by_depth
+from vizkit.analysis.remarks.convolution import alone, deeper, negative, vanished
 
 DEEP = Network(depth=30, activation="sigmoid")
 
@@ -32,6 +32,27 @@ def test_a_residual_and_a_norm_bring_it_back():
     relu = replace(DEEP, activation="ReLU", norm="BatchNorm")
     for network in (relu, replace(relu, pre=False)):  # alone, a norm lets gradients grow (Yang et al. 2019)
         assert kept(network) > 10 * kept(replace(network, residual=True)) > 10
+
+
+@pytest.mark.parametrize("kind", ["MLP", "CNN"])
+def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_stays_after_it(kind: str):
+    network = Network(kind, activation="ReLU", residual=True, norm="LayerNorm")
+    pre, post = (last_by_depth(replace(network, pre=place), (4, 36)) for place in (True, False))
+    assert float(pre[1] / pre[0]) == pytest.approx(1 / 3, rel=0.3)
+    assert float(post[1] / post[0]) == pytest.approx(1, rel=0.3)
+    single = [gradient_norms(replace(network, depth=4), seed)[-1] for seed in range(3)]
+    assert float(pre[0]) == pytest.approx(float(sum(single) / 3))
+
+
+def test_the_sentence_of_depth_says_what_was_measured():
+    remark = deeper((4, 16), np.array([1.0, 0.5]), np.array([2.0, 2.2]))
+    assert remark is not None
+    assert remark.words == ("From 4 to 16 layers the last layer's gradient becomes 0.5 times as large with pre-norm, "
+                            "where 1/√L would be 0.5 times, and 1.1 times with post-norm, which keeps it.")  # fmt: skip
+    remark = deeper((4, 16), np.array([1.0, 0.9]), np.array([2.0, 2.2]))
+    assert remark is not None
+    assert "keeps" not in remark.words
+    assert deeper((4, 16), np.zeros(2), np.ones(2)) is None
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others():

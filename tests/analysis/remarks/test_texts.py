@@ -19,10 +19,13 @@ def test_rows_masked_after_the_softmax():
 def test_hidden_words():
     assert masks.guessed([], [], []) is None
     right, wrong = masks.guessed(["may"], ["may"], [0.9]), masks.guessed(["may"], ["june"], [0.6])
-    assert right and right.words == "The guess “may”, with 90 %, is right."
-    assert wrong and wrong.words == "The guess “june”, with 60 %, is wrong: it was “may”."
+    assert right
+    assert right.words == "The guess “may”, with 90 %, is right."
+    assert wrong
+    assert wrong.words == "The guess “june”, with 60 %, is wrong: it was “may”."
     two = masks.guessed(["may", "2"], ["june", "2"], [0.6, 1.0])
-    assert two and two.words == "Right at first guess: 1 of 2 hidden words; missed: “may”."
+    assert two
+    assert two.words == "Right at first guess: 1 of 2 hidden words; missed: “may”."
 
 
 def test_the_next_word():

@@ -3,7 +3,8 @@
 Hochreiter 1991; Glorot & Bengio 2010; residuals: He et al. 2015; pre-norm and post-norm: Xiong et al. 2020.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -23,7 +24,7 @@ EPS = 1e-5
 @dataclass(frozen=True)
 class Network:
     """`depth` equal layers and a linear classifier. A layer is f(x) = activation(W x + b), with `residual` x + f(x);
-    a norm comes before W (`pre`), or after everything (post-norm)."""
+    a norm comes before W (`pre`) and once more before the classifier, as in ViT, or after everything (post-norm)."""
 
     kind: Kind = "MLP"
     depth: int = 20
@@ -33,8 +34,8 @@ class Network:
     pre: bool = True
 
 
-def gradient_norms(network: Network, seed: int = 0) -> Float[Tensor, " layer"]:
-    """‖∂loss/∂W‖₂ of every layer, the one next to the input first, for random inputs and classes.
+def gradient_norms(network: Network, seed: int = 0, *, first: int = 0) -> Float[Tensor, " layer"]:
+    """‖∂loss/∂W‖₂ of every layer from `first` on, 0 being next to the input, for random inputs and classes.
 
     Weights have the variance 2 / fan-in (He), for sigmoid and tanh 1 / fan-in (Xavier); float64, so that 1e−300 is not
     0. It shows the beginning of a training, not its course.
@@ -43,15 +44,31 @@ def gradient_norms(network: Network, seed: int = 0) -> Float[Tensor, " layer"]:
     shape = (WIDTH, WIDTH) if network.kind == "MLP" else (CHANNELS, CHANNELS, 3, 3)
     fan_in = WIDTH if network.kind == "MLP" else 9 * CHANNELS
     variance = (1 if network.activation in SATURATING else 2) / fan_in
-    weights = [_normal(generator, *shape).mul(variance**0.5).requires_grad_() for _ in range(network.depth)]
+    weights = [_normal(generator, *shape).mul(variance**0.5) for _ in range(network.depth)]
+    learned = [weight.requires_grad_() for weight in weights[first:]]
     head = _normal(generator, CLASSES, WIDTH if network.kind == "MLP" else CHANNELS) / shape[0] ** 0.5
     x = _normal(generator, BATCH, *((WIDTH,) if network.kind == "MLP" else (CHANNELS, SIDE_PX, SIDE_PX)))
     for weight in weights:
         x = _layer(x, weight, network)
+    x = _norm(x, network.norm) if network.pre else x
     pooled = x if x.dim() == 2 else x.mean((2, 3))
     labels = torch.randint(CLASSES, (BATCH,), generator=generator)
-    gradients = torch.autograd.grad(F.cross_entropy(pooled @ head.T, labels), weights)
+    gradients = torch.autograd.grad(F.cross_entropy(pooled @ head.T, labels), learned)
     return torch.stack([gradient.norm() for gradient in gradients])
+
+
+def last_by_depth(network: Network, depths: Sequence[int], seeds: int = 3) -> Float[Tensor, " depth"]:
+    """‖∂loss/∂W‖₂ of the last layer of networks of so many layers, a mean over seeds.
+
+    Of transformers with residuals Xiong et al. 2020 (arXiv 2002.04745, theorem 1) show that it does not depend on the
+    depth L with post-norm, and is of the order 1/√L with pre-norm.
+    """
+
+    def last(depth: int) -> Tensor:
+        deep = replace(network, depth=depth)
+        return torch.cat([gradient_norms(deep, seed, first=depth - 1) for seed in range(seeds)]).mean()
+
+    return torch.stack([last(depth) for depth in depths])
 
 
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:

@@ -51,6 +51,19 @@ def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> Remark | None:
     return Remark(words + ".", shares)
 
 
+def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[np.ndarray, " depth"]) -> Remark | None:
+    """The last layer's gradient of the deepest network beside that of the shallowest, for both places of a norm. None
+    where a gradient is 0."""
+    if not (pre.all() and post.all()):
+        return None
+    before, after = float(pre[-1] / pre[0]), float(post[-1] / post[0])
+    expected = float((depths[0] / depths[-1]) ** 0.5)
+    words = f"From {depths[0]} to {depths[-1]} layers the last layer's gradient becomes {_times(before)} as large with "
+    words += f"pre-norm, where 1/√L would be {_times(expected)}, and {_times(after)} with post-norm"
+    words += ", which keeps it" if 0.8 < after < 1.25 and before < 0.6 else ""
+    return Remark(f"{words}.", {"pre": before, "post": after, "expected": expected})
+
+
 def _times(share: float) -> str:
     """As a factor that can be read: "0.42 times", "3 × 10⁻⁹ times"."""
     if 0.01 <= share < 1000:

@@ -35,12 +35,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairSet:
-    """`count` pairs of a split. The same name, split, count and seed give the same pairs on every machine."""
+    """`count` pairs of a split. The same name, split, count and seed give the same pairs on every machine.
+
+    `letters` and `gap`: of "copy" and "reverse", how many there are; None: any number up to that of the training.
+    """
 
     name: str
     split: Split
     count: int
     seed: int = 0
+    letters: int | None = None
+    gap: int | None = None
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -50,7 +55,7 @@ class PairSet:
     def pairs(self) -> tuple[Pair, ...]:
         rng = random.Random(f"{self.name} {self.split} {self.seed}")
         draw = _date if self.name == "dates" else _letters
-        return tuple(draw(self.name, self.split, rng) for _ in range(self.count))
+        return tuple(draw(self, rng) for _ in range(self.count))
 
     def __len__(self) -> int:
         return self.count
@@ -62,12 +67,15 @@ class PairSet:
         return iter(self.pairs)
 
 
-def open_pairs(name: str, split: Split, *, count: int, seed: int = 0) -> PairSet:
-    """Pairs of a task of `TASKS`; DatasetError where there is none of this name or no pair."""
+def open_pairs(
+    name: str, split: Split, *, count: int, seed: int = 0, letters: int | None = None, gap: int | None = None
+) -> PairSet:
+    """Pairs of a task of `TASKS`; DatasetError where there is none of this name or no pair. `letters`, `gap`: see
+    PairSet."""
     vocabulary_of(name)
     if count < 1:
         raise DatasetError("A set of pairs has one at least.")
-    return PairSet(name, split, count, seed)
+    return PairSet(name, split, count, seed, letters, gap)
 
 
 def vocabulary_of(name: str) -> Vocabulary:
@@ -89,20 +97,21 @@ def _part_of(*what: object) -> Split:
     return "test" if place == 0 else "val" if place == 1 else "train"
 
 
-def _date(name: str, split: Split, rng: random.Random) -> Pair:
+def _date(of: PairSet, rng: random.Random) -> Pair:
     """A day of this split: a day belongs to one split in all its spellings."""
     while True:
         date: datetime.date = dates.random_date(rng)
-        if _part_of(date.isoformat()) == split:
+        if _part_of(date.isoformat()) == of.split:
             break
     written = dates.write(date, rng.choice(tuple(dates.SPELLINGS)))
     return Pair(written.words, dates.iso(date), written.roles)
 
 
-def _letters(name: str, split: Split, rng: random.Random) -> Pair:
+def _letters(of: PairSet, rng: random.Random) -> Pair:
     """Letters of this split, after a gap of any length. Up to three letters are too few to be divided."""
-    gap = rng.randrange(gaps.LONGEST_GAP + 1)
+    gap = rng.randrange(gaps.LONGEST_GAP + 1) if of.gap is None else of.gap
     while True:
-        letters = gaps.random_letters(rng, rng.randint(1, gaps.MOST_LETTERS))
-        if len(letters) <= 3 or _part_of(letters) == split:
-            return Pair(gaps.source(letters, gap), gaps.answer(letters, name))
+        count = rng.randint(1, gaps.MOST_LETTERS) if of.letters is None else of.letters
+        letters = gaps.random_letters(rng, count)
+        if count <= 3 or _part_of(letters) == of.split:
+            return Pair(gaps.source(letters, gap), gaps.answer(letters, of.name))

@@ -1,7 +1,7 @@
 """A beam search as a tree: every text that was kept on the way, from left to right."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vizkit.figure.charts import laid_out
 from vizkit.figure.palette import CLASSES, OTHERS
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 ROW_PX = 54
 
 
+@runtime_checkable
 class Hypothesis(Protocol):
     """A text so far: its last word, how many words it has, and the number of the text that it goes on from."""
 

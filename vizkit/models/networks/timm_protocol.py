@@ -1,13 +1,28 @@
 """The attributes and methods that timm, our training and our traces need of a network; not how it works."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from jaxtyping import Float
 from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
 __all__ = ["BlockByBlock", "StageByStage", "TimmProtocol"]
+
+T = TypeVar("T")
+
+
+def taken(steps: Iterable[T], count: int, indices: int | list[int] | None, *, stop_early: bool) -> tuple[list[T], T]:
+    """(what the steps `indices` of `count` give, what the last one gives that is made: none after those, if
+    `stop_early`)."""
+    chosen, last = feature_take_indices(count, indices)
+    kept = []
+    for i, step in enumerate(steps):
+        if i in chosen:
+            kept.append(step)
+        if i == (last if stop_early else count - 1):
+            return kept, step
+    raise ValueError(f"There are fewer than {count} steps.")
 
 
 class BlockByBlock:
@@ -40,16 +55,13 @@ class BlockByBlock:
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """(tokens for the head, what leaves the blocks `indices`), on the grids of those blocks."""
-        taken, last = feature_take_indices(len(self.blocks), indices)
-        features, tokens, special = [], x, self.num_prefix_tokens
-        for i, (left, tokens, grid) in enumerate(self.steps(x)):  # noqa: B007  the last tokens are for the head
-            if i in taken:
-                left = self.norm(left) if norm else left
-                places = left[:, special:]
-                places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
-                features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
-            if stop_early and i == last:
-                break
+        special, features = self.num_prefix_tokens, []
+        kept, (_, tokens, _) = taken(self.steps(x), len(self.blocks), indices, stop_early=stop_early)
+        for left, _, grid in kept:
+            left = self.norm(left) if norm else left
+            places = left[:, special:]
+            places = places.transpose(1, 2).unflatten(2, grid) if output_fmt == "NCHW" else places
+            features.append((places, left[:, :special]) if return_prefix_tokens and special else places)
         return features if intermediates_only else (self.norm(tokens), features)
 
 
@@ -123,13 +135,7 @@ class StageByStage(nn.Module):
         intermediates_only: bool = False,
     ) -> Any:  # noqa: ANN401
         """(what the head gets, what leaves the stages `indices`)."""
-        taken, last = feature_take_indices(len(self.feature_info), indices)
-        features, left = [], x
-        for i, left in enumerate(self.steps(x)):
-            if i in taken:
-                features.append(left)
-            if stop_early and i == last:
-                break
+        features, left = taken(self.steps(x), len(self.feature_info), indices, stop_early=stop_early)
         return features if intermediates_only else (left, features)
 
     def get_classifier(self) -> Any:  # noqa: ANN401

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
-from vizkit.vocabulary import END
 
 __all__ = [
     "Beam",
@@ -85,7 +84,7 @@ def continue_with(
         total += float(log_probabilities[now])
         taken = Choice(model.vocabulary.words[now], float(log_probabilities[now].exp()))
         steps.append(Step(taken, _top(model, log_probabilities, top), len(steps) < len(forced)))
-        ended = now == END
+        ended = now == model.end
         if not ended and len(steps) < room:
             logits, state = _advance(model)(torch.tensor([now], device=model.device), state)
     words = tuple(step.taken.word for step in steps)
@@ -134,7 +133,7 @@ def beam(model: SequenceModel, source: Sequence[str], width: int = 4, *, longest
     """The `width` most probable texts at every step. Raises as `continue_with` does."""
     logits, state = _begun(model, source)
     room = _room(model, source, longest)
-    return search(_advance(model), logits, state, model.vocabulary.words, END, width, room)
+    return search(_advance(model), logits, state, model.vocabulary.words, model.end, width, room)
 
 
 @torch.no_grad()

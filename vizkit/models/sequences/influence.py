@@ -16,7 +16,6 @@ from torch.overrides import TorchFunctionMode
 
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
-from vizkit.vocabulary import END
 
 __all__ = ["Influence", "influence"]
 
@@ -29,6 +28,11 @@ class Influence:
     answers: Float[Tensor, "answer token"]
     whole: Float[Tensor, " token"]
     log_probabilities: Float[Tensor, " answer"]
+
+    @property
+    def shares(self) -> Float[Tensor, "answer token"]:
+        """`answers`, the rows summing to 1."""
+        return self.answers / self.answers.sum(-1, keepdim=True).clamp(min=torch.finfo(self.answers.dtype).tiny)
 
 
 class _Vectors(TorchFunctionMode):
@@ -60,7 +64,7 @@ def influence(model: SequenceModel, source: Sequence[str], target: Sequence[str]
         else (model.tensor(model.line_ids(source, target)),)
     )
     first = 0 if model.translates else before.shape[1] - 1
-    answers = [*model.vocabulary.ids(target), END]
+    answers = [*model.vocabulary.ids(target), model.end]
     # cuDNN's recurrent kernels give gradients in training mode only.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False), _Vectors(texts[0]) as vectors:
         logits = model.model(*texts)[0, first : first + len(answers)].float()

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from vizkit.vocabulary import ARROW, BEGIN, END, SPECIAL, TextError, Vocabulary
+from vizkit.vocabulary import ARROW, BEGIN, END, TextError, Vocabulary
 
 __all__ = ["SequenceModel", "Task"]
 
@@ -22,6 +22,7 @@ class SequenceModel:
     `task`: "translate" from a source to a target, "masked" (what stands behind [MASK], as BERT) or "causal" (what comes
     next, as GPT). `data`: which texts it has learned, by their name in `datasets.sequences`. `facts`: what result.json
     beside the weights says, such as "test_accuracy". `max_length`: the most tokens of a text, None without a limit.
+    `begin` and `end`: the words with which a target begins and ends.
     """
 
     name: str
@@ -35,6 +36,8 @@ class SequenceModel:
     facts: Mapping[str, Any] = field(default_factory=dict)
     max_length: int | None = None
     notes: tuple[str, ...] = ()
+    begin: int = BEGIN
+    end: int = END
 
     @property
     def parameters(self) -> int:
@@ -66,13 +69,9 @@ class SequenceModel:
     def line_ids(self, source: Sequence[str], target: Sequence[str] = ()) -> list[int]:
         """Both as the one line from which language models learn: [BEGIN] source → target, and [END] where the words to
         come are seen, too."""
-        line = [BEGIN, *self.vocabulary.ids(source), ARROW, *self.vocabulary.ids(target)]
-        return line if self.writes else [*line, END]
+        line = [self.begin, *self.vocabulary.ids(source), ARROW, *self.vocabulary.ids(target)]
+        return line if self.writes else [*line, self.end]
 
     def target_ids(self, words: Sequence[str]) -> list[int]:
         """The target so far, with what a decoder is given to begin with."""
-        return [BEGIN, *self.vocabulary.ids(words)]
-
-    def is_special(self, number: int) -> bool:
-        """Whether this number stands for no word of a text: padding, beginning, end, mask, arrow."""
-        return number < len(SPECIAL)
+        return [self.begin, *self.vocabulary.ids(words)]

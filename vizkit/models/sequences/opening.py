@@ -10,8 +10,10 @@ from safetensors.torch import load_file
 from torch import nn
 
 from vizkit.models.networks.sequence_models import NETWORKS, build
+from vizkit.models.sequences.from_library import from_library
 from vizkit.models.sequences.loaded import SequenceModel, Task
 from vizkit.models.sources.checkpoint import read_header, read_json, refuse_sizes
+from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
 from vizkit.vocabulary import Vocabulary
@@ -36,7 +38,10 @@ def is_sequence_folder(folder: Path) -> bool:
 
 
 def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> SequenceModel:
-    """A model by "bundled:<name>" or by its run folder. Raises ModelError with one sentence for the user."""
+    """A model by "bundled:<name>", by its run folder, or MarianMT, T5, BERT or GPT-2 by a folder of transformers.
+
+    Raises ModelError with one sentence for the user.
+    """
     kind, _, rest = str(source).partition(":")
     if kind == "bundled":
         if rest not in bundled_sequences():
@@ -45,6 +50,8 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
         return _from_folder(BUNDLED / rest, rest, "bundled with vizkit", torch.device(device))
     folder = Path(source)
     title = folder.name[:60]
+    if is_transformers(folder):
+        return whole(from_library(folder, title, torch.device(device)))
     if not ((folder / "config.json").is_file() and (folder / "model.safetensors").is_file()):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     return _from_folder(folder, title, "run folder", torch.device(device))
@@ -52,7 +59,7 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
 
 def _from_folder(folder: Path, title: str, source: str, device: torch.device) -> SequenceModel:
     config = read_json(folder / "config.json", title)
-    task = config.get("task")
+    task: Any = config.get("task")
     if task not in get_args(Task):
         raise ModelError(f"The config.json of {title} names no task; there are {', '.join(get_args(Task))}.")
     vocabulary = _vocabulary(config, title)

@@ -8,7 +8,7 @@ from torch import Tensor
 from vizkit.models.sources.creating import misfit, plan
 from vizkit.models.sources.from_file import RAW_PATCHES, libraries, noted, planned, translated
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.torchvision_models import WIDTHS, arguments
+from vizkit.models.sources.torchvision_models import WIDTHS, arguments, cnn_of
 
 __all__ = ["fitting"]
 
@@ -89,6 +89,8 @@ def _patch_and_width(weights: State) -> tuple[int, int]:
 
 def _of_torchvision(state: State) -> list[str]:
     shapes = {name: tuple(value.shape) for name, value in state.items()}
+    if name := cnn_of(shapes):
+        return [f"torchvision:{name}"]
     if "conv_proj.weight" in shapes:
         width, _, patch, _ = shapes["conv_proj.weight"]
         return [f"torchvision:vit_{size}_{patch}" for size, own in WIDTHS.items() if own == width and patch in (16, 32)]

@@ -1,8 +1,8 @@
-"""torchvision's own transformers, and the CNNs before them: as they are published, and transformers fine-tuned in a
-file."""
+"""torchvision's own transformers, and the CNNs before them: as they are published, and fine-tuned in a file."""
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,16 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 
-__all__ = ["CNNS", "TORCHVISION", "fine_tuned", "from_torchvision"]
+__all__ = ["CNNS", "TORCHVISION", "cnn_of", "fine_tuned", "from_torchvision"]
 
 TRANSFORMERS = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
 TRANSFORMERS += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
 CNNS = ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 TORCHVISION = (*TRANSFORMERS, *CNNS)
+RESNETS = {  # by the blocks of their stages, and whether they narrow in between
+    ((2, 2, 2, 2), False): "resnet18", ((3, 4, 6, 3), False): "resnet34", ((3, 4, 6, 3), True): "resnet50",
+    ((3, 4, 23, 3), True): "resnet101", ((3, 8, 36, 3), True): "resnet152",
+}  # fmt: skip
 WIDTHS, HEADS = {"b": 768, "l": 1024, "h": 1280}, {"b": 12, "l": 16, "h": 16}
 HEAD = re.compile(r"^heads\.(head\.)?(?=(weight|bias)$)")  # people put another head in either place
 
@@ -48,8 +52,6 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
 
 def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size | None) -> Loaded:
     """A file of weights of one of torchvision's, with the classes, depth, patches and windows that its shapes say."""
-    if name in CNNS:
-        raise ModelError(f"{path.name} can be opened as torchvision's transformers are, or timm's; not as {name}.")
     weights = published(name)
     state = {HEAD.sub("heads.head.", key): value for key, value in file.state.items()}
     shapes = {key: tuple(value.shape) for key, value in state.items()}
@@ -71,6 +73,8 @@ def arguments(title: str, name: str, shapes: Shapes) -> tuple[Callable[..., nn.M
     """Of torchvision's constructor; the heads of a ViT do not follow from shapes, they are those of `name`."""
     from torchvision.models import swin_transformer, vision_transformer
 
+    if name in CNNS:
+        return cnn(title, name, shapes)
     vit = name.startswith("vit")
     first, last = ("conv_proj", "heads.head") if vit else ("features.0.0", "head")
     patch, head = shapes.get(f"{first}.weight", ()), shapes.get(f"{last}.weight", ())
@@ -105,6 +109,26 @@ def arguments(title: str, name: str, shapes: Shapes) -> tuple[Callable[..., nn.M
         second = {"block": swin_transformer.SwinTransformerBlockV2}
         options |= {**second, "downsample_layer": swin_transformer.PatchMergingV2}
     return swin_transformer.SwinTransformer, options
+
+
+def cnn(title: str, name: str, shapes: Shapes) -> tuple[Callable[..., nn.Module], dict[str, Any]]:
+    """Of one of CNNS; its file says the classes alone."""
+    import torchvision
+
+    head = next((shape for layer in ("fc", "classifier.6") if (shape := shapes.get(f"{layer}.weight"))), ())
+    if len(head) != 2:
+        raise ModelError(f"{title} is no torchvision model of this kind: it lacks fc or classifier.6.")
+    return partial(torchvision.models.get_model, name, weights=None), {"num_classes": head[0]}
+
+
+def cnn_of(shapes: Shapes) -> str | None:
+    """Which of CNNS a file's names and shapes say: VGGs differ in the number of their convolutions, ResNets in their
+    blocks; whether all else fits is still to be seen."""
+    convolutions = sum(len(shape) == 4 and name.startswith("features.") for name, shape in shapes.items())
+    blocks = tuple(count(shapes, rf"layer{stage}\.(\d+)\.") for stage in range(1, 5))
+    if "classifier.6.weight" in shapes:
+        return {5: "alexnet", 13: "vgg16", 16: "vgg19"}.get(convolutions)
+    return RESNETS.get((blocks, "layer1.0.conv3.weight" in shapes))
 
 
 def published(name: str) -> Any:  # noqa: ANN401

@@ -1,8 +1,8 @@
 """Pairs of texts as batches of ids, with the labels that each task asks for.
 
     translate   (source, [BEGIN] target)             →  target [END]
-    causal      [BEGIN] source → target              →  the next token; judged by those of the target alone
-    masked      [BEGIN] source → target [END]        →  the tokens that were hidden in it
+    causal      source → target                      →  the next token; judged by those of the target and [END] alone
+    masked      source → target                      →  the tokens that were hidden in it
 
 What is hidden follows from the seed of an example, as the augmentation of a picture does.
 """
@@ -22,14 +22,14 @@ from vizkit.training.evaluating import IGNORED
 from vizkit.training.pictures.batches import Key
 from vizkit.vocabulary import ARROW, BEGIN, END, MASK, PAD, SPECIAL, Vocabulary
 
-__all__ = ["CHOSEN", "Lines", "hidden", "line_ids"]
+__all__ = ["CHOSEN", "Lines", "hidden"]
 
 CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1
 """BERT's shares (Devlin et al. 2019, § 3.1): tokens to be guessed, and of these those shown as [MASK] or as any other
 token; the rest stays as it is."""
 
-Ids = Int[Tensor, "text token"]
-Inputs = tuple[Ids, ...]
+Ids = Int[Tensor, "_text _token"]
+Inputs = tuple[Ids, ...]  # of source and target, which differ in length
 
 
 class Lines(Dataset):
@@ -51,18 +51,14 @@ class Lines(Dataset):
             target = [[BEGIN, *self.targets[row], END] for row in rows]
             given = padded([self.sources[row] for row in rows], PAD), padded([line[:-1] for line in target], PAD)
             return given, padded([line[1:] for line in target], IGNORED)
-        lines = [line_ids(self.sources[index], self.targets[index]) for index, _ in keys]
+        lines = [[*self.sources[index], ARROW, *self.targets[index]] for index, _ in keys]
         if self.task == "causal":
+            lines = [[*line, END] for line in lines]
             labels = [line[1:] if self.learns else [*[IGNORED] * line.index(ARROW), *line[line.index(ARROW) + 1 :]]
                       for line in lines]  # fmt: skip
             return (padded([line[:-1] for line in lines], PAD),), padded(labels, IGNORED)
         seen = [hidden(line, self.vocabulary, key) for line, key in zip(lines, keys, strict=True)]
         return (padded([ids for ids, _ in seen], PAD),), padded([labels for _, labels in seen], IGNORED)
-
-
-def line_ids(source: Sequence[int], target: Sequence[int]) -> list[int]:
-    """The one line of text from which a language model learns: [BEGIN] source → target [END]."""
-    return [BEGIN, *source, ARROW, *target, END]
 
 
 def hidden(line: Sequence[int], vocabulary: Vocabulary, key: Key) -> tuple[list[int], list[int]]:

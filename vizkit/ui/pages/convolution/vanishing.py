@@ -1,12 +1,13 @@
 """The view Vanishing gradients: what is left of the gradient at the first of many layers, measured as switches turn."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from vizkit.analysis.convolution.activations import ACTIVATIONS
-from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms
+from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms, last_by_depth
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves
 from vizkit.ui import reading
@@ -17,7 +18,11 @@ from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
 
+if TYPE_CHECKING:
+    from vizkit.report.item import Item
+
 SHOWN = ["sigmoid", "tanh", "ReLU"]
+DEPTHS = (4, 8, 12, 20, 32, 50)
 PLACES = ("pre-norm", "post-norm")
 LEAST_POWERS = (-3, 1)  # of ten, that the axis shows
 KINDS: tuple[Kind, ...] = ("MLP", "CNN")
@@ -44,16 +49,37 @@ def view(page: Page) -> None:
     settings = f"{network.kind}, {network.depth} layers"
     settings += ", residual" if network.residual else ""
     settings += f", {PLACES[not network.pre]} with {network.norm}" if network.norm != "none" else ""
-    save("vanishing", {"": saved.charts_of("Gradient of every layer", (f"{settings}; random weights",), figure)},
-         saved.NOTHING)  # fmt: skip
+    items = {"By layer": saved.charts_of("Gradient of every layer", (f"{settings}; random weights",), figure)}
+    deeper(replace(network, activation=names[0] if names else "ReLU"), items)
+    save("vanishing", items, saved.NOTHING)
     reading.how(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
-        "residual connection or a norm brings it back; norms without residuals let it grow instead.",
+        "residual connection or a norm brings it back; norms without residuals let it grow instead. Below: with "
+        "post-norm the last layers’ gradient stays large however deep the network is, so it needs a learning rate that "
+        "warms up; pre-norm, as in ViT, does not.",
         r"\frac{\partial L}{\partial x_l} = \frac{\partial L}{\partial x_n} \prod_{k=l+1}^{n} "
         r"\frac{\partial x_k}{\partial x_{k-1}}, \quad x + f(x):\ \frac{\partial x_k}{\partial x_{k-1}} = 1 + f'",
         "the course of a training: these are random weights before the first step, the same for every setting.",
         "Glorot & Bengio 2010; He et al. 2015; Yang et al. 2019; Xiong et al. 2020",
     )
+
+
+def deeper(network: Network, items: "dict[str, Item]") -> None:
+    """Pre-norm against post-norm, which differ by the depth of the network more than by the layer. `items`: what can be
+    saved."""
+    network = replace(network, residual=True, norm="LayerNorm", depth=DEPTHS[0])
+    pre, post = (by_depth(replace(network, pre=place)) for place in (True, False))
+    lines = {"pre-norm": pre, "post-norm": post, "1/√L": pre[0] * (DEPTHS[0] / np.array(DEPTHS)) ** 0.5}
+    figure = curves({name: (np.array(DEPTHS), values) for name, values in lines.items()}, "layers of the network, L",
+                    "gradient of the last layer", f"Pre-norm and post-norm: {network.kind} with {network.activation}, "
+                    "residuals and LayerNorm", log=True, mode="lines+markers")  # fmt: skip
+    figure.update_traces(line_dash="dot", mode="lines", selector={"name": "1/√L"})
+    figure.update_xaxes(tickvals=DEPTHS)
+    figure.update_yaxes(range=[np.log10(min(pre.min(), post.min())) - 0.3, np.log10(max(pre.max(), post.max())) + 0.3])
+    chart(figure, "vanishing_depth", "Norm of the gradient of the last layer by the depth of the network")
+    remark(convolution.deeper(DEPTHS, pre, post))
+    lines_above = (f"{network.kind}, {network.activation}, residuals and LayerNorm; random weights",)
+    items["By depth"] = saved.charts_of("Gradient of the last layer by depth", lines_above, figure)
 
 
 def chosen() -> Network:
@@ -68,6 +94,11 @@ def chosen() -> Network:
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
     return Network(KINDS[KINDS.index(kind)], depth, "ReLU", residual, NORMS[NORMS.index(norm)], place == PLACES[0])
+
+
+@remembered
+def by_depth(network: Network) -> np.ndarray:
+    return last_by_depth(network, DEPTHS).numpy()
 
 
 @remembered

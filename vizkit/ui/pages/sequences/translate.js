@@ -8,7 +8,7 @@ const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
 const floats = text => new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer)
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-const percent = share => (100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1) + ' %'
+const percent = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'
 
 // The weights of one kind of attention, of a layer and a head, or the mean over heads.
 function weightsOf(part, head) {

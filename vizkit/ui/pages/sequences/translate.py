@@ -66,7 +66,7 @@ def beams(model: "SequenceModel", words: tuple[str, ...]) -> None:
 
     count = st.segmented_control("Beam search", WIDTHS, default=0, required=True, key="beams", bind="query-params",
                                  format_func=lambda width: f"{width} texts" if width else "off",
-                                 help="Keeps so many texts at every step, not the most probable one alone.")  # fmt: skip
+                                 help="Keeps so many texts at every step, not only the most probable.")  # fmt: skip
     if not count:
         return
     searched = beam(model, words, count)

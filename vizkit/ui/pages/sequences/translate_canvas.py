@@ -87,7 +87,14 @@ def arcs(
     )
 
 
-def for_browser(text: str, source: tuple[str, ...], written: "Written", trace: "Trace", label: str) -> dict[str, Any]:
+def for_browser(
+    text: str,
+    source: tuple[str, ...],
+    written: "Written",
+    trace: "Trace",
+    label: str,
+    shares: "Float[Tensor, 'word token'] | None",
+) -> dict[str, Any]:
     outputs = tuple(
         {
             "word": step.taken.word,

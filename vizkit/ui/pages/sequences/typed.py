@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.datasets.sequences import dates
+from vizkit.datasets.sequences import dates, gaps
 from vizkit.datasets.sequences.opening import split_text
 from vizkit.traces import NotApplicable
 from vizkit.ui.session.remembered import remembered
@@ -20,8 +20,16 @@ TITLES = {
     "bundled:dates_lstm": "LSTM",
     "bundled:dates_rnn": "RNN",
 }
+NETWORK_TITLES = {
+    "seq2seq_transformer": "Transformer",
+    "seq2seq_lstm_attention": "LSTM with attention",
+    "seq2seq_lstm": "LSTM",
+    "seq2seq_rnn": "RNN",
+}
 LANGUAGE = {"bundled:dates_bert": "BERT, tiny", "bundled:dates_gpt": "GPT, tiny"}
 LONGEST = 200  # characters
+TASK_TITLES = {"copy": "letters and a gap", "dates": "a date"}
+SPELLED = ("c", "a", "f", "e")
 
 
 @remembered
@@ -37,6 +45,21 @@ def choose_model(key: str = "sequence_model", titles: dict[str, str] = TITLES) -
         "Model", list(titles), key=key, bind="query-params", width=200, format_func=lambda name: titles[name]
     )
     return opened(source)
+
+
+def of_task(task: str) -> dict[str, str]:
+    """The bundled models that translate in this task, with their titles."""
+    return {source.replace("dates", task): title for source, title in TITLES.items()}
+
+
+def choose_task_text(key: str) -> tuple[str, tuple[str, ...]]:
+    """Letters to be copied after a gap of a chosen length, or a typed date: (task, tokens)."""
+    task = st.segmented_control("Text", ["copy", "dates"], default="copy", required=True, key=f"{key}_task",
+                                bind="query-params", format_func=TASK_TITLES.__getitem__)  # fmt: skip
+    if task == "dates":
+        return task, choose_text()
+    gap = st.slider("Gap", 0, 40, 16, key="gap", bind="query-params", width=220, help="Learned were gaps up to 24.")
+    return "copy", gaps.source(SPELLED, int(gap))
 
 
 def choose_text(data: str = "dates") -> tuple[str, ...]:
