@@ -22,7 +22,7 @@ def random_model(source: str) -> SequenceModel:
     return SequenceModel(name, model, VOCABULARY, task, "dates", torch.device("cpu"), max_length=96)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def random_models(monkeypatch: pytest.MonkeyPatch):
     kept = {f"bundled:{name}": random_model(f"bundled:{name}") for name in KINDS}
     monkeypatch.setattr(typed, "opened", kept.__getitem__)

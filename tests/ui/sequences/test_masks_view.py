@@ -6,6 +6,8 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.conftest import fine, sent_to, texts
 from tests.ui.sequences.conftest import opened
 
+pytestmark = pytest.mark.usefixtures("random_models")
+
 
 def tables(test: AppTest) -> list[str]:
     return [element.proto.body for element in test.main.get("html")]
