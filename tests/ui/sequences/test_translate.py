@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ui.conftest import fine, opened, sent_to, texts
+from vizkit.analysis.sequences.rollout import origins
 from vizkit.models.sequences import open_sequence, trace_pair
 
 
@@ -27,8 +28,11 @@ def test_the_canvas_is_sent_what_the_model_recorded():
     assert " ".join(content["source"]) == "the 2 1 st of november , 2 0 2 6"
     trace = trace_pair(open_sequence("bundled:dates_transformer"), tuple(content["source"]), tuple("2026-11-21"))
     kinds = ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
-    assert [part["kind"] for part in content["parts"]] == kinds
-    for part, layer in zip(content["parts"], trace.attention, strict=True):
+    *layers, encoder, cross = content["parts"]
+    assert [part["kind"] for part in layers] == kinds
+    np.testing.assert_allclose(weights(encoder)[0], origins(trace).encoder.numpy(), atol=1e-6)
+    np.testing.assert_allclose(weights(cross)[0], origins(trace).source.numpy(), atol=1e-6)
+    for part, layer in zip(layers, trace.attention, strict=True):
         np.testing.assert_allclose(weights(part), layer.weights[0].numpy(), atol=1e-6)
     assert "2026-11-21" in texts(test)
 
