@@ -31,7 +31,7 @@ def of_beams(
     return Remark(f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}", numbers)
 
 
-def of_alignment(roles: Mapping[str, Mapping[str, float]]) -> Remark | None:
+def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> Remark | None:
     """`roles`: of "year", "month" and "day" the fields of `analysis.sequences.alignment.Aligned`, measured over many
     dates."""
     shares = {role: of["hits"] / of["places"] for role, of in roles.items() if of["places"]}
