@@ -58,7 +58,7 @@ def prepared(folder, model, images, precision="fp32"):
     loop = Loop(run, recipe, Accelerator(mixed_precision={"fp32": "no"}.get(precision, precision)), 0, False)
     loop.stop_requested = threading.Event()
     batches = Batches(images, recipe)
-    return loop, loader(loop.in_memory(loop.sets["train"]), batches, 0), batches
+    return loop, loader(loop.read("train"), batches, 0), batches
 
 
 def run() -> None:

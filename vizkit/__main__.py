@@ -26,11 +26,13 @@ from vizkit.commands import (
     datasets,
     evaluate,
     explain,
+    memory,
     receptive_field,
     report,
     score,
     shift,
     train,
+    translate,
 )
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
@@ -83,8 +85,10 @@ def parser() -> Parser:
     datasets.add(commands)
     train.add(commands)
     data_size.add(commands)
+    memory.add(commands)
     agreement.add(commands)
     receptive_field.add(commands)
+    translate.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)

@@ -194,6 +194,8 @@ class Check:
 class Trace:
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
+    Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own.
+
     `cam_features`: with a target only, the features that class activation maps are made of, with their gradient, the
     latest first: what the head receives, then what the last attention layer receives. `layer_features`: the same at any
     layer, the first first: what an attention layer receives, by the layer's name; of a CNN what leaves a stage.
@@ -202,7 +204,7 @@ class Trace:
 
     model: str
     image_size: tuple[int, int]
-    logits: Float[Tensor, " label"]
+    logits: Float[Tensor, "*token label"]
     attention: tuple[Attention, ...]
     features: tuple[Features, ...]
     check: Check

@@ -18,8 +18,10 @@ from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
+from vizkit.figure.sequences.banded import Banded
 from vizkit.figure.template import literal, template
 from vizkit.figure.training.learning_curves import Curve
+from vizkit.models.sequences.generating import Hypothesis
 
 RNG = np.random.default_rng(0)
 X, GRID = np.array([1.0, 2.0, 4.0]), RNG.normal(size=(3, 3))
@@ -44,6 +46,10 @@ EXAMPLES = {
     ],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
+    "sequences.banded.banded_lines": [given([Banded("a", [1, 2, 3], LIST, LIST, LIST)], "x", "y", 2)],
+    "sequences.beam_tree.beam_tree": [
+        given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
+    ],
     "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
     "convolution.sharing.sharing": [
         given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)

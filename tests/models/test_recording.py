@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 import vizkit
+from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
+from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep, Recorder
 from vizkit.models.recording.weights import attention_weights, grouped, groups_among, mean_over_heads, softmax_axis
 from vizkit.traces import TraceError
@@ -732,3 +734,18 @@ def test_which_softmax_is_attention_and_over_which_axis(shape, axis, expected):
     out = torch.zeros(shape)
     assert softmax_axis(out, (out, axis), {}) == softmax_axis(out, (out,), {"dim": axis}) == expected
     assert softmax_axis(out, (out,), {}) is None
+
+
+def test_a_single_key_counts_where_the_tokens_are_those_of_a_text():
+    """A text of one token is no special case; of pictures, a softmax over one number weighs channels."""
+    layer = MultiHeadSelfAttention(WIDTH + 1, HEADS)
+    token = torch.randn(1, 1, WIDTH + 1)
+    for single_keys in (False, True):
+        with (
+            torch.no_grad(),
+            Recorder(layer, single_keys=single_keys) as recorder,
+            Counting(token, single_keys=single_keys) as counting,
+        ):
+            layer(token)
+        assert counting.layers == len(recorder.calls) == single_keys
+    assert recorder.calls[0].weights.shape == (1, HEADS, 1, 1)

@@ -2,6 +2,7 @@
 
     python -m vizkit train --recipe quick -o runs/first
     python -m vizkit train --data photos/ --model vit_base_patch16_224 --pretrained --train-blocks 0 -o runs/mine
+    python -m vizkit train --recipe dates_transformer -o runs/dates
     python -m vizkit train --resume runs/first
     accelerate launch --multi_gpu --num_processes 2 -m vizkit train --recipe quick -o runs/two
 
@@ -20,6 +21,7 @@ from typing import Any
 from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.sequences.recipes import TEXTS
 from vizkit.work_folder import speaks
 
 __all__ = ["Bar", "add", "end_with", "recipe_of"]
@@ -29,13 +31,15 @@ def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "train",
-        help="train or fine-tune a model on built-in data or a folder of pictures",
+        help="train or fine-tune a model on built-in data, texts or a folder of pictures",
         description="Train a model. A named recipe sets every field; an option changes one.",
     )
     where = command.add_mutually_exclusive_group(required=True)
     where.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the new run folder")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, recipe unchanged")
-    command.add_argument("--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in NAMED.items()))
+    command.add_argument(
+        "--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in (NAMED | TEXTS).items())
+    )
     command.add_argument("--changed-data", action="store_true", help="resume though the pictures have changed since")
     command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
     command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
@@ -69,7 +73,8 @@ def _add_field(options: Any, each: Any) -> None:  # noqa: ANN401
 
 def recipe_of(arguments: argparse.Namespace) -> Recipe:
     """The named recipe, or the default, with the fields that were given."""
-    recipe = named(arguments.recipe) if arguments.recipe else Recipe()
+    name = arguments.recipe
+    recipe = TEXTS[name][1] if name in TEXTS else named(name) if name else Recipe()
     options = {option.name: getattr(arguments, f"field_{option.name}") for option in fields(Recipe)}
     changes = {name: value for name, value in options.items() if value is not None}
     if "model_args" in changes:

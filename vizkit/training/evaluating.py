@@ -1,69 +1,99 @@
 """How well a model does on a split: loss, accuracy, and a few examples to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import loader, normalised
 
-__all__ = ["SAMPLES", "Score", "evaluate"]
+__all__ = ["IGNORED", "Score", "counted", "evaluate", "merit"]
 
 BATCH = 128
-SAMPLES = 12
+IGNORED = -100
+"""A label that does not count: beyond the end of a shorter text, say. `torch.nn.functional.cross_entropy`'s own."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Mean cross-entropy in nats, share of right first choices, and what was said about some images."""
+    """How well a model answers the examples of a split.
+
+    `loss`: mean cross-entropy of an answer in nats. `accuracy`: share of examples all of whose answers are right,
+    `answers_right`: share of answers; None where every example has but one, as a picture. `samples`: what was said
+    about some images: index, label, predicted, probability.
+    """
 
     loss: float
     accuracy: float
     images: int
-    samples: list[dict[str, Any]]  # index, label, predicted, probability
+    samples: list[dict[str, Any]]
+    answers_right: float | None = None
+
+    def numbers(self, split: str) -> dict[str, float]:
+        """For metrics.jsonl and result.json: "val_loss", "val_accuracy", and "val_answers_right" of text."""
+        more = {} if self.answers_right is None else {f"{split}_answers_right": self.answers_right}
+        return {f"{split}_loss": self.loss, f"{split}_accuracy": self.accuracy, **more}
 
 
 @torch.inference_mode()
 def evaluate(
     model: nn.Module,
     images: Dataset,
-    needs: Preprocessing,
+    needs: Preprocessing | None,
     accelerator: Accelerator,
     workers: int,
     shown: Sequence[int] = (),
 ) -> Score:
-    """Every process takes every n-th batch; all of them get the same answer. `shown`: the rows of some images whose
-    answers are kept, asked once more in a batch of their own."""
+    """Every process takes every n-th batch; all of them get the same answer. `needs`: None where the examples are no
+    pictures but what the model takes as it is. `shown`: the rows of some images whose answers are kept, asked once more
+    in a batch of their own."""
     model.eval()
 
-    def logits_of(pictures: torch.Tensor) -> torch.Tensor:
+    def logits_of(inputs: Any) -> Tensor:  # noqa: ANN401
         with accelerator.autocast():
-            return model(normalised(pictures, needs, accelerator.device)).float()
+            if needs is None:
+                return model(*(each.to(accelerator.device) for each in inputs)).float()
+            return model(normalised(inputs, needs, accelerator.device)).float()
 
     total = len(images)  # type: ignore[arg-type]
     starts = range(accelerator.process_index * BATCH, total, accelerator.num_processes * BATCH)
     keys = [[(i, 0) for i in range(start, min(start + BATCH, total))] for start in starts]
-    sums: Any = torch.zeros(2, device=accelerator.device, dtype=torch.float64)
-    for pictures, labels in loader(images, keys, workers):
-        labels, logits = labels.to(accelerator.device), logits_of(pictures)
-        sums[0] += F.cross_entropy(logits, labels, reduction="sum")
-        sums[1] += (logits.argmax(-1) == labels).sum()
+    sums: Any = torch.zeros(4, device=accelerator.device, dtype=torch.float64)  # loss, right examples, answers, all
+    for inputs, labels in loader(images, keys, workers):
+        labels, logits = labels.to(accelerator.device), logits_of(inputs)
+        right, counts = logits.argmax(-1) == labels, labels != IGNORED
+        sums[0] += F.cross_entropy(logits.movedim(-1, 1), labels, reduction="sum", ignore_index=IGNORED)
+        sums[1] += (right | ~counts).reshape(len(labels), -1).all(-1).sum()
+        sums[2] += right.sum()
+        sums[3] += counts.sum()
     if accelerator.num_processes > 1:
         sums = accelerator.reduce(sums, reduction="sum")
-    loss, right = (float(each) for each in sums)
+    loss, right, answers_right, answers = (float(each) for each in sums)
     samples = []
     for pictures, labels in loader(images, [[(row, 0) for row in shown]], 0) if shown else ():
         samples = _answers(logits_of(pictures), labels, shown)
-    return Score(loss / total, right / total, total, samples)
+    return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
 
 
-def _answers(logits: torch.Tensor, labels: torch.Tensor, rows: Sequence[int]) -> list[dict[str, Any]]:
+def merit(line: Mapping[str, Any]) -> tuple[float, float]:
+    """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
+    single answers."""
+    return line["val_accuracy"], line.get("val_answers_right", 0.0)
+
+
+def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:
+    """Of each answer that counts its value, one after another: of pictures all of them."""
+    return values if labels.ndim == 1 else values[labels != IGNORED]
+
+
+def _answers(logits: Tensor, labels: Tensor, rows: Sequence[int]) -> list[dict[str, Any]]:
     """The model's answers to the images of these rows of the split."""
     probability, predicted = logits.softmax(-1).max(-1)
     each = zip(rows, labels.tolist(), predicted.tolist(), probability.tolist(), strict=True)

@@ -10,17 +10,15 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
-from vizkit.datasets.balance import balanced_rows
-from vizkit.datasets.image_set import ImageSet
-from vizkit.training.evaluating import SAMPLES, evaluate
+from vizkit.training.evaluating import evaluate, merit
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
-from vizkit.training.pictures import augmentation
 from vizkit.training.pictures.batches import Batches, loader
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_setup import in_memory, set_up
-from vizkit.training.runs import card, saving
+from vizkit.training.run_setup import set_up
+from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.updates import Updates
 
@@ -92,15 +90,15 @@ class Loop:
         self.started = self.reported_at = time.monotonic()
         self.epoch = self.step = 0
         self.say("preparing", message="Making the model.")
-        self.setup = set_up(recipe, self.device)
-        self.model, self.needs, self.sets = self.setup.model, self.setup.needs, self.setup.sets
+        self.task = set_up(recipe, self.device)
+        self.model, self.needs, self.sets = self.task.model, self.task.needs, self.task.sets
         if not any(isinstance(part, nn.LayerNorm) for part in self.model.modules()):
             self.model.to(memory_format=torch.channels_last)  # a quarter faster for plain convolutional networks
-        self.updates = Updates(self.setup, recipe, accelerator)
+        self.updates = Updates(self.task, recipe, accelerator)
         self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.parts = {"model": self.model, "optimizer": self.optimizer, "ema": self.ema, "scaler": accelerator.scaler}
-        self.data = {split: images.digest for split, images in self.sets.items()}
+        self.data = {split: examples.digest for split, examples in self.sets.items()}
         self.history = self.resumed(changed_data)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
@@ -108,9 +106,8 @@ class Loop:
         """All epochs that are still to come."""
         recipe, processes = self.recipe, self.accelerator.num_processes
         batches = Batches(len(self.sets["train"]), recipe, self.accelerator.process_index, processes)
-        images = self.in_memory(self.sets["train"], augmentation.picture_changes(recipe, self.needs))
-        loaded = loader(images, batches, self.workers, pin=self.device.type == "cuda")
-        self.val = self.in_memory(self.sets["val"])
+        loaded = loader(self.read("train"), batches, self.workers, pin=self.device.type == "cuda")
+        self.val = self.read("val")
         while self.epoch < recipe.epochs:
             accuracies = [line["val_accuracy"] for line in self.history]
             if recipe.stop_patience and epochs_since_best(accuracies) >= recipe.stop_patience:
@@ -122,7 +119,7 @@ class Loop:
 
     def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
         begin, steps, shown = time.monotonic(), batches.steps, iter(loaded)
-        sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, images
+        sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, answers
         current = self.recipe.lr
         set_training(self.updates.live)
         for step in range(steps):
@@ -158,15 +155,14 @@ class Loop:
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
         judged: nn.Module = self.ema.module if self.ema else self.model
-        shown = balanced_rows(self.sets["val"].targets, SAMPLES).tolist()
-        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers, shown)
-        line |= {"val_loss": evaluation.loss, "val_accuracy": evaluation.accuracy, "seconds": time.monotonic() - begin}
-        best = max((epoch["val_accuracy"] for epoch in self.history), default=-1.0)
+        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers, self.task.sampled())
+        line |= {**evaluation.numbers("val"), "seconds": time.monotonic() - begin}
+        best = max((merit(epoch) for epoch in self.history), default=(-1.0, 0.0))
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
-            if evaluation.accuracy > best:
-                saving.save_best(self.run, judged, self.setup.labels)
+            if merit(line) > best:
+                self.task.save(self.run, judged)
             self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
             saving.save_state(self.run, self.epoch, self.parts, self.data)
@@ -186,26 +182,24 @@ class Loop:
 
     def finish(self) -> None:
         """Test the best epoch once, write the card."""
-        self.say("testing", message="Testing the best epoch on images it has never seen.")
+        self.say("testing", message=f"Testing the best epoch on {self.task.examples} it has never seen.")
         saving.load_best(self.run, self.model)
-        images = self.in_memory(self.sets["test"])
-        tested = evaluate(self.model, images, self.needs, self.accelerator, self.workers)
+        tested = evaluate(self.model, self.read("test"), self.needs, self.accelerator, self.workers)
         if self.main:
-            result = {"test_accuracy": tested.accuracy, "test_loss": tested.loss, "test_images": tested.images}
-            self.run.write("result.json", result)
-            self.run.write_text("card.md", card.card(self.run, self.model, tested, len(self.sets["train"])))
-        self.say("done", message=f"{tested.accuracy:.1%} of {tested.images:,} test images right.")
+            self.run.write("result.json", tested.numbers("test") | {"test_images": tested.images})
+            self.run.write_text("card.md", self.task.card(self.run, tested))
+        self.say("done", message=f"{tested.accuracy:.1%} of {tested.images:,} test {self.task.examples} right.")
 
-    def in_memory(self, images: ImageSet, change: Any = None) -> Any:  # noqa: ANN401
-        total = f"{len(images):,}"
+    def read(self, split: str) -> Dataset:
+        total = f"{len(self.sets[split]):,}"
 
         def tell(done: int) -> None:
             if self.stop_requested.is_set():
                 raise StoppedError
             if time.monotonic() - self.reported_at > SAY_EVERY_S:
-                self.say("preparing", message=f"Reading {images.split} images: {done:,} of {total}.")
+                self.say("preparing", message=f"Reading {split} {self.task.examples}: {done:,} of {total}.")
 
-        return in_memory(images, self.needs, change, tell)
+        return self.task.data(split, tell)
 
     # ---- what the outside hears --------------------------------------------------------------------------------------
     def seconds_left(self, steps: int, per_s: float, batch: int) -> float:

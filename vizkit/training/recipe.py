@@ -17,6 +17,15 @@ OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 SCHEDULES = ("cosine", "plateau", "constant")
 DISTILLATIONS = ("none", "soft", "hard")
 PRECISIONS = ("fp32", "bf16", "fp16")
+TASK_OF = {
+    "seq2seq_transformer": "translate",
+    "seq2seq_lstm_attention": "translate",
+    "seq2seq_lstm": "translate",
+    "seq2seq_rnn": "translate",
+    "masked_lm": "masked",
+    "causal_lm": "causal",
+}
+"""Models of texts and what they learn: to translate, to guess hidden words (BERT), to continue a line (GPT)."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 
@@ -37,11 +46,16 @@ class Recipe:
     """Everything that decides how a run comes out. Units and ranges stand in each field's sentence."""
 
     # what is learned
-    data: str = _said("insects", "insects, insects:hard, digits, torchvision:cifar10, a folder of classes, or a zip")
-    images: int = _said(0, "training images; 0 takes the data set's own number")
+    data: str = _said(
+        "insects", "insects, insects:hard, digits, torchvision:cifar10, a folder, a zip; texts: dates, copy …"
+    )
+    images: int = _said(0, "training images or texts; 0 takes the data set's own number")
     data_seed: int = _said(0, "seed of the drawn or split data")
     # by what
-    model: str = _said("small_vit", "a model of ours (small_vit …), a timm name, or a run folder to start from")
+    model: str = _said(
+        "small_vit",
+        "ours (small_vit …; of texts seq2seq_lstm …), a timm name, or a run folder to start from",
+    )
     model_args: dict[str, Any] = _said({}, 'timm arguments beside the name, as JSON: {"depth": 6}')  # noqa: RUF009 - a field, its default made anew
     image_size: int = _said(0, "input side in pixels; 0 takes the model's own")
     pretrained: bool = _said(False, "start from published weights (a new head if the classes differ)")
@@ -127,6 +141,11 @@ class Recipe:
         ):
             if not holds:
                 raise RecipeError(sentence)
+
+    @property
+    def task(self) -> str:
+        """What is learned, which the model decides: to "classify" pictures, or one of `TASK_OF` with texts."""
+        return TASK_OF.get(self.model, "classify")
 
     @property
     def mixes(self) -> bool:

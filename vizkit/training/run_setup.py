@@ -1,102 +1,15 @@
-"""What a run needs before its first step: pictures, a model, its preprocessing, a teacher."""
+"""What a run needs before its first step, by the task of its recipe."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-import timm.data
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
-from torch.utils.data import Dataset
 
-import vizkit
-from vizkit.datasets.image_set import ImageSet
-from vizkit.datasets.opening import open_set
-from vizkit.image import Preprocessing
-from vizkit.training import architectures
-from vizkit.training.optimizing import choose_trainable
-from vizkit.training.pictures import picture_cache
-from vizkit.training.pictures.batches import Fitted
-from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.picture_task import picture_task
+from vizkit.training.recipe import Recipe
+from vizkit.training.sequences.task import sequence_task
+from vizkit.training.task import Task
 
-__all__ = ["RunSetup", "in_memory", "set_up"]
-
-LUMINANCE = (0.299, 0.587, 0.114)
-"""Of red, green and blue, as Pillow makes a picture grey (ITU-R BT.601)."""
+__all__ = ["set_up"]
 
 
-@dataclass(frozen=True)
-class Teacher:
-    """A model that gives its logits only, and the student's preprocessing, which its images come in."""
-
-    model: nn.Module
-    its: Preprocessing
-    own: Preprocessing
-
-    @torch.no_grad()
-    def __call__(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, "image label"]:
-        """Logits for the very images that the student is shown, in the teacher's own normalisation and channels."""
-        if (self.own.mean, self.own.std) != (self.its.mean, self.its.std):
-            mean, std, its_mean, its_std = (
-                torch.tensor(each, device=pixels.device)[:, None, None]
-                for each in (self.own.mean, self.own.std, self.its.mean, self.its.std)
-            )
-            shown = pixels * std + mean
-            if self.its.channels < self.own.channels:
-                shown = (shown * torch.tensor(LUMINANCE, device=pixels.device)[:, None, None]).sum(1, keepdim=True)
-            pixels = (shown - its_mean) / its_std
-        return self.model(pixels).float()
-
-
-@dataclass(frozen=True)
-class RunSetup:
-    """The model is on the CPU, the teacher on its device."""
-
-    labels: tuple[str, ...]
-    model: nn.Module
-    needs: Preprocessing
-    sets: dict[str, ImageSet]  # by split
-    teacher: Teacher | None
-
-
-def set_up(recipe: Recipe, device: torch.device) -> RunSetup:
+def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
-    labels = _opened(recipe, "train", 224).labels
-    model = architectures.build(recipe, labels)
-    choose_trainable(model, recipe.train_blocks)
-    needs = Preprocessing.from_config(timm.data.resolve_model_data_config(model))
-    sets = {split: _opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
-    for split, images in sets.items():
-        if images.labels != labels:
-            raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
-    return RunSetup(labels, model, needs, sets, _teacher_of(recipe, labels, needs, device))
-
-
-def _opened(recipe: Recipe, split: str, side: int) -> ImageSet:
-    images = (recipe.images or None) if split == "train" else None
-    return open_set(recipe.data, split, images=images, size_px=side, seed=recipe.data_seed)
-
-
-def _teacher_of(recipe: Recipe, labels: tuple[str, ...], needs: Preprocessing, device: torch.device) -> Teacher | None:
-    if not recipe.teacher:
-        return None
-    teacher = vizkit.load(recipe.teacher, device=device)
-    if not teacher.head.exclusive:
-        raise RecipeError(f"The teacher {teacher.name} gives {teacher.head.gives}; a student learns from a softmax.")
-    names = (getattr(teacher.model, "pretrained_cfg", None) or {}).get("label_names") or teacher.labels
-    if tuple(names) != labels:
-        raise RecipeError(f"The teacher {teacher.name} does not know the classes of {recipe.data}.")
-    if teacher.preprocessing.size_hw != needs.size_hw:
-        its, own = ("×".join(map(str, each.size_hw)) for each in (teacher.preprocessing, needs))
-        raise RecipeError(f"The teacher {teacher.name} sees {its} pixels, the student {own}; make them equal.")
-    return Teacher(teacher.model, teacher.preprocessing, needs)
-
-
-def in_memory(images: ImageSet, needs: Preprocessing, change: Any, tell: Callable[[int], None]) -> Dataset:  # noqa: ANN401
-    """The set as the model sees it; in memory where it fits and `change` does nothing to single pictures."""
-    fitted = Fitted(images, needs, change)
-    height, width = needs.size_hw
-    if change or len(images) * height * width * 3 > picture_cache.MEMORY_BYTES:
-        return fitted
-    return picture_cache.in_memory(fitted, tell)
+    return picture_task(recipe, device) if recipe.task == "classify" else sequence_task(recipe)

@@ -11,11 +11,12 @@ from timm.utils import ModelEmaV3
 from torch import Tensor
 
 from vizkit.training.distillation import mixed_loss
+from vizkit.training.evaluating import counted
 from vizkit.training.optimizing import optimizer_of
-from vizkit.training.pictures.augmentation import Rows, augmented
-from vizkit.training.pictures.batches import Batches, normalised, seed_of
+from vizkit.training.pictures.augmentation import Rows
+from vizkit.training.pictures.batches import Batches, seed_of
 from vizkit.training.recipe import Recipe
-from vizkit.training.run_setup import RunSetup
+from vizkit.training.task import Task
 
 __all__ = ["Updates"]
 
@@ -23,29 +24,30 @@ __all__ = ["Updates"]
 class Updates:
     """The model that learns, what changes it, and its moving average. `live`: wrapped where processes share it."""
 
-    def __init__(self, setup: RunSetup, recipe: Recipe, accelerator: Accelerator) -> None:
-        self.setup, self.recipe, self.accelerator = setup, recipe, accelerator
-        self.live, self.optimizer = accelerator.prepare(setup.model, optimizer_of(setup.model, recipe))
-        self.ema = ModelEmaV3(setup.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
+    def __init__(self, task: Task, recipe: Recipe, accelerator: Accelerator) -> None:
+        self.task, self.recipe, self.accelerator = task, recipe, accelerator
+        self.live, self.optimizer = accelerator.prepare(task.model, optimizer_of(task.model, recipe))
+        self.ema = ModelEmaV3(task.model, decay=recipe.ema, use_warmup=True) if recipe.ema else None
 
     def one_step(
         self, shown: Iterator[Any], rate: float, place: tuple[int, int], batches: Batches
     ) -> Float[Tensor, "3"]:
-        """Change the weights once. `shown`: (pictures, labels) of each part; `place`: epoch and step, from 0.
+        """Change the weights once. `shown`: (inputs, labels) of each part; `place`: epoch and step, from 0.
 
-        Gives the loss, the number of right first choices, and that of images. The loss is the mean over the parts, so
+        Gives the loss, the number of right first choices, and that of answers. The loss is the mean over the parts, so
         its gradient is that of the whole batch.
         """
         recipe, accelerator, parts = self.recipe, self.accelerator, len(batches.own)
         sums = torch.zeros(3, device=accelerator.device, dtype=torch.float64)
-        for part, (pictures, labels) in enumerate(shown):
+        for part, (inputs, labels) in enumerate(shown):
             # Dropout and drop path draw from the generator of the process.
             torch.manual_seed(seed_of(recipe.seed, *place, 4, accelerator.process_index * parts + part))
             last = part + 1 == parts  # processes tell one another their gradients only then
             with nullcontext() if last else accelerator.no_sync(self.live):
-                loss, right = self.loss_of(pictures, labels.to(accelerator.device), place, batches, batches.own[part])
+                labels = labels.to(accelerator.device)
+                loss, right, answers = self.loss_of(inputs, labels, place, batches.own[part], batches.batch)
                 accelerator.backward(loss / parts)
-            sums += torch.stack([loss.detach() / parts, right, right.new_tensor(len(labels))])
+            sums += torch.stack([loss.detach() / parts, right, right.new_tensor(answers)])
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group.get("lr_scale", 1.0)
         if recipe.clip_norm:
@@ -53,19 +55,18 @@ class Updates:
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.ema:
-            self.ema.update(self.setup.model, step=place[0] * batches.steps + place[1])
+            self.ema.update(self.task.model, step=place[0] * batches.steps + place[1])
         return sums
 
     def loss_of(
-        self, pictures: Tensor, labels: Int[Tensor, " image"], place: tuple[int, int], batches: Batches, own: Rows
-    ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
-        """The loss of the rows `own` of a batch, and how many first choices are right."""
-        setup, recipe = self.setup, self.recipe
-        pixels = normalised(pictures, setup.needs, self.accelerator.device)
-        pixels, targets = augmented(pixels, labels, len(setup.labels), recipe, place, own, batches.batch)
+        self, inputs: Any, labels: Int[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
+    ) -> tuple[Float[Tensor, ""], Int[Tensor, ""], int]:  # fmt: skip
+        """The loss of the rows `own` of a batch, how many answers are right, and how many there are."""
+        given, targets = self.task.shown(inputs, labels, place, own, batch)
         with self.accelerator.autocast():
-            outputs = self.live(pixels)
-            taught = setup.teacher(pixels) if setup.teacher else None
-        heads = tuple(each.float() for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
-        loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, recipe)
-        return loss, (heads[0].argmax(-1) == labels).sum()
+            outputs = self.live(*given)
+            taught = self.task.teacher(*given) if self.task.teacher else None
+        heads = tuple(counted(each.float(), labels) for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
+        loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, self.recipe)
+        expected = counted(labels, labels)
+        return loss, (heads[0].argmax(-1) == expected).sum(), len(expected)

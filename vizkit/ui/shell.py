@@ -33,6 +33,7 @@ PAGES = {
             "The networks that transformers are compared with: kernels, norms, activations.",
         ),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
+        ("sequences", "Sequences", "Transformers on texts, where they began, beside RNN and LSTM."),
     ],
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),

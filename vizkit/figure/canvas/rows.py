@@ -2,11 +2,14 @@
 
 import base64
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
+SHORT = Path(__file__).parent / "short.js"
+"""JavaScript before that of every canvas that writes numbers."""
 Grid = tuple[int, int]
 STEPS = 65535
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -12,8 +13,19 @@ from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import kind
 from vizkit.models.recording.layer_output import worst
 from vizkit.models.recording.recorder import Call
-from vizkit.models.sources.loading import Loaded
 from vizkit.traces import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
+
+
+@runtime_checkable
+class Named(Protocol):
+    """What a trace says of its model: `sources.loaded.Loaded` of images, `sequences.loaded.SequenceModel` of texts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
 
 CHANGED = {
     "timm.models.cait.TalkingHeadAttn": "mixes its heads after the softmax",
@@ -119,7 +131,7 @@ def stage_features(result: Pass, features: Sequence[Features]) -> list[Features]
 
 
 def finish(
-    loaded: Loaded,
+    loaded: Named,
     pixels: Tensor,
     target: int | None,
     result: Pass,

@@ -93,12 +93,14 @@ class MultiHeadSelfAttention(nn.Module):
 class MLP(nn.Module):
     """W₂ · GELU(W₁ x + b₁) + b₂, for every token by itself: dim → 4·dim → dim."""
 
+    activation = staticmethod(nn.functional.gelu)
+
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
 
     def forward(self, x: Stream) -> Stream:
-        return self.second(nn.functional.gelu(self.first(x)))
+        return self.second(self.activation(self.first(x)))
 
 
 class EncoderBlock(nn.Module):

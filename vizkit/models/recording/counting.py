@@ -68,7 +68,8 @@ class Scores:
 
 
 class Counting(TorchDispatchMode):
-    """Counts the attention layers of the pass of `pixels` that is made inside `with Counting(pixels) as seen:`.
+    """Counts the attention layers of the pass of `pixels` that is made inside `with Counting(pixels) as seen:`. A pass
+    may have several inputs, such as two texts; `single_keys`: see `softmax_axis`.
 
     `layers`: how many, None where something ran that cannot be looked into. `linear`: products that are multiplied
     without becoming positive, as Q (Kᵀ V): attention without a softmax. `bytes`: what the weights of all called
@@ -78,8 +79,9 @@ class Counting(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, pixels: Tensor) -> None:
+    def __init__(self, *inputs: Tensor, single_keys: bool = False) -> None:
         super().__init__()
+        self.single_keys = single_keys
         self.unknown, self.called, self.bytes = False, 0, 0
         self.written: set[int] = set()
         self.straight: set[int] = set()
@@ -89,7 +91,9 @@ class Counting(TorchDispatchMode):
             _keep_compiler_out()
         self._products = 0
         # Of every tensor that depends on the image.
-        self._scores: MutableMapping[Tensor, tuple[Scores, ...]] = WeakTensorKeyDictionary({pixels: ()})
+        self._scores: MutableMapping[Tensor, tuple[Scores, ...]] = WeakTensorKeyDictionary(
+            {given: () for given in inputs}
+        )
 
     @property
     def layers(self) -> int | None:
@@ -135,11 +139,14 @@ class Counting(TorchDispatchMode):
             heads = args[4] if name == "_native_multi_head_attention" else 1
             self.called += 1
             self.bytes += heads * prod(query.shape[:-1]) * key.shape[-2] * max(4, query.element_size())
-        elif name == "_safe_softmax" or (name == "_softmax" and softmax_axis(outputs[0], args, {}) is not None):
+        elif name == "_safe_softmax" or (name == "_softmax" and self._weighs_keys(outputs[0], args)):
             self.called += 1
             self.bytes += outputs[0].numel() * max(4, outputs[0].element_size())
             return True
         return False
+
+    def _weighs_keys(self, output: Tensor, args: tuple) -> bool:
+        return softmax_axis(output, args, {}, self.single_keys) is not None
 
     def _scores_after(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> tuple[Scores, ...]:
         if name in PRODUCTS:

@@ -18,7 +18,7 @@ from vizkit.models.recording.stages import stages_of
 from vizkit.models.sources.loaded import Loaded, logits_of
 from vizkit.traces import LOGIT_TOLERANCE
 
-__all__ = ["WITHOUT_SOFTMAX", "Pass", "forward", "plain_pass", "run"]
+__all__ = ["WITHOUT_SOFTMAX", "Pass", "apart", "forward", "plain_pass", "run"]
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
@@ -74,17 +74,17 @@ def forward(
     except UNABLE:
         result = None
     with_features = result is not None
-    if result is None or not _apart(result.logits, plain) <= LOGIT_TOLERANCE:
+    if result is None or not apart(result.logits, plain) <= LOGIT_TOLERANCE:
         # The features are to blame only where the pass without them ends elsewhere: recording alone may move logits.
         alone = _recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
-        with_features = result is not None and _apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
+        with_features = result is not None and apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
         result = result if result is not None and with_features else alone
-    error = _apart(result.logits, plain)
+    error = apart(result.logits, plain)
     loaded.compared[case] = (with_features, error)
     return _counted(loaded, pixels, replace(result, logit_error=error))
 
 
-def _apart(logits: Tensor, plain: Tensor) -> float:
+def apart(logits: Tensor, plain: Tensor) -> float:
     """The largest difference of a logit, relative to the largest of `plain`, but at least to 1."""
     return float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
 

@@ -101,10 +101,16 @@ class Call:
 
 
 class Recorder(TorchFunctionMode):
-    """Collects a `Call` for every attention layer of a forward pass made inside `with recorder:`."""
+    """Collects a `Call` for every attention layer of a forward pass made inside `with recorder:`.
 
-    def __init__(self, model: nn.Module, keep: Keep | None = None, *, gradient: bool = False) -> None:
+    `single_keys`: also of layers with one key only, see `weights.softmax_axis`.
+    """
+
+    def __init__(
+        self, model: nn.Module, keep: Keep | None = None, *, gradient: bool = False, single_keys: bool = False
+    ) -> None:
         super().__init__()
+        self.single_keys = single_keys
         self.keep = keep or Keep()
         self.gradient = gradient
         self.calls: list[Call] = []
@@ -195,7 +201,7 @@ class Recorder(TorchFunctionMode):
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         own = out = func(*args, **kwargs)
-        axis = softmax_axis(out, args, kwargs)
+        axis = softmax_axis(out, args, kwargs, self.single_keys)
         if axis is None:
             return out
         if not self._keeps_next():

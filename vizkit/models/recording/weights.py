@@ -136,15 +136,16 @@ def following(own: Tensor, mine: Tensor) -> Tensor:
     return own.detach() + (mine - mine.detach()).to(own.dtype) if mine.requires_grad else own
 
 
-def softmax_axis(out: Tensor, args: tuple, kwargs: dict) -> int | None:
+def softmax_axis(out: Tensor, args: tuple, kwargs: dict, single_keys: bool = False) -> int | None:
     """Over which axis a written-out softmax weighs its keys, −1 or −2, or None when it is no attention.
 
     A softmax over the last of three or more axes weighs keys. Over the last but one of four it is a linear attention
     that weighs tokens for every channel of a head (CoaT, Xu et al. 2021, eq. 4): channels are the queries. Over
     an earlier axis it selects channels or branches (squeeze attention of ResNeSt and SKNet), which has no places.
+    `single_keys`: a softmax over one key counts too, as in a text of one token.
     """
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if axis is None or out.dim() < 3 or out.shape[axis] < 2:
+    if axis is None or out.dim() < 3 or out.shape[axis] < 2 - single_keys:
         return None
     axis = axis % out.dim() - out.dim()
     return axis if axis == -1 or (axis == -2 and out.dim() == 4 and out.shape[-1] > 1) else None

@@ -4,11 +4,11 @@ from typing import Any
 
 from torch import nn
 
-from vizkit.training.evaluating import Score
+from vizkit.training.evaluating import Score, merit
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["card"]
+__all__ = ["card", "facts"]
 
 CARD = """\
 # {name}
@@ -47,37 +47,42 @@ Images: drawn by vizkit. They are not photographs: expect nothing on real animal
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> str:
     """The card as Markdown."""
+    recipe = portable(run.recipe)
+    config: Any = model.pretrained_cfg
+    about = {
+        "architecture": config["architecture"],
+        "start": "from published weights" if recipe.pretrained else "from scratch",
+        "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
+        "licence": config.get("license") or "not stated",
+    }
+    return CARD.format_map(facts(run, model, score, train_images) | about) + CREDITS.get(
+        recipe.data.partition(":")[0], ""
+    )
+
+
+def facts(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> dict[str, Any]:
+    """What the card of any run tells: of its name and data, result, time and versions."""
     recipe, history, versions = portable(run.recipe), run.metrics(), run.read("versions.json")
-    accuracies = [line["val_accuracy"] for line in history]
-    best = max(accuracies)
+    best = max(history, key=merit)
     threads = versions["threads"]
     device = versions["device"] + (f", {threads} thread{'s' * (threads > 1)}" if versions["device"] == "CPU" else "")
-    config: Any = model.pretrained_cfg
-    credit = CREDITS.get(recipe.data.partition(":")[0], "")
-    text = CARD.format_map(
-        {
-            "name": run.name,
-            "architecture": config["architecture"],
-            "data": recipe.data,  # type: ignore[index]
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "start": "from published weights" if recipe.pretrained else "from scratch",
-            "right": round(score.accuracy * score.images),
-            "images": score.images,
-            "accuracy": 100 * score.accuracy,
-            "loss": score.loss,
-            "val": 100 * best,
-            "epoch": accuracies.index(best) + 1,
-            "epochs": len(history),
-            "train_images": train_images,
-            "data_seed": recipe.data_seed,
-            "seed": recipe.seed,
-            "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
-            "command": command(recipe, f"runs/{run.name}"),
-            "licence": config.get("license") or "not stated",
-            "minutes": sum(line["seconds"] for line in history) / 60,
-            "device": device,
-            "torch": versions["torch"],
-            "timm": versions["timm"],
-        }
-    )
-    return text + credit
+    return {
+        "name": run.name,
+        "data": recipe.data,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "right": round(score.accuracy * score.images),
+        "images": score.images,
+        "accuracy": 100 * score.accuracy,
+        "loss": score.loss,
+        "val": 100 * best["val_accuracy"],
+        "epoch": history.index(best) + 1,
+        "epochs": len(history),
+        "train_images": train_images,
+        "data_seed": recipe.data_seed,
+        "seed": recipe.seed,
+        "command": command(recipe, f"runs/{run.name}"),
+        "minutes": sum(line["seconds"] for line in history) / 60,
+        "device": device,
+        "torch": versions["torch"],
+        "timm": versions["timm"],
+    }

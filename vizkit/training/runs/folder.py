@@ -3,7 +3,8 @@
     recipe.json  versions.json   written once
     status.json                  what the run does now, replaced about twice a second
     metrics.jsonl                one line an epoch, flushed
-    config.json  model.safetensors   the best epoch's model, timm's layout: a picker and timm.create_model open it
+    config.json  model.safetensors   the best epoch's model, timm's layout: a picker and timm.create_model open it;
+                                 of texts, what `vizkit.models.sequences` opens
     last.pt                      everything needed to go on
     samples.json  result.json  card.md   examples of the last epoch; the test result; the story in words
     lock                         held by the process that trains here
@@ -43,6 +44,14 @@ class RunFolder(WorkFolder):
     @property
     def has_model(self) -> bool:
         return all((self.path / file).is_file() for file in ("config.json", "model.safetensors"))
+
+    @property
+    def learns_pictures(self) -> bool:
+        """Whether it is a run on pictures, and not on texts; True where nobody can read its recipe."""
+        try:
+            return self.recipe.task == "classify"
+        except RecipeError:
+            return True
 
     def create(self, recipe: Recipe) -> None:
         """Begin here; RecipeError if somebody's files lie in the folder already."""

@@ -20,13 +20,21 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import WorkError
 from vizkit.writing import write
 
-__all__ = ["board", "load_best", "load_state", "save_best", "save_state", "versions"]
+__all__ = ["board", "load_best", "load_state", "save_best", "save_state", "save_weights", "versions"]
 
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
 
 
 def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None:
     """config.json and model.safetensors: `timm.create_model("local-dir:<folder>", pretrained=True)` opens them."""
+    save_weights(run, model)
+    more = {"label_names": list(labels), "head": "softmax"}
+    # timm says str and opens a Path; older releases take nothing else.
+    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
+
+
+def save_weights(run: RunFolder, model: nn.Module) -> None:
+    """model.safetensors alone."""
     if not all(value.is_contiguous() for value in model.state_dict().values()):  # channels last: safetensors refuses
         model = copy.deepcopy(model).to(memory_format=torch.contiguous_format)
 
@@ -35,9 +43,6 @@ def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None
         path.chmod(0o644)  # safetensors closes its files to others
 
     write(run.path / "model.safetensors", weights)
-    more = {"label_names": list(labels), "head": "softmax"}
-    # timm says str and opens a Path; older releases take nothing else.
-    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
 
 
 def load_best(run: RunFolder, model: nn.Module) -> None:

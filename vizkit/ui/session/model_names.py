@@ -47,11 +47,11 @@ def title(source: str) -> str:
 
 
 def trained() -> dict[str, Path]:
-    """Runs that have a model, as "run:<name>" and their folder, latest first.
+    """Runs that have a model of pictures, as "run:<name>" and their folder, latest first.
 
     Not those at work: their weights change from epoch to epoch, and a picture of a model should not.
     """
-    with_model = {f"run:{run.name}": run for run in runs() if run.has_model}
+    with_model = {f"run:{run.name}": run for run in runs() if run.has_model and run.learns_pictures}
     return {name: run.path for name, run in with_model.items() if jobs().state(run) not in ACTIVE}
 
 

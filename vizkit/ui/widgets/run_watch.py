@@ -150,7 +150,7 @@ def numbers(
                       "Validation accuracy of the best epoch, whose weights are kept."))  # fmt: skip
     if "test_accuracy" in result:
         boxes.append(("Test", f"{result['test_accuracy']:.1%}",
-                      f"Of {result['test_images']:,} pictures that had no part in training."))  # fmt: skip
+                      f"Of {result['test_images']:,} examples that had no part in training."))  # fmt: skip
     return boxes
 
 
@@ -168,7 +168,7 @@ def _actions(run: RunFolder) -> None:
             st.button("Resume", icon=":material/play_arrow:", key="run_resume", on_click=resume, args=(run,),
                       disabled=not allowed.jobs(),
                       help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
-        if state not in ACTIVE and run.has_model:
+        if state not in ACTIVE and run.has_model and run.learns_pictures:
             st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model, args=(run,),
                       help="Opens it in Explore.")  # fmt: skip
         if state not in ACTIVE and allowed.deleting():

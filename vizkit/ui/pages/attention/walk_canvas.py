@@ -12,7 +12,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.walkthrough import beside, single_head
 from vizkit.analysis.attention.walkthrough import steps as steps_of
-from vizkit.figure.canvas.rows import integers, text64
+from vizkit.figure.canvas.rows import SHORT, integers, text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.geometry import name_of
 from vizkit.image import Picture
@@ -21,6 +21,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 
 HERE = Path(__file__).parent
+SCRIPTS = (SHORT, *(HERE / name for name in ("walk_row.js", "walk_scenes.js", "walk.js")))
 
 WALK = component(
     "vizkit_walk",
@@ -30,7 +31,7 @@ WALK = component(
     "<canvas class='numbers' tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
     "</section></div></div>",
     css=(HERE / "walk.css").read_text(encoding="utf-8"),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("walk_row.js", "walk_scenes.js", "walk.js")),
+    js="\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS),
 )
 
 

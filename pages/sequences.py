@@ -1,0 +1,9 @@
+"""Sequences: the transformer on texts, where it began."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+from vizkit.ui.views import open_page  # noqa: E402
+
+open_page("sequences")

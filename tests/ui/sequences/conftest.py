@@ -1,0 +1,32 @@
+"""Models of dates with random weights in the place of the trained ones, and a view by its address."""
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from tests.ui import test_views
+from vizkit.datasets.sequences.dates import VOCABULARY
+from vizkit.models.networks.sequence_models import build
+from vizkit.models.sequences import SequenceModel
+from vizkit.ui.pages.sequences import typed
+
+KINDS = {"dates_transformer": ("seq2seq_transformer", "translate"), "dates_bert": ("masked_lm", "masked"),
+         "dates_gpt": ("causal_lm", "causal")}  # fmt: skip
+
+
+def random_model(source: str) -> SequenceModel:
+    name = source.partition(":")[2]
+    network, task = KINDS[name]
+    torch.manual_seed(0)
+    model = build(network, len(VOCABULARY), {"dim": 16, "heads": 2, "hidden": 24}).eval().requires_grad_(False)
+    return SequenceModel(name, model, VOCABULARY, task, "dates", torch.device("cpu"), max_length=96)
+
+
+@pytest.fixture
+def random_models(monkeypatch: pytest.MonkeyPatch):
+    kept = {f"bundled:{name}": random_model(f"bundled:{name}") for name in KINDS}
+    monkeypatch.setattr(typed, "opened", kept.__getitem__)
+
+
+def opened(view: str, **query: str) -> AppTest:
+    return test_views.opened("sequences", view, [], **query)

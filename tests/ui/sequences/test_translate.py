@@ -1,0 +1,105 @@
+"""The view Translate: what its canvas is sent and what it does with what it is told."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from tests.ui.conftest import fine, opened, sent_to, texts
+from vizkit.analysis.sequences.rollout import origins
+from vizkit.models.sequences import open_sequence, trace_pair
+
+
+def weights(part: dict) -> np.ndarray:
+    values = np.frombuffer(base64.b64decode(part["weights"]), "<f4")
+    return values.reshape(part["heads"], part["queries"], part["keys"])
+
+
+def content_of(test) -> dict:
+    (content,) = sent_to(test, "vizkit_translate")
+    return content
+
+
+def test_the_canvas_is_sent_what_the_model_recorded():
+    test = opened("sequences")
+    fine(test)
+    content = content_of(test)
+    assert [output["word"] for output in content["outputs"]] == [*"2026-11-21", "[END]"]
+    assert " ".join(content["source"]) == "the 2 1 st of november , 2 0 2 6"
+    trace = trace_pair(open_sequence("bundled:dates_transformer"), tuple(content["source"]), tuple("2026-11-21"))
+    kinds = ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
+    *layers, encoder, cross = content["parts"]
+    assert [part["kind"] for part in layers] == kinds
+    np.testing.assert_allclose(weights(encoder)[0], origins(trace).encoder.numpy(), atol=1e-6)
+    np.testing.assert_allclose(weights(cross)[0], origins(trace).source.numpy(), atol=1e-6)
+    for part, layer in zip(layers, trace.attention, strict=True):
+        np.testing.assert_allclose(weights(part), layer.weights[0].numpy(), atol=1e-6)
+    assert "2026-11-21" in texts(test)
+
+
+def test_a_forced_word_is_written_and_goes_into_the_link():
+    test = opened("sequences")
+    content = content_of(test)
+    other = content["outputs"][2]["top"][1][0]
+    test.session_state["_sequence_force"] = (" ".join(content["source"]), ("2", "0", other))
+    test.run()
+    fine(test)
+    forced = content_of(test)["outputs"]
+    assert [output["word"] for output in forced[:3]] == ["2", "0", other]
+    assert [output["forced"] for output in forced[:3]] == [False, False, True]
+    assert test.query_params["force"] == f"2 0 {other}"
+
+
+def test_a_link_with_words_that_the_model_has_not_is_forgotten():
+    test = opened("sequences", force="2 zebra")
+    fine(test)
+    assert [output["word"] for output in content_of(test)["outputs"]] == [*"2026-11-21", "[END]"]
+    assert "force" not in test.query_params
+
+
+@pytest.mark.parametrize("text", ["le 21 novembre", "", "<b>21</b>", "1 " * 60])
+def test_a_text_that_is_no_date_gets_a_sentence(text: str):
+    test = opened("sequences")
+    test.text_input(key="sequence_text").set_value(text).run()
+    fine(test)
+    assert not sent_to(test, "vizkit_translate")
+    assert any(words in texts(test) for words in ("Type a date", "never read", "tokens; the models"))
+
+
+def test_an_example_is_taken_with_a_click():
+    test = opened("sequences")
+    test.pills(key="_sequence_example").set_value("21.11.2026").run()
+    fine(test)
+    assert "".join(content_of(test)["source"]) == "21.11.2026"
+
+
+@pytest.mark.parametrize("model", ["dates_lstm", "dates_rnn"])
+def test_a_model_without_attention_shows_shares_of_the_gradient(model: str):
+    test = opened("sequences")
+    test.selectbox(key="sequence_model").set_value(f"bundled:{model}").run()
+    fine(test)
+    (part,) = content_of(test)["parts"]
+    assert (part["kind"], part["title"]) == ("cross", "Gradient")
+    np.testing.assert_allclose(weights(part).sum(-1), 1, atol=1e-5)
+    assert "has no attention" in texts(test)
+
+
+def test_additive_attention_is_one_layer_with_one_head():
+    test = opened("sequences")
+    test.selectbox(key="sequence_model").set_value("bundled:dates_lstm_attention").run()
+    fine(test)
+    (part,) = content_of(test)["parts"]
+    assert (part["kind"], part["heads"], part["keys"]) == ("cross", 1, 11)
+
+
+def test_the_beam_search_is_a_tree():
+    test = opened("sequences")
+    test.segmented_control(key="beams").set_value(3).run()
+    fine(test)
+    assert "the next text" in texts(test) or "more probable text" in texts(test)
+
+
+@pytest.mark.parametrize("part", ["Right by length", "Gradient", "Gates", "Time"])
+def test_every_part_of_memory_opens(part: str):
+    test = opened("sequences", sequences_view="Memory", memory=part)
+    fine(test)

@@ -1,0 +1,1 @@
+"""Pictures of texts: matrices with words on their sides."""

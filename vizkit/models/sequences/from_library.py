@@ -1,0 +1,135 @@
+"""MarianMT, T5, BERT and GPT-2 of the transformers library, from a folder as the hub has them. Never code from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from vizkit.models.sequences.loaded import SequenceModel, Task
+from vizkit.models.sequences.pieces import Pieces, pieces_of
+from vizkit.models.sources.checkpoint import read_json, refuse_sizes
+from vizkit.models.sources.from_transformers import made_by_library
+from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.loaded import licence_on
+from vizkit.models.sources.transformers_weights import has_weights, held
+
+__all__ = ["LibraryModel", "from_library"]
+
+TASKS: dict[str, Task] = {
+    "MarianMTModel": "translate",
+    "T5ForConditionalGeneration": "translate",
+    "BertForMaskedLM": "masked",
+    "GPT2LMHeadModel": "causal",
+}
+LENGTHS = ("max_position_embeddings", "n_positions")
+NO_SIZES = ("task_specific_params", "id2label", "label2id", "bad_words_ids", "eos_token_id", "forced_eos_token_id")
+
+
+@dataclass(eq=False)
+class LibraryModel(SequenceModel):
+    """Its words are the pieces of its own tokenizer; `before` and `after` stand around what it reads."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    pieces: Pieces = field(default_factory=lambda: Pieces(()))
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """A typed text in pieces. TextError for one that it cannot read."""
+        return self.pieces.split(text)
+
+    def source_ids(self, words: Sequence[str]) -> list[int]:
+        return [*self.before, *self.vocabulary.ids(words), *self.after]
+
+    def line_ids(self, source: Sequence[str], target: Sequence[str] = ()) -> list[int]:
+        return self.source_ids((*source, *target))
+
+
+def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel:
+    """Raises ModelError with one sentence for a folder that is damaged or holds another kind of model."""
+    config = read_json(folder / "config.json", title)
+    refuse_sizes(title, {name: value for name, value in config.items() if name not in NO_SIZES})
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    if name not in TASKS:
+        raise ModelError(f"{title} is a {name[:60] or 'model without a name'}; of texts there are {', '.join(TASKS)}.")
+    if not has_weights(folder):
+        raise ModelError(f"{title} has no weights beside its config.json.")
+    library, report = made_by_library(folder, title, config, held(folder, title))
+    if missing := [*report["missing_keys"], *report["mismatched_keys"]]:
+        raise ModelError(f"{title} lacks weights: {len(missing)} tensors, the first is {str(missing[0])[:60]}.")
+    settings, task = library.config, TASKS[name]
+    pieces = pieces_of(folder, title, int(settings.vocab_size))
+    lengths = [value for key in LENGTHS if isinstance(value := getattr(settings, key, None), int)]
+    after = (settings.eos_token_id,) if task == "translate" else pieces.named("[SEP]")
+    begin = settings.decoder_start_token_id if task == "translate" else 0
+    end = settings.eos_token_id if task != "masked" else 0
+    for number in (begin, end, *after):
+        if not (isinstance(number, int) and 0 <= number < len(pieces)):
+            raise ModelError(f"The config.json of {title} does not say with which of its words a text begins and ends.")
+    network = SourceAndTarget(library) if task == "translate" else OneText(library, causal=task == "causal")
+    return LibraryModel(
+        title, network, pieces, task, "", device, f"folder, transformers {config['model_type']}",
+        licence_on(folder / "README.md") or "not stated", max_length=min(lengths, default=None), begin=begin, end=end,
+        before=pieces.named("[CLS]") if task == "masked" else (), after=after, pieces=pieces,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """A generation without a cache: the texts so far, and of a translator the source with what its encoder gave."""
+
+    ids: Int[Tensor, "text token"]
+    source: Int[Tensor, "text source_token"] | None = None
+    memory: Float[Tensor, "text source_token dim"] | None = None
+
+    def rows(self, indices: Int[Tensor, " row"]) -> "SoFar":
+        source = None if self.source is None else self.source[indices]
+        return SoFar(self.ids[indices], source, None if self.memory is None else self.memory[indices])
+
+    def then(self, token_ids: Int[Tensor, " text"]) -> "SoFar":
+        return SoFar(torch.cat([self.ids, token_ids[:, None]], 1), self.source, self.memory)
+
+
+class SourceAndTarget(nn.Module):
+    """An encoder–decoder of the library as our own ones are called."""
+
+    def __init__(self, library: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self.library = library
+
+    def forward(self, source_ids: Tensor, target_ids: Tensor) -> Float[Tensor, "text token word"]:
+        return self.library(input_ids=source_ids, decoder_input_ids=target_ids, use_cache=False).logits
+
+    def start(self, source_ids: Tensor) -> SoFar:
+        memory = self.library.get_encoder()(input_ids=source_ids).last_hidden_state
+        return SoFar(source_ids[:, :0], source_ids, memory)
+
+    def step(self, token_ids: Tensor, state: SoFar) -> tuple[Float[Tensor, "text word"], SoFar]:
+        """Everything so far is read again. What begins a target is never written, as the library's own bans say."""
+        state = state.then(token_ids)
+        out = self.library(encoder_outputs=(state.memory,), decoder_input_ids=state.ids, use_cache=False)
+        logits = out.logits[:, -1].clone()
+        logits[:, self.library.config.decoder_start_token_id] = float("-inf")
+        return logits, state
+
+
+class OneText(nn.Module):
+    """A language model of the library as our own ones are called."""
+
+    def __init__(self, library: Any, causal: bool) -> None:  # noqa: ANN401
+        super().__init__()
+        self.library, self.causal = library, causal
+
+    def forward(self, ids: Tensor) -> Float[Tensor, "text token word"]:
+        return self.library(input_ids=ids, **({"use_cache": False} if self.causal else {})).logits
+
+    def start(self, ids: Tensor) -> SoFar:
+        return SoFar(ids[:, :0])
+
+    def step(self, token_ids: Tensor, state: SoFar) -> tuple[Float[Tensor, "text word"], SoFar]:
+        state = state.then(token_ids)
+        return self(state.ids)[:, -1], state
