@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import vizkit
 from tests.models.sequences.texts import TASKS, VOCABULARY, made
 from vizkit.datasets.sequences.opening import open_pairs
 from vizkit.models import ModelError
@@ -91,6 +92,14 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path):
     assert not is_sequence_folder(tmp_path)
     with pytest.raises(ModelError, match="no bundled model of texts"):
         open_sequence("bundled:nothing")
+    with pytest.raises(ModelError, match="no run folder"):
+        open_sequence("x" * 5000)
+
+
+def test_a_model_of_texts_is_no_model_of_pictures(tmp_path):
+    saved(tmp_path)
+    with pytest.raises(ModelError, match="reads texts, not pictures"):
+        vizkit.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", bundled_sequences())
