@@ -1,13 +1,14 @@
 """Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
-[windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour,
-`models` writes docs/models.md; `python -m benchmarks faults [--pictures 300 …]` and `look [page …]` are run alone."""
+[windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
+writes docs/models.md, `alignment` a file beside bundled models of texts; `python -m benchmarks faults
+[--pictures 300 …]` and `look [page …]` are run alone."""
 
 import platform
 import sys
 
 PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance", "evaluation")
 PARTS += ("sessions",)
-ASKED = ("mutants", "models")  # only by name
+ASKED = ("mutants", "models", "alignment")  # only by name
 
 
 def machine() -> str:

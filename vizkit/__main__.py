@@ -32,6 +32,7 @@ from vizkit.commands import (
     score,
     shift,
     train,
+    translate,
 )
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
@@ -87,6 +88,7 @@ def parser() -> Parser:
     memory.add(commands)
     agreement.add(commands)
     receptive_field.add(commands)
+    translate.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)

@@ -1,11 +1,12 @@
 """`python -m vizkit memory`: how long an RNN, an LSTM and a transformer remember, run after run, then the tables.
 
-python -m vizkit memory -o runs/memory --seed 0 --seed 1 --seed 2 --table docs/memory.md
+python -m vizkit memory -o runs/memory --seed 0 --seed 1 --seed 2 --times --table docs/memory.md
 
 What is done stays: killed at any moment, the same command goes on after the last finished epoch.
 """
 
 import argparse
+import json
 import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from vizkit.commands import of_runs
 from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, Curve, curves, measured, outcomes, plan
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
+from vizkit.writing import write
 
 __all__ = ["add"]
 
@@ -31,16 +33,39 @@ def add(commands: Any) -> None:  # noqa: ANN401
         description="Train what is missing, one run after another, and print the tables. Stop it and start it again.",
     )
     of_runs.options(command)
+    command.add_argument("--times", action="store_true", help="write times.json, too: training and writing by length")
     command.set_defaults(run=_memory)
 
 
 def _memory(arguments: argparse.Namespace) -> None:
     of_runs.refuse_table(arguments.table)
+    if arguments.times:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        write(arguments.output / "times.json", _times())
     mine = list(runs(arguments.output)) if arguments.no_training else _trained(arguments)
     text = "\n\n".join(_markdown(mine, data, by) for data in TASKS for by in BY if curves(mine, data, by))
     if not text:
         raise ValueError(f"{arguments.output} holds no finished run of this experiment.")
     of_runs.tell(arguments.table, text, lambda: _page(arguments, mine, text), len(mine))
+
+
+def _times() -> str:
+    """What a step of training and an answer cost by the length of the text, on one thread: JSON."""
+    import torch
+
+    from vizkit.models.probes.attention_timing import machine
+    from vizkit.models.sequences.timing import LENGTHS, times_of
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        every = [times_of(recipe.model, LENGTHS, lambda length, m=method: print(f"{m}: {length} words", flush=True))
+                 for method, recipe in METHODS.items()]  # fmt: skip
+        where = machine()
+    finally:
+        torch.set_num_threads(threads)
+    networks = {times.name: {"training": times.training, "writing": times.writing} for times in every}
+    return json.dumps({"machine": where, "lengths": LENGTHS, "networks": networks}) + "\n"
 
 
 def _trained(arguments: argparse.Namespace) -> list[RunFolder]:
@@ -78,6 +103,7 @@ def _page(arguments: argparse.Namespace, mine: Sequence[RunFolder], text: str) -
     seeds = sorted({seed for by_seed in known.values() for seed in by_seed})
     options = [
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
+        *(("--times",) if arguments.times else ()),
         *(("--no-training",) if arguments.no_training else ()),
         *("-o", arguments.output.as_posix(), "--table", arguments.table.as_posix()),
     ]

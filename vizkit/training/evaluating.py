@@ -82,7 +82,7 @@ def evaluate(
     return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
 
 
-def merit(line: Mapping[str, float]) -> tuple[float, float]:
+def merit(line: Mapping[str, Any]) -> tuple[float, float]:
     """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
     single answers."""
     return line["val_accuracy"], line.get("val_answers_right", 0.0)

@@ -63,3 +63,15 @@ def test_memory_inside_and_beyond_what_was_learned():
     )
     assert said.numbers == {"RNN at 8": 0.2, "RNN at 12": 0.0, "Transformer at 8": 1.0, "Transformer at 12": 0.25}
     assert sequences.of_memory(shares, (4, 8, 12), 12, "dots") is None
+
+
+def test_what_digits_look_at():
+    said = sequences.of_alignment(
+        {"year": {"places": 8, "hits": 8, "mass": 0.9}, "day": {"places": 4, "hits": 3, "mass": 0.6}}
+    )
+    assert said is not None
+    assert said.words == (
+        "Of the digits of unseen dates, 100 % of those of the year and 75 % of those of the day look most at the words "
+        "that say the same."
+    )
+    assert sequences.of_alignment({}) is None

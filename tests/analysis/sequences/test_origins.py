@@ -1,8 +1,11 @@
 """Rollout through two texts, against the same written out as one matrix over both, and alignment by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from vizkit.analysis.attribution.rollout import rollout, rollout_matrix
 from vizkit.analysis.sequences.alignment import Aligned, alignment, target_roles, together
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace, dense
@@ -52,6 +55,20 @@ def test_rows_sum_to_one_with_every_fusion(fusion):
 def test_without_residuals_additive_attention_is_its_own_rollout():
     trace = trace_of(CROSS)
     torch.testing.assert_close(origins(trace, residual=0.0).source, trace.attention[0].weights[0].mean(0))
+
+
+def test_two_texts_are_no_single_stream_even_where_they_are_equally_long():
+    ids = torch.arange(3)[None]
+    layer = Attention("cross", torch.full((1, 1, 3, 3), 1 / 3), TARGET, replace(TARGET, name="source"), ids, ids)
+    trace = Trace("toy", (1, 3), torch.zeros(3, 5), (layer,), (), Check(0.0, 1, 1))
+    with pytest.raises(NotApplicable, match="looks at another"):
+        rollout(trace, 0)
+
+
+def test_the_rollout_of_a_causal_text_never_comes_from_later_words():
+    rows = rollout_matrix(trace_of(MASKED, MASKED))
+    assert (rows.triu(1) == 0).all()
+    torch.testing.assert_close(rows.sum(1), torch.ones(3, dtype=rows.dtype))
 
 
 def test_where_there_is_one_text_only_it_says_so():

@@ -5,6 +5,7 @@ import torch
 
 from tests.models.sequences.texts import TASKS, made
 from vizkit.models.sequences import trace_pair, trace_text
+from vizkit.saving import open_npz, save_npz
 from vizkit.traces import NotApplicable, dense
 from vizkit.vocabulary import TextError
 
@@ -84,6 +85,16 @@ def test_a_text_of_one_token(name):
     trace = trace_pair(model, ("a",)) if model.translates else trace_text(model, model.vocabulary.ids("a"))
     assert trace.check.passed
     assert all(layer.weights.shape[-2:] == (1, 1) for layer in trace.attention)
+
+
+def test_a_trace_of_two_texts_is_saved_and_opened_again(tmp_path):
+    trace = trace_pair(made("seq2seq_transformer"), SOURCE, TARGET)
+    save_npz(trace, tmp_path / "trace.npz")
+    again, _ = open_npz(tmp_path / "trace.npz")
+    assert torch.equal(again.logits, trace.logits)
+    for mine, theirs in zip(again.attention, trace.attention, strict=True):
+        assert (mine.name, mine.query, mine.key) == (theirs.name, theirs.query, theirs.key)
+        assert torch.equal(mine.weights, theirs.weights)
 
 
 def test_padding_gets_no_weight():

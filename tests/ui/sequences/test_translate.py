@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ui.conftest import fine, opened, sent_to, texts
+from vizkit.analysis.sequences.rollout import origins
 from vizkit.models.sequences import open_sequence, trace_pair
 
 
@@ -24,11 +25,14 @@ def test_the_canvas_is_sent_what_the_model_recorded():
     fine(test)
     content = content_of(test)
     assert [output["word"] for output in content["outputs"]] == [*"2026-11-21", "[END]"]
-    assert content["source"] == tuple(["the", "2", "1", "st", "of", "november", ",", "2", "0", "2", "6"])
-    trace = trace_pair(open_sequence("bundled:dates_transformer"), content["source"], tuple("2026-11-21"))
+    assert " ".join(content["source"]) == "the 2 1 st of november , 2 0 2 6"
+    trace = trace_pair(open_sequence("bundled:dates_transformer"), tuple(content["source"]), tuple("2026-11-21"))
     kinds = ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
-    assert [part["kind"] for part in content["parts"]] == kinds
-    for part, layer in zip(content["parts"], trace.attention, strict=True):
+    *layers, encoder, cross = content["parts"]
+    assert [part["kind"] for part in layers] == kinds
+    np.testing.assert_allclose(weights(encoder)[0], origins(trace).encoder.numpy(), atol=1e-6)
+    np.testing.assert_allclose(weights(cross)[0], origins(trace).source.numpy(), atol=1e-6)
+    for part, layer in zip(layers, trace.attention, strict=True):
         np.testing.assert_allclose(weights(part), layer.weights[0].numpy(), atol=1e-6)
     assert "2026-11-21" in texts(test)
 
@@ -43,7 +47,7 @@ def test_a_forced_word_is_written_and_goes_into_the_link():
     forced = content_of(test)["outputs"]
     assert [output["word"] for output in forced[:3]] == ["2", "0", other]
     assert [output["forced"] for output in forced[:3]] == [False, False, True]
-    assert test.query_params["force"] == [f"2 0 {other}"]
+    assert test.query_params["force"] == f"2 0 {other}"
 
 
 def test_a_link_with_words_that_the_model_has_not_is_forgotten():
@@ -64,7 +68,7 @@ def test_a_text_that_is_no_date_gets_a_sentence(text: str):
 
 def test_an_example_is_taken_with_a_click():
     test = opened("sequences")
-    test.button_group(key="_sequence_example").set_value(["21.11.2026"]).run()
+    test.pills(key="_sequence_example").set_value("21.11.2026").run()
     fine(test)
     assert "".join(content_of(test)["source"]) == "21.11.2026"
 
@@ -90,7 +94,7 @@ def test_additive_attention_is_one_layer_with_one_head():
 
 def test_the_beam_search_is_a_tree():
     test = opened("sequences")
-    test.button_group(key="beams").set_value([3]).run()
+    test.segmented_control(key="beams").set_value(3).run()
     fine(test)
     assert "the next text" in texts(test) or "more probable text" in texts(test)
 

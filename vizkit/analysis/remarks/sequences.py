@@ -31,6 +31,16 @@ def of_beams(
     return Remark(f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}", numbers)
 
 
+def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> Remark | None:
+    """`roles`: of "year", "month" and "day" the fields of `analysis.sequences.alignment.Aligned`, measured over many
+    dates."""
+    shares = {role: of["hits"] / of["places"] for role, of in roles.items() if of["places"]}
+    if not shares:
+        return None
+    most = joined([f"{percent(share)} of those of the {role}" for role, share in shares.items()])
+    return Remark(f"Of the digits of unseen dates, {most} look most at the words that say the same.", shares)
+
+
 def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str]) -> Remark | None:
     """`strengths`: by model, of every word of the source, of the largest. Says whose first word hardly counts."""
     first = {name: each[0] for name, each in strengths.items()}

@@ -39,5 +39,5 @@ def banded_lines(lines: Sequence[Banded], x: str, y: str, learned: int | None = 
         ]  # fmt: skip
     figure = laid_out(drawn, x, y, height=420, showlegend=True)
     if learned is not None:
-        rule(figure, learned, "dot")
+        rule(figure, float(learned), "dot")
     return figure.update_yaxes(range=[-0.02, 1.05], tickformat=".0%")

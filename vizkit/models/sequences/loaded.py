@@ -21,8 +21,9 @@ class SequenceModel:
 
     `task`: "translate" from a source to a target, "masked" (what stands behind [MASK], as BERT) or "causal" (what comes
     next, as GPT). `data`: which texts it has learned, by their name in `datasets.sequences`. `facts`: what result.json
-    beside the weights says, such as "test_accuracy". `max_length`: the most tokens of a text, None without a limit.
-    `begin` and `end`: the words with which a target begins and ends.
+    beside the weights says, such as "test_accuracy"; of bundled models "alignment", too: by role the fields of
+    `analysis.sequences.alignment.Aligned`. `max_length`: the most tokens of a text, None without a limit. `begin` and
+    `end`: the words with which a target begins and ends.
     """
 
     name: str

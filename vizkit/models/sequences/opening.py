@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -47,7 +48,9 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
         if rest not in bundled_sequences():
             known = ", ".join(bundled_sequences()) or "none"
             raise ModelError(f"There is no bundled model of texts {rest[:60]!r}; there are {known}.")
-        return _from_folder(BUNDLED / rest, rest, "bundled with vizkit", torch.device(device))
+        model = _from_folder(BUNDLED / rest, rest, "bundled with vizkit", torch.device(device))
+        aligned = _facts(BUNDLED / rest / "alignment.json")  # written by benchmarks/alignment.py
+        return replace(model, facts={**model.facts, "alignment": aligned}) if aligned else model
     folder = Path(source)
     title = folder.name[:60]
     if is_transformers(folder):
@@ -122,7 +125,7 @@ def _max_length(model: Any) -> int | None:  # noqa: ANN401
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """What a finished run measured; nothing where that cannot be read."""
+    """A file beside the weights that holds what was measured; nothing where it cannot be read."""
     try:
         facts = json.loads(path.read_bytes()[: 2**20])
     except (OSError, ValueError):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vizkit.analysis.convolution.norms import AXES, normed, together
 from vizkit.analysis.remarks import convolution
+from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.convolution.sharing import sharing
 from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
@@ -61,7 +62,7 @@ def view(page: Page) -> None:
     remark(convolution.alone({name: (float(normed(x[:1], name, GROUPS).values[at]), float(result.values[at]))
                               for name, result in results.items()}, count))  # fmt: skip
     lines = (f"Model: {title(shown.source)}, {shown.trace.features[min(layer, depth) - 1].name}",
-             f"Pictures: {st.session_state.get('image', '')} and {count - 1} others")  # fmt: skip
+             f"Pictures: {st.session_state.get('image', '')} and {counted(count - 1, 'other')}")  # fmt: skip
     save("norms", {"": saved.charts_of("Which numbers share a mean", lines, *figures)}, saved.NOTHING,
          {"Numbers of all channels (NPZ)": lambda: export.npz_of(before=x[:count].numpy(), **{
              name: result.values.numpy() for name, result in results.items()})})  # fmt: skip

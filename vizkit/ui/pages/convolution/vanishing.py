@@ -50,7 +50,7 @@ def view(page: Page) -> None:
     settings += ", residual" if network.residual else ""
     settings += f", {PLACES[not network.pre]} with {network.norm}" if network.norm != "none" else ""
     items = {"By layer": saved.charts_of("Gradient of every layer", (f"{settings}; random weights",), figure)}
-    deeper(replace(network, activation=names[0] if names else "ReLU"), items)
+    deeper(replace(network, activation="ReLU" if "ReLU" in names or not names else names[0]), items)
     save("vanishing", items, saved.NOTHING)
     reading.how(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
@@ -72,11 +72,10 @@ def deeper(network: Network, items: "dict[str, Item]") -> None:
     lines = {"pre-norm": pre, "post-norm": post, "1/√L": pre[0] * (DEPTHS[0] / np.array(DEPTHS)) ** 0.5}
     figure = curves({name: (np.array(DEPTHS), values) for name, values in lines.items()}, "layers of the network, L",
                     "gradient of the last layer", f"Pre-norm and post-norm: {network.kind} with {network.activation}, "
-                    "residuals and LayerNorm", log=True, mode="lines+markers")  # fmt: skip
+                    "residuals and LayerNorm", mode="lines+markers")  # fmt: skip
     figure.update_traces(line_dash="dot", mode="lines", selector={"name": "1/√L"})
-    figure.update_xaxes(tickvals=DEPTHS)
-    figure.update_yaxes(range=[np.log10(min(pre.min(), post.min())) - 0.3, np.log10(max(pre.max(), post.max())) + 0.3])
-    chart(figure, "vanishing_depth", "Norm of the gradient of the last layer by the depth of the network")
+    figure.update_yaxes(range=[0, 1.1 * max(pre.max(), post.max())])
+    chart(figure, "vanishing_by_depth", "Norm of the gradient of the last layer by the depth of the network")
     remark(convolution.deeper(DEPTHS, pre, post))
     lines_above = (f"{network.kind}, {network.activation}, residuals and LayerNorm; random weights",)
     items["By depth"] = saved.charts_of("Gradient of the last layer by depth", lines_above, figure)

@@ -31,7 +31,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const kind of Object.keys(KINDS)) {
       const own = parts.filter(part => part.kind === kind), before = data.pick[kind] || state.pick[kind]
       if (!own.length) { delete state.pick[kind]; continue }
-      const layer = clamp(before?.[0] ?? own.length - 1, 0, own.length - 1), head = before?.[1] ?? null
+      const layer = clamp(before?.[0] ?? own.findLastIndex(part => !part.title), 0, own.length - 1), head = before?.[1] ?? null
       state.pick[kind] = [layer, head !== null && head < own[layer].heads ? head : null]
     }
   }

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.analysis.remarks.sequences import of_beams
+from vizkit.analysis.remarks.sequences import of_alignment, of_beams
 from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
 from vizkit.ui.pages.sequences.translate_canvas import arcs, forced, forget_forced, kind_of
@@ -47,6 +47,7 @@ def view(page: Page) -> None:
             "state. The lines are shares of the gradient instead: which word would change the written one most."
         )
     reading.proof(trace)
+    remark(of_alignment(model.facts.get("alignment", {})))
     beams(model, words)
     keep(trace, words, written.words, title)
     reading.how(

@@ -109,14 +109,26 @@ def for_browser(
         "source_title": "Source",
         "target_title": "Written",
         "outputs": outputs,
-        "parts": tuple(_part(kind_of(layer), layer.weights[0]) for layer in trace.attention)
-        if shares is None
-        else (_part("cross", shares[None], "Gradient"),),
+        "parts": _parts(trace, shares),
         "forcible": True,
         "at": _at(),
         "pick": _pick(),
         "label": f"{label}: {text} becomes {' '.join(written.words)}. Arrow keys go from word to word.",
     }
+
+
+def _parts(trace: "Trace", shares: "Float[Tensor, 'word token'] | None") -> tuple[dict[str, Any], ...]:
+    """Every layer, and all of them multiplied; without attention the shares of the gradient."""
+    from vizkit.analysis.sequences.rollout import origins
+
+    if shares is not None:
+        return (_part("cross", shares[None], "Gradient"),)
+    layers = tuple(_part(kind_of(layer), layer.weights[0]) for layer in trace.attention)
+    if not any(part["kind"] == "encoder" for part in layers):
+        return layers
+    multiplied = origins(trace)
+    return (*layers, _part("encoder", multiplied.encoder[None], "Encoder, rollout"),
+            _part("cross", multiplied.source[None], "Rollout → source"))  # fmt: skip
 
 
 def kind_of(layer: "Attention") -> str:

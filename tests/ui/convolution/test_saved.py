@@ -1,0 +1,56 @@
+"""Every view's pictures go to the report, and are the same again from its replay.json alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.ui.conftest import CNN, VIT, fine, opened
+from vizkit.report.document import Report
+from vizkit.report.document import opened as read
+from vizkit.report.making import made
+from vizkit.report.replay import changed, inputs_for
+from vizkit.ui.pages.convolution import fields_of, filters
+from vizkit.ui.session import background, cached
+
+VIEWS = {  # view → (key of its Save, how many pictures it has)
+    "Slide": ("slide", 1),
+    "Receptive field": ("field", 2),
+    "Filters": ("filters", 1),
+    "Shift by a pixel": ("shift", 2),
+    "Activations": ("activations", 2),
+    "Norms": ("norms", 1),
+    "Vanishing gradients": ("vanishing", 2),
+}
+
+
+def at_once(name: str, work: Callable[[background.Task], None]) -> None:
+    """What a page does beside itself."""
+    lock = cached.device_lock()
+    with lock:
+        work(background.Task(lock))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_pictures_are_the_same_again(view: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fields_of, "SAMPLES", 1)
+    monkeypatch.setattr(filters.background, "start", at_once)
+    key, count = VIEWS[view]
+    query = {"models": [CNN, VIT], "image": "digit 3", "filters_data": "this picture"}
+    test = opened("convolution", convolution_view=view, **query).run()
+    fine(test)
+    names = [test.selectbox(key=f"saved_{key}").options[number] for number in range(count)] if count > 1 else [""]
+    for name in names:
+        if name:
+            test.selectbox(key=f"saved_{key}").set_value(name).run()
+        test.button(key=f"report_{key}").click().run()
+        fine(test)
+    kept = test.session_state["_report"]
+    report = read(Report("", tuple(kept.values())).to_json().encode())
+    assert report.entries == tuple(kept.values())
+    inputs = inputs_for(report, {}, {})
+    pictures = [made(entry.item, given).png for entry, given in zip(report.entries, inputs, strict=True)]
+    assert len(set(pictures)) == count
+    assert not any(changed(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True))
+    test.switch_page("pages/report.py").run()
+    fine(test)
+    assert [area.label for area in test.text_area] == ["Comment"] * count
