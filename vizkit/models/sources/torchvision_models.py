@@ -23,7 +23,7 @@ TRANSFORMERS = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
 TRANSFORMERS += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
 CNNS = ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 TORCHVISION = (*TRANSFORMERS, *CNNS)
-RESNETS = {  # by the blocks of their stages, and whether they narrow in between
+RESNETS: dict[tuple[tuple[int, ...], bool], str] = {  # by the blocks of their stages, and whether these narrow within
     ((2, 2, 2, 2), False): "resnet18", ((3, 4, 6, 3), False): "resnet34", ((3, 4, 6, 3), True): "resnet50",
     ((3, 4, 23, 3), True): "resnet101", ((3, 8, 36, 3), True): "resnet152",
 }  # fmt: skip
