@@ -17,7 +17,7 @@ from vizkit.ui.views import Page
 if TYPE_CHECKING:
     from vizkit.models.probes.from_parts import Inside
 
-CANVAS, SIDE_PX = "sequence_bridge", 200
+CANVAS, SIDE_PX = "sequence_bridge", 170
 
 
 def view(page: Page) -> None:
