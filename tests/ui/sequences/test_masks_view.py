@@ -13,7 +13,7 @@ def tables(test: AppTest) -> list[str]:
     return [element.proto.body for element in test.main.get("html")]
 
 
-def chosen(test: AppTest, name: str, value: dict) -> AppTest:
+def chosen(test: AppTest, name: str, value: tuple) -> AppTest:
     """As a click in the canvas would leave it."""
     test.session_state[f"_sequence_{name}"] = value
     return test.run()

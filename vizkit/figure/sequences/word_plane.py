@@ -52,7 +52,5 @@ def word_plane(
                         "opacity": [1 if text else 0.55 for text in written]},
             )
         )  # fmt: skip
-    axes = [f"component {number}" for number in (1, 2)]
-    if explained:
-        axes = [f"{axis}, {share:.0%} of the variance" for axis, share in zip(axes, explained, strict=True)]
-    return laid_out(drawn, *axes, title, height)
+    x, y = (f", {share:.0%} of the variance" for share in explained) if explained else ("", "")
+    return laid_out(drawn, f"component 1{x}", f"component 2{y}", title, height)

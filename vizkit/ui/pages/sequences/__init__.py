@@ -8,7 +8,11 @@ VIEWS = (
     View("Masks", "Who may look at whom: everybody, what came before, or another text.", "masks", ""),
     View("Memory", "What a recurrent network forgets on the way, and what attention keeps in reach.", "memory", ""),
     View("Words", "Which words are alike, and what becomes of one word at two places.", "words", ""),
-)
+    View(
+        "From words to patches", "The same block on a sentence and on an image: what changes and what stays.", "bridge",
+        "vit", fragment=False, query="patch",
+    ),
+)  # fmt: skip
 
 
 def waiting() -> None:
