@@ -1,12 +1,17 @@
 """What a channel answers to most, on pictures with one bright dot each."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import nn
 
 from vizkit.image import Preprocessing
-from vizkit.models.probes.convolution.top_patches import patch, strongest_places
+from vizkit.models.probes.convolution.layers_seen import Convolved
+from vizkit.models.probes.convolution.receptive_field import Seen
+from vizkit.models.probes.convolution.top_patches import after, patch, patches, peaks, strongest_places
 from vizkit.models.sources.loaded import Loaded
+from vizkit.receptive_field import Reach
 
 
 class Sum(nn.Module):
@@ -39,3 +44,36 @@ def test_the_strongest_places_are_the_dots_in_the_order_of_their_brightness():
     assert (beyond[0] == 128).all()
     assert (beyond[:, 2:] == 128).all()
     assert (beyond[1:, :2] == 180).all()
+
+
+def test_places_of_a_single_picture_lie_apart():
+    maps = torch.zeros(1, 17, 17)
+    maps[0, 4, 4], maps[0, 4, 5], maps[0, 12, 12], maps[0, 12, 14] = 9.0, 8.0, 5.0, 4.0
+    values, indices = peaks(maps, 3)
+    assert values[0, :2].tolist() == [9, 5]  # 8 and 4 lie within two cells of a higher one
+    assert [divmod(index, 17) for index in indices[0, :2].tolist()] == [(4, 4), (12, 12)]
+    assert float(values[0, 2]) == 0
+    values, _ = peaks(torch.eye(3)[None], 8)
+    assert values.shape == (1, 8)
+    assert values[0].isfinite().sum() < 8
+
+
+def test_several_places_of_a_picture_belong_to_it():
+    picture = np.zeros((9, 11, 3), np.uint8)
+    bright = picture.copy()
+    bright[1:4, 1:4], bright[5:8, 7:10] = 200, 250
+    preprocessing = Preprocessing((9, 11), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0, crop_mode="squash")
+    loaded = Loaded("toy", Sum().eval(), torch.device("cpu"), preprocessing, outputs=2)
+    answers = strongest_places(loaded, [picture, bright], 0, keep=3, of_each=2)
+    assert answers.images[0, :2].tolist() == [1, 1]
+    assert list(zip(answers.rows[0, :2].tolist(), answers.columns[0, :2].tolist(), strict=True)) == [(5, 7), (1, 1)]
+    field = Seen((7, 9), *(Reach(3, 1, 0),) * 2)
+    seen = patches(answers, [0], field)[0]
+    assert [int(patch.min()) for patch in seen[:2]] == [250, 200]
+
+
+def test_an_activation_that_follows_is_what_is_meant():
+    convolution, activation = torch.tensor([[[-1.0]]]), torch.tensor([[[0.0]]])
+    layer = Convolved("c", (1, 1, 1), ("convolution",), after={"convolution": convolution})
+    assert after(layer) is convolution
+    assert after(replace(layer, after=layer.after | {"activation": activation})) is activation
