@@ -63,8 +63,8 @@ def view(page: Page) -> None:
     except EditError as sentence:
         raise NotApplicable(str(sentence)) from None
     rows = answers(shown, after)
-    switches("switches", shown, page.picture, first.grid or (1, 1), heads, hidden, switched, "" if same else WHOLE, rows,
-             bool(edits))  # fmt: skip
+    reason = "" if same else WHOLE
+    switches("switches", shown, page.picture, first.grid or (1, 1), heads, hidden, switched, reason, rows, bool(edits))
     if shown.loaded.classifies:
         remark(of_answers(*zip(*rows, strict=True), len(edits)))
     reading.proof(after)
