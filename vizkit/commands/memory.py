@@ -110,7 +110,7 @@ def _page(arguments: argparse.Namespace, mine: Sequence[RunFolder], text: str) -
     recipe = METHODS["RNN"]
     return f"""# How long networks remember
 
-Texts wholly right, in percent, of {COUNT} for each number, none of which was learned from; seeds
+Texts wholly right, in percent, of {COUNT} for each number, none of more than 3 letters learned from; seeds
 {", ".join(map(str, seeds))}, ± half of the 95 % interval. All have learned from the same {recipe.images:,} texts of 1
 to 8 letters and gaps of 0 to 24 in {recipe.epochs} epochs, with about 45,000 parameters; what is longer is new to them.
 

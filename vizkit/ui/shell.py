@@ -38,6 +38,7 @@ PAGES = {
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
         ("relevance", "Relevance", "What is evidence for a class, and can the maps be trusted?"),
+        ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
     "Compare": [
         ("compare", "Compare", "The same images in several models: predictions, maps, cost, robustness."),

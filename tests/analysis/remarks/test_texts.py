@@ -3,7 +3,7 @@
 import torch
 
 from vizkit.analysis.attention.walkthrough import SENTENCE_WEIGHTS
-from vizkit.analysis.remarks import masks
+from vizkit.analysis.remarks import masks, words
 from vizkit.analysis.sequences.masks import allowed, masked
 
 WEIGHTS = torch.tensor(SENTENCE_WEIGHTS)
@@ -31,3 +31,43 @@ def test_hidden_words():
 def test_the_next_word():
     assert masks.certain("2", 0.999, "1").words == "Most probable next: “2”, more than 99 %."
     assert masks.certain("2", 0.5, "1").words == "Most probable next: “2”, 50 %, before “1”."
+
+
+def test_a_kind_of_words_in_order():
+    """Four words on a quarter circle, 30° apart, and two more at right angles to all of them."""
+    angles = torch.tensor([0.0, 30.0, 60.0, 90.0]).deg2rad()
+    vectors = torch.zeros(6, 4)
+    vectors[:4, 0], vectors[:4, 1] = angles.cos(), angles.sin()
+    vectors[4, 2] = vectors[5, 3] = 1.0
+    alike = vectors @ vectors.T
+    said = words.kind(alike, [0, 1, 2, 3], "digits")
+    assert said
+    near, after = 3**0.5 / 2, (0.5 + 0.5 + 0.0) / 3
+    assert abs(said.numbers["neighbours"] - near) < 1e-5
+    assert abs(said.numbers["not neighbours"] - after) < 1e-5
+    assert said.numbers["across"] == 0
+    assert "more alike than they are to other words" in said.words
+    assert "neighbours in order 0.87, others 0.33" in said.words
+    shuffled = words.kind(alike, [0, 2, 1, 3], "digits")
+    assert shuffled
+    assert "their order cannot be seen" not in said.words
+    assert words.kind(alike, [4, 5], "two") is None
+    strangers = words.kind(alike, [0, 4, 5], "others")
+    assert strangers
+    assert "no more alike" in strangers.words
+
+
+def test_partners_are_nearest_of_all():
+    alike = torch.tensor([[1.0, 0.9, 0.1, 0.2], [0.9, 1.0, 0.3, 0.0], [0.1, 0.3, 1.0, 0.2], [0.2, 0.0, 0.2, 1.0]])
+    said = words.partners(alike, [(0, 1), (2, 3)], ["may", "mai", "june", "jun"], "months")
+    assert said
+    assert said.numbers == {"near": 1, "pairs": 2}
+    assert "1 of 2 words of the months: “may” and “mai”, cosine 0.90" in said.words
+    assert words.partners(alike, [(2, 3)], ["may", "mai", "june", "jun"], "months") is None
+
+
+def test_one_word_at_two_places():
+    said = words.twins("2", (2, 8), (1.0, 0.5, 0.4, -0.1))
+    assert said.words == (
+        "“2” at places 2 and 8: one word vector, cosine 1.00; with their positions 0.50; after the encoder −0.10."
+    )

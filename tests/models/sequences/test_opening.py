@@ -6,10 +6,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import vizkit
 from tests.models.sequences.texts import TASKS, VOCABULARY, made
+from vizkit.datasets.sequences.opening import open_pairs
 from vizkit.models import ModelError
-from vizkit.models.sequences import bundled_sequences, open_sequence, trace_pair
+from vizkit.models.sequences import bundled_sequences, greedy, open_sequence
 from vizkit.models.sequences.opening import is_sequence_folder
+from vizkit.training.sequences.lines import Lines
 
 
 def saved(folder, name="seq2seq_transformer", **changes):
@@ -89,10 +92,27 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path):
     assert not is_sequence_folder(tmp_path)
     with pytest.raises(ModelError, match="no bundled model of texts"):
         open_sequence("bundled:nothing")
+    with pytest.raises(ModelError, match="no run folder"):
+        open_sequence("x" * 5000)
 
 
-def test_bundled_models_of_texts_are_whole():
-    for name in bundled_sequences():
-        model = open_sequence(f"bundled:{name}")
-        if model.translates:
-            assert trace_pair(model, model.vocabulary.words[5:8]).check.passed
+def test_a_model_of_texts_is_no_model_of_pictures(tmp_path):
+    saved(tmp_path)
+    with pytest.raises(ModelError, match="reads texts, not pictures"):
+        vizkit.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", bundled_sequences())
+def test_bundled_models_write_as_often_right_as_their_cards_say(name):
+    """So they are given texts here as they were in training, with every special word in its place."""
+    model = open_sequence(f"bundled:{name}")
+    pairs = open_pairs(model.data, "test", count=20, seed=2)
+    lines = Lines(pairs, model.task, learns=False)
+    (given, *_), _ = lines.__getitems__([(0, 0)])
+    if model.writes:
+        right = sum(greedy(model, pair.source).words == pair.target for pair in pairs)
+        assert right / len(pairs) == pytest.approx(model.facts["test_accuracy"], abs=0.3)
+    before = model.source_ids(pairs[0].source) if model.translates else model.line_ids(pairs[0].source, pairs[0].target)
+    assert given.shape == (1, len(before))
+    same = [mine == theirs for mine, theirs in zip(before, given[0].tolist(), strict=True)]
+    assert all(same) if model.writes else sum(same) / len(same) > 0.5  # the others were hidden

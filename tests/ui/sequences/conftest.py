@@ -8,10 +8,14 @@ from tests.ui import test_views
 from vizkit.datasets.sequences.dates import VOCABULARY
 from vizkit.models.networks.sequence_models import build
 from vizkit.models.sequences import SequenceModel
+from vizkit.models.sequences.loaded import Task
 from vizkit.ui.pages.sequences import typed
 
-KINDS = {"dates_transformer": ("seq2seq_transformer", "translate"), "dates_bert": ("masked_lm", "masked"),
-         "dates_gpt": ("causal_lm", "causal")}  # fmt: skip
+KINDS: dict[str, tuple[str, Task]] = {
+    "dates_transformer": ("seq2seq_transformer", "translate"),
+    "dates_bert": ("masked_lm", "masked"),
+    "dates_gpt": ("causal_lm", "causal"),
+}
 
 
 def random_model(source: str) -> SequenceModel:

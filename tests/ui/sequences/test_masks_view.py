@@ -13,7 +13,7 @@ def tables(test: AppTest) -> list[str]:
     return [element.proto.body for element in test.main.get("html")]
 
 
-def chosen(test: AppTest, name: str, value: dict) -> AppTest:
+def chosen(test: AppTest, name: str, value: tuple) -> AppTest:
     """As a click in the canvas would leave it."""
     test.session_state[f"_sequence_{name}"] = value
     return test.run()
@@ -61,9 +61,9 @@ def test_a_word_is_hidden_and_guessed():
     ((at, top),) = data["tops"]
     assert at == data["hidden"][0]
     assert len(top) == 5
-    again = opened("Masks", mask="BERT", hidden="2,3,0,999")
+    again = opened("Masks", mask="BERT", hidden="2,3,11,999")
     (data,) = sent_to(again, "vizkit_predict")
-    assert data["hidden"] == [2, 3], "[BEGIN] cannot be hidden, and the line is shorter"
+    assert data["hidden"] == [2, 3], "the arrow cannot be hidden, and the line is shorter"
     assert again.query_params["hidden"] == "2,3"
     assert "hidden word" in texts(again)
 

@@ -5,6 +5,7 @@ i, f, o = σ(W x_t + U h_{t−1} + b), g = tanh(…), c_t = f ⊙ c_{t−1} + i 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -40,9 +41,10 @@ def lstm_gates(
         raise ValueError("Gates are shown of an LSTM with one layer, one direction and no projection.")
     state = vectors.new_zeros(lstm.hidden_size) if hidden is None else hidden
     carried = vectors.new_zeros(lstm.hidden_size) if cell is None else cell
+    recurrent: Any = lstm.weight_hh_l0
     rows = []
     for given in _given(lstm, vectors):
-        into, keep, new, show = (given + lstm.weight_hh_l0 @ state).chunk(4)
+        into, keep, new, show = (given + recurrent @ state).chunk(4)
         into, keep, new, show = into.sigmoid(), keep.sigmoid(), new.tanh(), show.sigmoid()
         carried = keep * carried + into * new
         state = show * carried.tanh()
@@ -58,14 +60,15 @@ def rnn_states(
     if rnn.num_layers != 1 or rnn.bidirectional or rnn.nonlinearity != "tanh":
         raise ValueError("States are shown of an RNN with one layer, one direction and tanh.")
     state = vectors.new_zeros(rnn.hidden_size) if hidden is None else hidden
+    recurrent: Any = rnn.weight_hh_l0
     states = []
     for given in _given(rnn, vectors):
-        state = (given + rnn.weight_hh_l0 @ state).tanh()
+        state = (given + recurrent @ state).tanh()
         states.append(state)
     return torch.stack(states)
 
 
-def _given(cell: nn.RNNBase, vectors: Float[Tensor, "token dim"]) -> Float[Tensor, "token gates"]:
+def _given(cell: Any, vectors: Float[Tensor, "token dim"]) -> Float[Tensor, "token gates"]:  # noqa: ANN401
     """W x_t + b of every token; the two biases of torch are one."""
     given = vectors @ cell.weight_ih_l0.T
     return given + cell.bias_ih_l0 + cell.bias_hh_l0 if cell.bias else given

@@ -14,8 +14,8 @@ from typing import Literal
 from vizkit.vocabulary import SPECIAL, TextError, Vocabulary
 
 __all__ = [
-    "EXAMPLES", "FIRST", "LAST", "LONGEST", "SPELLINGS", "VOCABULARY", "Role", "Written", "iso", "random_date", "split",
-    "write",
+    "EXAMPLES", "FIRST", "KINDS", "LAST", "LONGEST", "PARTNERS", "SPELLINGS", "VOCABULARY", "Role", "Written", "iso",
+    "random_date", "split", "write",
 ]  # fmt: skip
 
 Role = Literal["", "year", "month", "day", "weekday"]
@@ -50,6 +50,22 @@ VOCABULARY = Vocabulary(
         )
     )
 )  # fmt: skip
+KINDS: dict[str, tuple[str, ...]] = {
+    "digits": _DIGITS,
+    "months": MONTHS + tuple(name for name in MONTHS_SHORT if name not in MONTHS),
+    "weekdays": WEEKDAYS + WEEKDAYS_SHORT,
+    "number words": UNITS + TEENS + TENS,
+    "ordinals": ORDINALS,
+}
+"""Words that belong together, in their order."""
+PARTNERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "digits": tuple(zip(_DIGITS[1:], UNITS, strict=True)),
+    "months": tuple((name, short) for name, short in zip(MONTHS, MONTHS_SHORT, strict=True) if name != short),
+    "weekdays": tuple(zip(WEEKDAYS, WEEKDAYS_SHORT, strict=True)),
+    "number words": tuple(zip(UNITS + TEENS, ORDINALS, strict=False)),
+    "ordinals": tuple(zip(ORDINALS, UNITS + TEENS, strict=False)),
+}
+"""For words of a kind another that says the same: november and nov, 1 and one, one and first."""
 _TOKEN = re.compile(r"[a-z]+|\d|[^\sa-z\d]")
 
 

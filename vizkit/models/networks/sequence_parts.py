@@ -54,6 +54,8 @@ class KeysValues:
 class Embedding(nn.Module):
     """√d · (a word's vector) + the sines and cosines of its place (ibid., §§ 3.4 and 3.5)."""
 
+    positions: Tensor
+
     def __init__(self, words: int, dim: int, max_length: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, dim)

@@ -82,9 +82,12 @@ class Seq2SeqRecurrent(nn.Module):
     def read(self, source_ids: SourceIds) -> tuple[Memory, Hidden, Hidden | None]:
         """(a state for every token, the last state, the last cell); the filling of shorter texts is not read."""
         lengths = (source_ids != PAD).sum(1).cpu()
-        packed = pack_padded_sequence(self.source(source_ids), lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.encoder(packed)
-        memory, _ = pad_packed_sequence(states, batch_first=True, total_length=source_ids.shape[1])
+        if int(lengths.min()) == source_ids.shape[1]:  # a packed text has a gradient that takes n² time
+            memory, last = self.encoder(self.source(source_ids))
+        else:
+            packed = pack_padded_sequence(self.source(source_ids), lengths, batch_first=True, enforce_sorted=False)
+            states, last = self.encoder(packed)
+            memory, _ = pad_packed_sequence(states, batch_first=True, total_length=source_ids.shape[1])
         hidden, cell = last if self.cell == "lstm" else (last, None)
         return memory, hidden[0], None if cell is None else cell[0]
 

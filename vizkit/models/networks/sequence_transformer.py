@@ -7,6 +7,7 @@ language model, unmasked (BERT, Devlin et al. 2019, arXiv 1810.04805) or causal 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -49,6 +50,8 @@ class State:
 
 class Seq2SeqTransformer(nn.Module):
     """Source and target so far to the logits of the next words. `depth` layers in the encoder and in the decoder."""
+
+    decoder: Any  # a list of `DecoderLayer`
 
     def __init__(
         self, words: int, dim: int = 64, depth: int = 2, heads: int = 4, hidden: int = 128, max_length: int = 96

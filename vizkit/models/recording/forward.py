@@ -1,6 +1,7 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
 import inspect
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.editing import NOW, Editing
 from vizkit.models.recording.kinds import kind
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
@@ -42,7 +44,7 @@ class Pass:
     calls: tuple[Call, ...]
     maps: tuple[Tensor, ...]
     specials: tuple[Tensor | None, ...]
-    logit_error: float
+    logit_error: float | None
     deciding: tuple[tuple[str, Tensor, Tensor], ...] = ()
     entering: tuple[tuple[Tensor, Tensor] | None, ...] = ()
     gradients: tuple[Tensor, ...] = ()
@@ -65,6 +67,9 @@ def forward(
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
+    if NOW.get() is not None:  # a changed model has no plain pass to be compared with
+        believed = next((features for known, (features, _) in loaded.compared.items() if known[:2] == case[:2]), True)
+        return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, believed, None))
     if case in loaded.compared:
         return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
     plain = logits_of(plain_pass(loaded, pixels))
@@ -133,11 +138,12 @@ def _recorded(
     target: int | None,
     tokens: bool,
     with_features: bool,
-    logit_error: float,
+    logit_error: float | None,
 ) -> Pass:
     _keep_freed_memory()
     recorder = Recorder(loaded.model, keep, gradient=target is not None)
-    with torch.set_grad_enabled(target is not None), recorder:
+    plan = NOW.get()
+    with torch.set_grad_enabled(target is not None), recorder, Editing(plan) if plan else nullcontext():
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)

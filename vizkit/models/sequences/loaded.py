@@ -68,10 +68,8 @@ class SequenceModel:
         return self.vocabulary.ids(words) if self.translates else self.line_ids(words)
 
     def line_ids(self, source: Sequence[str], target: Sequence[str] = ()) -> list[int]:
-        """Both as the one line from which language models learn: [BEGIN] source → target, and [END] where the words to
-        come are seen, too."""
-        line = [self.begin, *self.vocabulary.ids(source), ARROW, *self.vocabulary.ids(target)]
-        return line if self.writes else [*line, self.end]
+        """Both as the one line from which language models learn: source → target."""
+        return [*self.vocabulary.ids(source), ARROW, *self.vocabulary.ids(target)]
 
     def target_ids(self, words: Sequence[str]) -> list[int]:
         """The target so far, with what a decoder is given to begin with."""

@@ -55,9 +55,16 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
     title = folder.name[:60]
     if is_transformers(folder):
         return whole(from_library(folder, title, torch.device(device)))
-    if not ((folder / "config.json").is_file() and (folder / "model.safetensors").is_file()):
+    if not all(_is_file(folder / name) for name in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     return _from_folder(folder, title, "run folder", torch.device(device))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long for a name, not readable
+        return False
 
 
 def _from_folder(folder: Path, title: str, source: str, device: torch.device) -> SequenceModel:

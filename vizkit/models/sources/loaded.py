@@ -30,7 +30,8 @@ class Loaded:
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
     for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
     and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
-    `families.measured`. `grid`: (rows, columns) of the patches, where the owner of the model has given it. `head`: what
+    `families.measured`; `places` its attention layers, see `recording.editing`. `grid`: (rows, columns) of the patches,
+    where the owner of the model has given it. `head`: what
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
     a head, None where nobody knows.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`.
@@ -54,6 +55,7 @@ class Loaded:
     counted: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
+    places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.outputs is None:

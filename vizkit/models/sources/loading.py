@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from vizkit.image import MAX_INPUT_SIDE
+from vizkit.models.networks.sequence_models import NETWORKS
 from vizkit.models.sources import checkpoint, hub
 from vizkit.models.sources.creating import Size, by, create, known, plan, refuse_stretched_positions
 from vizkit.models.sources.fitting import fitting
@@ -172,6 +173,8 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         source = source if kind else "folder"
         return from_transformers(folder, title, source, pretrained, size_hw)
     config = checkpoint.read_config(folder / "config.json", title)
+    if config["architecture"] in NETWORKS:
+        raise ModelError(f"{title} reads texts, not pictures; `vizkit.models.sequences.open_sequence` opens it.")
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", pretrained=pretrained)

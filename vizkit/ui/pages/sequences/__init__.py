@@ -3,8 +3,19 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Translate", "A date in words becomes one in digits: which words does each digit look at?", "translate", ""),
+    View("Translate", "Which words each digit of a date looks at while it is written.", "translate", ""),
     View("Step by step", "One word through one layer, every number from its embedding to the answer.", "steps", ""),
     View("Masks", "Who may look at whom: everybody, what came before, or another text.", "masks", ""),
     View("Memory", "What a recurrent network forgets on the way, and what attention keeps in reach.", "memory", ""),
-)
+    View("Words", "Which words are alike, and what becomes of one word at two places.", "words", ""),
+    View(
+        "From words to patches", "The same block on a sentence and on an image: what changes and what stays.", "bridge",
+        "vit", fragment=False, query="patch",
+    ),
+)  # fmt: skip
+
+
+def waiting() -> None:
+    """Until the models can be used: whoever imports a part of the package while a thread imports the whole of it gets
+    modules that are half there (the import of a part does not wait for its parent)."""
+    import vizkit.models  # noqa: F401

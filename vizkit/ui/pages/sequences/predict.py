@@ -77,7 +77,7 @@ def next_word(words: Sequence[str]) -> None:
 def _first(line: Sequence[str]) -> list[int]:
     """Which word is hidden at first: the longest of the source, mostly the month."""
     source = line[: line.index(SPECIAL[ARROW])]
-    return [max(range(1, len(source)), key=lambda at: len(source[at]))]
+    return [max(range(len(source)), key=lambda at: len(source[at]))]
 
 
 def _fixed(ids: Sequence[int]) -> list[int]:

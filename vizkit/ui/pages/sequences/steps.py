@@ -8,7 +8,6 @@ from vizkit.traces import tolerance
 from vizkit.ui import export, reading
 from vizkit.ui.pages.sequences import strips, typed
 from vizkit.ui.pages.sequences.steps_of import attention, embedding, feed_forward
-from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 
@@ -42,8 +41,8 @@ def view(page: Page) -> None:
     token = min(token, len(side)) - 1
     steps = steps_of(model, walked, layers.index(layer), token, head - 1, words, target)
     label = f"The steps of “{side[token]}” through {layer} of the transformer"
-    content = strips.for_browser(steps, f"{words} {layer} {token} {head}", _at(), label, side, token)
-    strips.mount(CANVAS, content, _stepped, _picked)
+    content = strips.for_browser(steps, f"{words} {layer} {token} {head}", label, side, token)
+    strips.mount(CANVAS, content, _picked)
     proof(walked)
     st.download_button(
         "Numbers (NPZ)", lambda: export.npz_of(**strips.arrays(steps)), "step_by_step.npz", "application/zip",
@@ -110,23 +109,7 @@ def proof(walked: "Walk") -> None:
     st.caption(f":green[:material/verified: {words}]" if holds else f":red[:material/error: {words}]")
 
 
-def _stepped() -> None:
-    at = st.session_state[CANVAS].at
-    if at is not None:
-        st.session_state["_sequence_step"] = int(at)
-
-
 def _picked() -> None:
     word = st.session_state[CANVAS].word
     if word is not None:
         st.session_state["steps_token"] = int(word)
-
-
-def _at() -> int:
-    """The step, from 0: chosen, else from the link."""
-    at = st.session_state.get("_sequence_step")
-    if at is not None:
-        put("step", str(at + 1))
-        return at
-    linked = st.query_params.get("step", "")
-    return max(0, int(linked) - 1) if linked.isdecimal() and len(linked) < 4 else 0

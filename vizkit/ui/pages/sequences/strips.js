@@ -23,18 +23,20 @@ export default function ({ data, parentElement, setStateValue }) {
   // Vectors of a step share one scale; what is −∞ has none. A weight is as strong as it is large.
   const shade = (value, limit, kind) => {
     if (!Number.isFinite(value)) return ['', 'masked']
-    if (kind === 'weights') return [`rgb(245 158 11 / ${0.06 + 0.94 * clamp(value, 0, 1)})`, value > 0.5 ? 'light' : '']
+    if (kind === 'weights') return [`rgb(245 158 11 / ${0.06 + 0.94 * clamp(value / limit, 0, 1)})`, value > 0.5 * limit ? 'light' : '']
     const level = 3 * Math.round(127.5 + 127.5 * clamp(value / limit, -1, 1))
     return [`rgb(${table[level]} ${table[level + 1]} ${table[level + 2]})`, Math.abs(value) > 0.62 * limit ? 'dark' : 'light']
   }
   const row = (strip, limit) => {
     const line = made('div', 'row'), cells = made('div', 'cells'), count = strip.values.length, named = strip.labels.length > 0
-    const name = made('div', 'name', strip.name)
+    const name = made('div', 'name', strip.name), crowd = count > MOST_WRITTEN
+    if (strip.kind === 'weights') limit = crowd ? largest(strip.values) : 1   // of very many the largest is bright
+    if (named && crowd) name.append(made('small', '', ` the largest ${number(limit, 3)}`))
     if (!named) name.append(made('small', '', ` ${count} numbers`))
     cells.style.setProperty('--count', count)
-    cells.classList.toggle('named', named); cells.classList.toggle('many', count > MOST_WRITTEN)
+    cells.classList.toggle('named', named); cells.classList.toggle('many', crowd)
     strip.values.forEach((value, i) => {
-      const [colour, tone] = shade(value, limit, strip.kind), cell = made('i', tone, count <= MOST_WRITTEN ? short(value) : '')
+      const [colour, tone] = shade(value, limit, strip.kind), cell = made('i', tone, crowd ? '' : short(value))
       cell.style.background = colour; cell.style.setProperty('--delay', `${Math.round(500 * i / count)}ms`)
       cell.title = `${named ? strip.labels[i] : `number ${i + 1}`}: ${number(value, 4)}`
       if (strip.frame && i >= strip.frame[0] && i < strip.frame[1]) cell.classList.add('framed')
@@ -42,7 +44,7 @@ export default function ({ data, parentElement, setStateValue }) {
     })
     cells.onpointermove = event => { if (event.target.title) read.textContent = `${strip.name} · ${event.target.title}` }
     line.append(name, cells)
-    if (named) {
+    if (named && !crowd) {
       const below = made('div', 'labels')
       below.style.setProperty('--count', count)
       below.append(...strip.labels.map(label => made('span', '', label)))
@@ -52,18 +54,29 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const short = value => !Number.isFinite(value) ? '−∞' : Math.abs(value) < 1 && value >= 0 ? value.toFixed(2).replace(/^0/, '') : number(value, 1)
 
+  const scaleOf = strips => {
+    const finite = strips.filter(strip => strip.kind === 'vector').flatMap(strip => [...strip.values].filter(Number.isFinite))
+    return finite.length ? largest(finite) : 0
+  }
+
   const draw = () => {
     const step = steps[state.at]
-    const finite = step.strips.filter(strip => strip.kind === 'vector').flatMap(strip => [...strip.values].filter(Number.isFinite))
-    const limit = largest(finite)
-    rows.replaceChildren(...step.strips.map(strip => row(strip, limit)))
+    const limits = data.columns.map((_, i) => scaleOf(step.strips.filter(strip => strip.column === i)))
+    const scaled = limits.filter(Boolean).map(limit => number(limit, 2)).join(' and ')
+    rows.replaceChildren(...data.columns.map((title, i) => {
+      const column = made('div', 'column'), own = step.strips.filter(strip => strip.column === i)
+      if (title) column.append(made('h4', '', title))
+      column.append(...own.map(strip => row(strip, limits[i] || 1)))
+      if (!own.length) column.append(made('p', 'none', 'nothing here'))
+      return column
+    }))
     rows.classList.toggle('moving', !calm && state.playing)
     says.replaceChildren(made('b', '', step.title), made('code', '', step.formula), made('br'), made('span', '', step.say))
-    read.textContent = finite.length ? `Blue is below 0, white 0, red above; strongest at ${number(limit, 2)}. Point at a cell to read its number.` : 'Point at a cell to read its number.'
+    read.textContent = scaled ? `Blue is below 0, white 0, red above; strongest at ${scaled}. Point at a cell to read its number.` : 'Point at a cell to read its number.'
     ;[...list.querySelectorAll('button')].forEach((button, i) => i === state.at ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current'))
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.hidden = calm; back.disabled = !state.at; next.disabled = state.at === last
-    Object.assign(root.dataset, { step: state.at, title: step.title, part: step.part, limit })
+    Object.assign(root.dataset, { step: state.at, title: step.title, part: step.part, limits })
   }
   const stop = () => { clearTimeout(state.timer); state.playing = false }
   const go = at => { state.at = clamp(at, 0, last); draw() }

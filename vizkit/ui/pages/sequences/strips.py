@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import streamlit as st
 from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import SIGNED, colours
+from vizkit.ui.session.address import put
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,13 +31,15 @@ STRIPS = component(
 @dataclass(frozen=True, eq=False)
 class Strip:
     """Some numbers. `labels`: of every cell, where each belongs to a word. "weights" are 0 to 1, "vector" of any sign,
-    on one scale with the others of its step. `frame`: (first, behind the last) cell of a part that is meant."""
+    on one scale with the others of its step and column. `frame`: (first, behind the last) cell of a part that is meant.
+    `column`: where two things stand side by side, 0 the left one."""
 
     name: str
     values: "Tensor"
     labels: Sequence[str] = ()
     kind: Literal["vector", "weights"] = "vector"
     frame: tuple[int, int] | None = None
+    column: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +54,22 @@ class Step:
 
 
 def for_browser(
-    steps: Sequence[Step], of: str, at: int, label: str, words: Sequence[str] = (), chosen: int = -1
+    steps: Sequence[Step],
+    of: str,
+    label: str,
+    words: Sequence[str] = (),
+    chosen: int = -1,
+    columns: Sequence[str] = ("",),
 ) -> dict[str, Any]:
-    """`of`: what is walked through; `at`: the step to begin with, from 0; `words`: those that can be chosen above."""
+    """`of`: what is walked through; `words`: those that can be chosen above; `columns`: titles of what stands side by
+    side."""
     return {
         "of": of,
-        "at": min(max(at, 0), len(steps) - 1),
+        "at": min(_step(), len(steps) - 1),
         "label": label,
         "words": list(words),
         "chosen": chosen,
+        "columns": list(columns),
         "signed": text64(colours(SIGNED)),
         "steps": [
             {
@@ -73,6 +84,7 @@ def for_browser(
                         "labels": list(strip.labels),
                         "kind": strip.kind,
                         "frame": strip.frame,
+                        "column": strip.column,
                     }
                     for strip in step.strips
                 ],
@@ -82,9 +94,25 @@ def for_browser(
     }
 
 
-def mount(key: str, data: dict[str, Any], stepped: Callable[[], None], picked: Callable[[], None]) -> None:
-    """The canvas. It reports the step that was chosen as `at`, a word above as `word`."""
+def mount(key: str, data: dict[str, Any], picked: Callable[[], None] = lambda: None) -> None:
+    """The canvas. The step stays in the session and in the address; a word above that is clicked comes as `word`."""
+
+    def stepped() -> None:
+        at = st.session_state[key].at
+        if at is not None:
+            st.session_state["_sequence_step"] = int(at)
+
     STRIPS(key=key, data=data, on_at_change=stepped, on_word_change=picked)
+
+
+def _step() -> int:
+    """From 0: chosen, else from the link."""
+    at = st.session_state.get("_sequence_step")
+    if at is not None:
+        put("step", str(at + 1))
+        return at
+    linked = st.query_params.get("step", "")
+    return max(0, int(linked) - 1) if linked.isdecimal() and len(linked) < 4 else 0
 
 
 def arrays(steps: Sequence[Step]) -> dict[str, np.ndarray]:

@@ -1,0 +1,26 @@
+"""What becomes of an answer when something in the model is changed."""
+
+from collections.abc import Sequence
+
+from vizkit.analysis.remarks.remark import Remark, counted, percent
+
+LITTLE = 0.02
+
+
+def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], edits: int) -> Remark | None:
+    """Probabilities of the same classes, before and after so many edits. None without an edit."""
+    if not edits:
+        return None
+    first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
+    numbers = {"before": before[first], "after": after[first], "edits": edits}
+    with_ = f"With {counted(edits, 'change')} "
+    fell = f"from {percent(before[first])} to {percent(after[first])}"
+    if first != now:
+        return Remark(
+            f"{with_}the answer is {names[now]} ({percent(after[now])}) and no longer {names[first]}, "
+            f"which goes {fell}.",
+            numbers,
+        )
+    if abs(after[first] - before[first]) < LITTLE:
+        return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
+    return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)

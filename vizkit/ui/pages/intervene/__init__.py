@@ -1,0 +1,12 @@
+"""Change what a model does, and see what follows."""
+
+from vizkit.ui.views import View
+
+VIEWS = (
+    View(
+        "Switches",
+        "Hide patches, switch heads off, warm a layer up: what becomes of the answer, and of the attention?",
+        "switches",
+        "transformer",
+    ),
+)

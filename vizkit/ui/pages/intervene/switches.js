@@ -1,0 +1,97 @@
+// A picture on which patches are hidden, and a switch for every head. What is switched is told to Python once the pointer is
+// let go; everything before that is drawn here.
+
+const STORE = new WeakMap()
+const INK = '#f59e0b', CROSS = '#f43f5e'
+
+export default function ({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector('.switches'), canvas = root.querySelector('canvas'), heads = root.querySelector('.heads'), answers = root.querySelector('.answers'), said = root.querySelector('.said')
+  const state = STORE.get(parentElement) || {}
+  STORE.set(parentElement, state)
+  // What a run that began before the latest switch sends is no news.
+  if (state.of !== data.of || !(data.heard < state.told)) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), told: data.heard })
+  if (state.url !== data.image) {
+    state.url = data.image; state.picture = new Image()
+    state.picture.onload = () => draw()
+    state.picture.src = data.image
+  }
+  const [rows, columns] = data.grid, names = data.heads
+  const tell = () => setStateValue('switched', { number: ++state.told, hidden: [...state.hidden].sort((a, b) => a - b), off: [...state.off] })
+
+  const draw = () => {
+    if (!canvas.isConnected || !canvas.clientWidth) return
+    const ratio = window.devicePixelRatio || 1, [x0, y0, x1, y1] = data.box, wide = canvas.clientWidth, tall = wide * data.ratio
+    canvas.width = Math.round(wide * ratio); canvas.height = Math.round(tall * ratio); canvas.style.height = tall + 'px'
+    const pen = canvas.getContext('2d'), { naturalWidth: w, naturalHeight: h } = state.picture
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+    if (w) pen.drawImage(state.picture, x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h, 0, 0, wide, tall)
+    const a = wide / columns, b = tall / rows
+    for (const cell of state.hidden) {
+      const x = cell % columns * a, y = Math.floor(cell / columns) * b
+      pen.fillStyle = 'rgb(128 132 150)'; pen.fillRect(x, y, a, b)
+      pen.strokeStyle = 'rgb(20 22 40 / .7)'; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x, y + b); pen.lineTo(x + a, y); pen.stroke()
+    }
+    if (a >= 6) {
+      pen.strokeStyle = 'rgb(255 255 255 / .22)'; pen.lineWidth = 0.5; pen.beginPath()
+      for (let c = 1; c < columns; c++) { pen.moveTo(c * a, 0); pen.lineTo(c * a, tall) }
+      for (let r = 1; r < rows; r++) { pen.moveTo(0, r * b); pen.lineTo(wide, r * b) }
+      pen.stroke()
+    }
+    if (state.at !== undefined && state.at !== null) { pen.strokeStyle = INK; pen.lineWidth = 2; pen.strokeRect(state.at % columns * a, Math.floor(state.at / columns) * b, a, b) }
+    said.textContent = (state.hidden.size ? `${state.hidden.size} of ${rows * columns} patches hidden` : data.paintable ? 'Paint over patches to hide them' : data.reason)
+      + (state.off.size ? ` · ${state.off.size} heads off` : '')
+    Object.assign(root.dataset, { hidden: state.hidden.size, off: state.off.size })
+  }
+  const drawHeads = () => {
+    heads.style.setProperty('--across', Math.max(...names))
+    heads.replaceChildren(...names.flatMap((count, layer) => {
+      const all = [...Array(count).keys()].map(head => `${layer}.${head}`), row = document.createElement('div'), label = document.createElement('button')
+      row.className = 'row'; label.className = 'layer'; label.textContent = layer + 1
+      label.setAttribute('aria-label', `All heads of layer ${layer + 1}`)
+      label.onclick = () => { const off = all.every(name => state.off.has(name)); all.forEach(name => off ? state.off.delete(name) : state.off.add(name)); drawHeads(); draw(); tell() }
+      row.append(label, ...all.map((name, head) => {
+        const button = document.createElement('button')
+        button.className = 'head'
+        button.setAttribute('aria-pressed', !state.off.has(name))
+        button.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`)
+        button.onclick = () => { state.off.has(name) ? state.off.delete(name) : state.off.add(name); drawHeads(); draw(); tell() }
+        return button
+      }))
+      return [row]
+    }))
+  }
+
+  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left]) => {
+    const row = document.createElement('div'), title = document.createElement('span'), worth = document.createElement('b')
+    row.className = 'answer'; title.textContent = name; worth.textContent = data.changed ? `${before} → ${after}` : before
+    row.style.setProperty('--share', `${100 * share}%`); row.style.setProperty('--left', `${100 * left}%`)
+    row.append(title, worth)
+    return row
+  }))
+
+  const cell = event => {
+    const frame = canvas.getBoundingClientRect(), x = (event.clientX - frame.left) / frame.width, y = (event.clientY - frame.top) / frame.height
+    return x < 0 || y < 0 || x >= 1 || y >= 1 ? null : Math.floor(y * rows) * columns + Math.floor(x * columns)
+  }
+  const paint = at => { if (at !== null) { state.painting ? state.hidden.add(at) : state.hidden.delete(at) } }
+  canvas.onpointerdown = event => {
+    if (!data.paintable) return
+    const at = cell(event)
+    state.painting = !state.hidden.has(at); state.down = true
+    canvas.setPointerCapture(event.pointerId); paint(at); draw()
+  }
+  canvas.onpointermove = event => { state.at = data.paintable ? cell(event) : null; if (state.down) paint(state.at); draw() }
+  canvas.onpointerup = () => { if (state.down) { state.down = false; tell() } }
+  canvas.onpointerleave = () => { state.at = null; draw() }
+  canvas.onkeydown = event => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key], at = state.at ?? 0
+    if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
+    if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (data.paintable) { state.painting = !state.hidden.has(at); paint(at); draw(); tell() } }
+  }
+  canvas.setAttribute('aria-label', data.label)
+  state.observer?.disconnect()
+  state.observer = new ResizeObserver(() => draw())
+  state.observer.observe(canvas)
+  drawHeads(); drawAnswers(); draw()
+  return () => state.observer?.disconnect()
+}

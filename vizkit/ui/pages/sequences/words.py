@@ -1,0 +1,76 @@
+"""The view Words: which words have similar vectors, and what becomes of one word at two places."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from vizkit.datasets.sequences.dates import KINDS, PARTNERS
+from vizkit.figure.charts import heat_map
+from vizkit.figure.sequences.word_plane import word_plane
+from vizkit.ui import export, reading
+from vizkit.ui.pages.sequences import typed
+from vizkit.ui.pages.sequences.twins import same_word
+from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.chart import chart
+from vizkit.ui.widgets.remark import remark
+
+if TYPE_CHECKING:
+    from vizkit.models.sequences import SequenceModel
+
+TITLES = {name: typed.TITLES[name] for name in ("bundled:dates_transformer", "bundled:dates_lstm_attention")}
+
+
+def view(page: Page) -> None:
+    del page  # its models see images
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = typed.choose_model("words_model", {**TITLES, **typed.LANGUAGE})
+        keep_valid("words_kind", KINDS)
+        kind = st.selectbox("Words", list(KINDS), index=1, key="words_kind", bind="query-params", width=200)
+    _vocabulary(model, kind)
+    st.subheader("The same word at two places", anchor=False)
+    same_word(typed.choose_text())
+    reading.how(
+        "Left, the two directions in which the words' vectors differ most; right, how alike the chosen words are. What "
+        "a model has to treat alike it puts near each other. A word has one vector wherever it stands; positions and "
+        "the encoder make two of it.",
+        r"\cos(e_i, e_j) = \frac{e_i \cdot e_j}{\lVert e_i \rVert\,\lVert e_j \rVert}",
+        "all of the vectors: two components hold a part of their variance, and words far apart in the others may lie "
+        "on one spot.",
+        "Bengio et al. 2003; Mikolov et al. 2013; Pearson 1901",
+    )
+
+
+def _vocabulary(model: "SequenceModel", kind: str) -> None:
+    from vizkit.analysis.attention.positions import similarity
+    from vizkit.analysis.remarks import words as remarks
+    from vizkit.analysis.sequences.words import plane
+    from vizkit.models.sequences.vectors import word_vectors
+
+    names = model.vocabulary.words
+    table, kind_of = word_vectors(model), {word: name for name, words in KINDS.items() for word in words}
+    kinds = [kind_of.get(word, "") for word in names]
+    on_plane, alike = plane(table), similarity(table)
+    own = [model.vocabulary.numbers[word] for word in KINDS[kind] if word in model.vocabulary.numbers]
+    left, right = st.columns([3, 2])
+    with left:
+        title = f"All {len(names)} words on two principal components"
+        shares = on_plane.explained.tolist()
+        chart(word_plane(on_plane.places.numpy(), names, kinds, shares, title, named=own), "words_plane", title)
+    with right:
+        shown, title = [names[at] for at in own], f"Cosine of the {kind}"
+        figure = heat_map(
+            alike[own][:, own].numpy(), "", "", title, signed=True, x_names=shown, y_names=shown, limit=1.0, height=460
+        )
+        figure.update_xaxes(type="category")  # digits are names
+        figure.update_yaxes(type="category")
+        chart(figure, "words_alike", title)
+    numbers = model.vocabulary.numbers
+    pairs = [(numbers[a], numbers[b]) for a, b in PARTNERS[kind] if a in numbers and b in numbers]
+    remark(remarks.partners(alike, pairs, names, kind), remarks.kind(alike, own, kind))
+    st.download_button(
+        "Numbers (NPZ)", lambda: export.npz_of(words=np.array(names), kinds=np.array(kinds), vectors=table.numpy(),
+                                               cosines=alike.numpy(), places=on_plane.places.numpy()),
+        "words.npz", "application/zip", key="words_npz", icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
