@@ -36,9 +36,8 @@ def kind(alike: Float[Tensor, "word word2"], own: Sequence[int], name: str) -> R
 def partners(
     alike: Float[Tensor, "word word2"], pairs: Sequence[tuple[int, int]], names: Sequence[str], name: str
 ) -> Remark | None:
-    """How many words are nearest to the one that says the same, of all words; None for less
-    than a third of them. `pairs`: (a word, its
-    partner)."""
+    """How many words are nearest to the one that says the same, of all words; None for less than a third of them.
+    `pairs`: (a word, its partner)."""
     others = alike.clone().fill_diagonal_(-2.0)
     nearest = others.argmax(-1).tolist()
     near = [(word, other) for word, other in pairs if nearest[word] == other]
