@@ -20,7 +20,7 @@ def run() -> None:
     pairs = open_pairs("dates", "test", count=PAIRS)
     for name in bundled_sequences():
         model = open_sequence(f"bundled:{name}")
-        if not model.translates:
+        if not (model.translates and model.data == "dates"):
             continue
         try:
             roles = measured_alignment(model, pairs)

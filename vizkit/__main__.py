@@ -80,6 +80,9 @@ def parser() -> Parser:
     tracing.add_argument("--rows", type=numbers, metavar="0,17", help="only these query tokens, for large images")
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
+    tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
+                         help="change the model on the way: heads:3.5=0, temperature:3=2, uniform:3.5, blind:3=17,18 "
+                         "(layers and heads counted from 1); repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)
@@ -153,7 +156,7 @@ def trace(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep)
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit)
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")
@@ -176,7 +179,7 @@ def trace(arguments: argparse.Namespace) -> None:
         print(f"{text:>8}  {name}")
     if loaded.head is EMBEDDING:
         print(f"{float(recorded.logits.norm()):8.4g}  is the length of its embedding, {len(recorded.logits)} features")
-    for note in loaded.notes:
+    for note in (*loaded.notes, *(note for note in recorded.notes if note.startswith("Changed: "))):
         print(note)
     print(proof(recorded.check))
 

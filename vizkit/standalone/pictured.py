@@ -1,5 +1,6 @@
 """A trace that still has its picture, so that it can show itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -56,14 +57,16 @@ def trace(
     image: UInt8[np.ndarray, "height width 3"],
     target: int | None = None,
     keep: Keep | None = None,
+    edits: Sequence[models.Edit | str] = (),
 ) -> PicturedTrace:
     """Run one image and record what every layer attends to.
 
     `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is recorded too.
-    `keep`: which layers, rows and heads, for inputs with thousands of tokens. Raises TraceError when the recording does
-    not hold together, or the memory does not suffice for it.
+    `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the
+    way, such as "heads:3.5=0" (`models.recording.edits`). Raises TraceError when the recording does not hold together,
+    or the memory does not suffice for it, EditError for an edit that cannot be made.
     """
-    made = models.trace(loaded, image, target=target, keep=keep)
+    made = models.trace(loaded, image, target=target, keep=keep, edits=edits)
     return PicturedTrace(
         **{part.name: getattr(made, part.name) for part in fields(made)},
         picture=image,

@@ -55,6 +55,14 @@ def test_a_vits_first_block_sees_everything(vit, photo):
     assert fields[0].centre_yx == ((rows // 2 + 0.5) * 16, (columns // 2 + 0.5) * 16)
 
 
+def test_the_middle_of_an_oblong_image_is_rows_then_columns(photo):
+    cnn = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130), device="cpu")
+    for field, seen in zip(effective_fields(cnn, [pixels_of(cnn, photo)]), walk(cnn).stages, strict=True):
+        x0, y0, x1, y1 = seen.box(field.cell)
+        assert field.centre_yx == ((y0 + y1) / 2, (x0 + x1) / 2)
+        assert field.centre_yx[0] < field.centre_yx[1]
+
+
 def test_models_without_places_are_refused(photo):
     mlp = vizkit.load("pixel_mlp", pretrained=False)
     with pytest.raises(NotApplicable, match="no features with places"):

@@ -153,6 +153,37 @@ def test_pixels_outside_change_nothing_and_those_at_the_edges_do(name):
         torch.testing.assert_close(model(outside)[..., cell[0], cell[1]], out[..., cell[0], cell[1]])
 
 
+@pytest.mark.parametrize(("side", "cells", "exact"), [(12, 3, True), (8, 7, True), (10, 3, True), (61, 7, False)])
+def test_adaptive_pools_see_at_least_what_they_read(side, cells, exact):
+    model = positive(nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.AdaptiveAvgPool2d(cells)))
+    pixels = torch.rand(1, 2, side, side, dtype=torch.float64)
+    seen = walk_of(model, pixels.shape).layers[-1].seen
+    for cell in ((i, cells - 1 - i) for i in range(cells)):
+        x0, y0, x1, y1 = clipped(seen.box(cell), (side, side))
+        read = probed(model, pixels, cell)
+        assert (x0 <= read[0], y0 <= read[1], read[2] <= x1, read[3] <= y1) == (True,) * 4
+        assert not exact or read == (x0, y0, x1, y1)
+
+
+class Gated(nn.Module):
+    """A number of the whole map has a part in every place."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 2, 3)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return nn.functional.relu(self.conv(x * nn.functional.avg_pool2d(x, x.shape[-2:])))
+
+
+def test_a_gate_lets_the_whole_image_in():
+    last = walk_of(Gated(), (1, 2, *SIZE)).layers[-1].seen
+    assert last.whole
+    assert (last.rows.size, last.columns.size) == (5, 5)  # the field without it
+    assert not walk_of(TOYS["branches"], (1, 2, *SIZE)).layers[-1].seen.whole
+
+
 def test_lenets_fields_are_true():
     torch.manual_seed(0)
     model = timm.create_model("lenet5", img_size=28).double().eval()

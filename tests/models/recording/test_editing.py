@@ -233,3 +233,21 @@ def test_a_model_of_timm_is_edited_alike_fused_and_written_out() -> None:
         loaded = vizkit.wrap(model, size_hw=(48, 48), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
         logits.append(trace(loaded, IMAGE, edits=edits).logits)
     torch.testing.assert_close(*logits, atol=1e-5, rtol=0)
+
+
+def test_the_face_and_the_command_take_edits(tmp_path, capsys) -> None:
+    from PIL import Image
+
+    from vizkit.__main__ import main
+
+    photo = tmp_path / "photo.png"
+    Image.fromarray(IMAGE).save(photo)
+    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    image = vizkit.open_image(photo)
+    expected = trace(loaded, image, edits=["heads:1=0"])
+    torch.testing.assert_close(vizkit.trace(loaded, image, edits=["heads:1=0"]).logits, expected.logits)
+    line = ["trace", str(photo), "--model", "bundled:digits_vit", "-o", str(tmp_path / "a.npz")]
+    assert main([*line, "--edit", "heads:1=0", "--edit", "uniform:2"]) == 0
+    assert "Changed: heads:1=0, uniform:2." in capsys.readouterr().out
+    assert main([*line, "--edit", "heads:77=0"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -18,10 +18,27 @@ from vizkit.ui.views import View
 
 KINDS = ("button_group", "selectbox", "multiselect", "slider", "select_slider", "number_input", "toggle", "checkbox")
 KINDS += ("radio", "text_input", "text_area", "pagination", "color_picker", "date_input", "time_input", "feedback")
-# What is no part of a picture: forms that start something, names typed before deleting, what a Save button takes.
-ACTIONS = ("field_", "train_", "run_delete_name", "experiment_seed", "size_seed", "size_data", "saved_")
-PRIVATE = ("run", "size_folder", "eval_folder", "agree_folder", "distil_folder")  # mirrored by hand; folders, never
-TYPED = {"logits": "cat 3, dog 1", "published_words": "swin"}
+# What is no part of a picture: forms that start something, names typed before deleting, what a Save button takes, and
+# examples that fill in what is typed.
+ACTIONS = (
+    "field_",
+    "train_",
+    "run_delete_name",
+    "experiment_seed",
+    "size_seed",
+    "size_data",
+    "saved_",
+    "edits_temperature",
+)
+PRIVATE = (
+    "run",
+    "size_folder",
+    "eval_folder",
+    "agree_folder",
+    "distil_folder",
+    "_sequence_example",
+)  # mirrored by hand; folders, never
+TYPED = {"logits": "cat 3, dog 1", "published_words": "swin", "sequence_text": "21.11.2026"}
 ROUNDS = 3  # a choice may bring other widgets with it
 
 

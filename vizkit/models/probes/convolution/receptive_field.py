@@ -222,10 +222,12 @@ def _mean_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair
 
 
 def _adaptive_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair, Pair, Pair]:
-    """Windows as large as they have to be; equal ones where the grid divides, else the largest."""
+    """Window i reads from ⌊i · side / cells⌋ to ⌈(i + 1) · side / cells⌉. All are taken to be as large as the one that
+    needs most, in even steps: exact where the grid divides."""
     grid = (out.shape[-2], out.shape[-1])
     stride = source.grid[0] // grid[0], source.grid[1] // grid[1]
-    kernel = tuple(-(-side // cells) + (side % cells > 0) for side, cells in zip(source.grid, grid, strict=True))
+    kernel = [max(-(-(i + 1) * side // cells) - i * step for i in range(cells))
+              for side, cells, step in zip(source.grid, grid, stride, strict=True)]  # fmt: skip
     return "mean pool", (kernel[0], kernel[1]), stride, (0, 0), (1, 1)
 
 

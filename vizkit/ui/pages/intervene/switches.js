@@ -8,14 +8,15 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), canvas = root.querySelector('canvas'), heads = root.querySelector('.heads'), answers = root.querySelector('.answers'), said = root.querySelector('.said')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  if (state.of !== data.of) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), painting: null })
+  // What a run that began before the latest switch sends is no news.
+  if (state.of !== data.of || !(data.heard < state.told)) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), told: data.heard })
   if (state.url !== data.image) {
     state.url = data.image; state.picture = new Image()
     state.picture.onload = () => draw()
     state.picture.src = data.image
   }
   const [rows, columns] = data.grid, names = data.heads
-  const tell = () => setStateValue('switched', { of: data.of, hidden: [...state.hidden].sort((a, b) => a - b), off: [...state.off] })
+  const tell = () => setStateValue('switched', { number: ++state.told, hidden: [...state.hidden].sort((a, b) => a - b), off: [...state.off] })
 
   const draw = () => {
     if (!canvas.isConnected || !canvas.clientWidth) return

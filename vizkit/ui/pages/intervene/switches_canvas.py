@@ -39,7 +39,10 @@ def switches(
     answers: Sequence[tuple[str, float, float]],
     changed: bool,
 ) -> None:
-    """Mount the canvas. `answers`: by name, before and after; `changed`: whether anything is. `reason`: why no patch can be hidden, "" where it can. `on_change` hears what is switched."""
+    """Mount the canvas. `answers`: by name, before and after; `changed`: whether anything is.
+
+    `reason`: why no patch can be hidden, "" where it can. `on_change` hears what is switched.
+    """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
     count = grid[0] * grid[1]
@@ -48,6 +51,7 @@ def switches(
         told = st.session_state[key].switched
         if not told:
             return
+        st.session_state["_switches_heard"] = int(told["number"])
         cells = tuple(int(cell) for cell in told["hidden"][:count] if 0 <= int(cell) < count)
         off = []
         for name in told["off"][: sum(heads)]:
@@ -64,7 +68,8 @@ def switches(
             (name, head.text(a), head.text(b), *share) for (name, a, b), share in zip(answers, shares, strict=True)
         ),
         "changed": changed,
-        "of": f"{shown.source} {picture.digest} {hidden.cells} {off}",
+        "of": f"{shown.source} {picture.digest}",
+        "heard": st.session_state.get("_switches_heard", 0),
         "image": cached.browser_image(picture.digest, picture.rgb),
         "box": (x0 / width, y0 / height, x1 / width, y1 / height),
         "ratio": (y1 - y0) / (x1 - x0),

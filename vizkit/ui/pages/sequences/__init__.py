@@ -3,7 +3,7 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Translate", "A date in words becomes one in digits: which words does each digit look at?", "translate", ""),
+    View("Translate", "Which words each digit of a date looks at while it is written.", "translate", ""),
     View("Step by step", "One word through one layer, every number from its embedding to the answer.", "steps", ""),
     View("Masks", "Who may look at whom: everybody, what came before, or another text.", "masks", ""),
     View("Memory", "What a recurrent network forgets on the way, and what attention keeps in reach.", "memory", ""),

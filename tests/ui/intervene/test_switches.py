@@ -1,0 +1,72 @@
+"""The view Switches: what its canvas is sent, what it tells, and what goes into the link."""
+
+import pytest
+
+from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent_to, texts
+from vizkit.models.recording.edits import ALL, Edit
+from vizkit.ui.pages.intervene.chosen_edits import Hidden, edits_from, hidden_of
+
+
+def content_of(test) -> dict:
+    (content,) = sent_to(test, "vizkit_switches")
+    return content
+
+
+@pytest.mark.parametrize(("model", "paintable"), [(VIT, True), (SWIN, False)])
+def test_nothing_is_changed_at_first(model: str, paintable: bool):
+    test = opened("intervene", models=model, image="mayfly nymph")
+    fine(test)
+    content = content_of(test)
+    assert (content["hidden"], content["off"], content["changed"]) == ([], [], False)
+    assert content["paintable"] is paintable
+    assert all(before == after for _, before, after, *_ in content["answers"])
+    assert "edits" not in test.query_params
+
+
+def test_a_link_with_edits_shows_them_and_what_follows():
+    edits = "blind:all=3,4;heads:1.2=0;heads:2=0;temperature:3=2"
+    test = opened("intervene", models=VIT, image="digit 3", edits=edits)
+    fine(test)
+    content = content_of(test)
+    assert content["hidden"] == [2, 3]  # the class token stands before the patches
+    heads = content["heads"]
+    assert content["off"] == ["0.1", *(f"1.{head}" for head in range(heads[1]))]
+    assert content["changed"]
+    assert any(before != after for _, before, after, *_ in content["answers"])
+    assert "With 4 changes the answer" in texts(test)
+    assert "Changed: blind:all=3,4, heads:1.2=0, heads:2=0, temperature:3=2." in texts(test)
+    test.button(key="edits_reset").click().run()
+    fine(test)
+    assert content_of(test)["changed"] is False
+    assert "edits" not in test.query_params
+    test.button(key="edits_undo").click().run()
+    assert test.query_params["edits"] == edits
+
+
+@pytest.mark.parametrize("edits", ["heads:99=0", "nonsense", "heads:1.99=0;;", "<script>", "blind:all=" + "9," * 5000])
+def test_edits_of_another_model_or_of_nobody_are_left_out(edits: str):
+    test = opened("intervene", models=VIT, image="digit 3", edits=edits)
+    fine(test)
+    assert content_of(test)["changed"] is False
+
+
+def test_a_cnn_has_no_heads_and_a_transformer_is_offered_instead():
+    test = opened("intervene", models=CNN, image="digit 3")
+    fine(test)
+    assert len(sent_to(test, "vizkit_switches")) == 1
+
+
+def test_a_layer_is_made_hotter():
+    test = opened("intervene", models=VIT, image="digit 3")
+    (slider,) = [each for each in test.select_slider if each.label == "Its temperature T"]
+    slider.set_value(3.0).run()
+    fine(test)
+    assert test.query_params["edits"] == "temperature:1=3"
+
+
+def test_switches_and_edits_are_the_same_by_hand():
+    heads = [2, 3]
+    hidden = Hidden((0, 5), ((0, 1), (1, 0), (1, 1), (1, 2)), (Edit("uniform", 0, 0),))
+    edits = (Edit("blind", ALL, tokens=(1, 6)), Edit("heads", 0, 1), Edit("heads", 1), Edit("uniform", 0, 0))
+    assert edits_from(hidden, heads, 1) == edits
+    assert hidden_of(edits, heads, 1) == hidden
