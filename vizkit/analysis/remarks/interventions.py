@@ -24,3 +24,23 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     if abs(after[first] - before[first]) < LITTLE:
         return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
+
+
+def of_heads(
+    names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float
+) -> Remark:
+    """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
+    correlation of a gradient's estimate with them."""
+    best = max(range(len(lost)), key=lost.__getitem__)
+    idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
+    layer, head = names[best]
+    words = (
+        f"Head {head + 1} of layer {layer + 1} matters most: without it the answer loses {lost[best]:.2f} ± "
+        f"{half[best]:.2f} nats. {idle} of {len(lost)} heads cannot be told from no loss at all"
+    )
+    words += (
+        f"; the gradient orders them alike to {correlation:.2f} (1 would be the same order)."
+        if correlation == (correlation)
+        else "."
+    )
+    return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})

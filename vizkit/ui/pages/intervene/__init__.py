@@ -9,4 +9,5 @@ VIEWS = (
         "switches",
         "transformer",
     ),
+    View("Heads", "What the answers lose without each head, over many pictures.", "heads", "transformer"),
 )
