@@ -9,4 +9,6 @@ VIEWS = (
         "switches",
         "transformer",
     ),
+    View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
+    View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
 )
