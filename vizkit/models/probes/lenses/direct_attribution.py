@@ -140,9 +140,11 @@ def _added(
             embedding.append(float((direction * given).sum()))
 
     watched(model, ["blocks.0", *paths, *(f"blocks.{i}.mlp" for i in range(len(blocks)))], see)(pixels)
-    order = range(len(blocks))
-    in_order = (torch.stack([values[i].cpu() for i in order]) for values in (heads, biases, mlps))
-    return (embedding[0], *in_order)
+
+    def in_order(values: dict[int, Tensor]) -> Tensor:
+        return torch.stack([values[i].cpu() for i in range(len(blocks))])
+
+    return embedding[0], in_order(heads), in_order(biases), in_order(mlps)
 
 
 def _has(block: Any, path: str) -> bool:  # noqa: ANN401

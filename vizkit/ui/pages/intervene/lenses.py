@@ -100,10 +100,11 @@ def by_layer(request: Request, lens: "Lens", layer: int) -> Any:  # noqa: ANN401
     loaded, labels, target = request.shown.loaded, compared(request), request.target
     values = loaded.head.values(lens.logits)
     depth = np.arange(1, len(values) + 1)
+    # Two classes of one name are two lines.
     lines = {f"{loaded.label(label)}{' ' * at}": (depth, values[:, label].numpy()) for at, label in enumerate(labels)}
     figure = curves(lines, "layer", "probability", mode="lines+markers", marked={float(layer): "dot"})
-    for trace, colour in zip(figure.data, class_colours(labels, values.shape[1]), strict=True):
-        trace.update(line_color=colour)
+    for at, colour in enumerate(class_colours(labels, values.shape[1])):  # those of the map
+        figure.update_traces(line_color=colour, selector=at)
     figure.update_xaxes(dtick=1 if len(depth) <= MOST_MARKED else None, range=[0.6, len(depth) + 0.4])
     figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
     chart(figure, "lens_by_layer", f"Probability of the answer read off {lens.read} after every layer")
