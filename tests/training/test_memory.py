@@ -62,7 +62,7 @@ def test_the_command_prints_a_table_of_the_runs_that_are_done(tmp_path, capsys, 
     }
     text = table.read_text()
     assert "| LSTM | 25 ± 6 |" in text
-    assert "seeds\n0," in text
+    assert "by gap, seeds 0\n" in text
     assert main(["memory", "-o", str(tmp_path / "none"), "--no-training"]) == 2
     assert "no finished run" in capsys.readouterr().err
 

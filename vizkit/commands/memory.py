@@ -14,7 +14,7 @@ from typing import Any
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.commands import of_runs
-from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, Curve, curves, measured, outcomes, plan
+from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, Curve, curves, measured, plan
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.writing import write
@@ -46,7 +46,7 @@ def _memory(arguments: argparse.Namespace) -> None:
     text = "\n\n".join(_markdown(mine, data, by) for data in TASKS for by in BY if curves(mine, data, by))
     if not text:
         raise ValueError(f"{arguments.output} holds no finished run of this experiment.")
-    of_runs.tell(arguments.table, text, lambda: _page(arguments, mine, text), len(mine))
+    of_runs.tell(arguments.table, text, lambda: _page(arguments, text), len(mine))
 
 
 def _times() -> str:
@@ -85,7 +85,8 @@ def _markdown(mine: Sequence[RunFolder], data: str, by: str) -> str:
     """One row for each method, one column for each length or gap."""
     lines = curves(mine, data, by)
     heading = f"| {ALONG[by]} | {' | '.join(map(str, lines[0].at))} |"
-    return "\n".join([f"## {WORDS[data]}: by {by}", "", heading, f"|---|{'---:|' * len(lines[0].at)}",
+    seeds = ", ".join(map(str, lines[0].shares[0]))
+    return "\n".join([f"## {WORDS[data]}: by {by}, seeds {seeds}", "", heading, f"|---|{'---:|' * len(lines[0].at)}",
                       *(_row(line) for line in lines)])  # fmt: skip
 
 
@@ -98,9 +99,7 @@ def _words(share: Estimate) -> str:
     return f"{100 * share.mean:.0f} ± {100 * share.half:.0f}"
 
 
-def _page(arguments: argparse.Namespace, mine: Sequence[RunFolder], text: str) -> str:
-    known = outcomes(mine)
-    seeds = sorted({seed for by_seed in known.values() for seed in by_seed})
+def _page(arguments: argparse.Namespace, text: str) -> str:
     options = [
         *(word for seed in arguments.seed or () for word in ("--seed", str(seed))),
         *(("--times",) if arguments.times else ()),
@@ -110,8 +109,8 @@ def _page(arguments: argparse.Namespace, mine: Sequence[RunFolder], text: str) -
     recipe = METHODS["RNN"]
     return f"""# How long networks remember
 
-Texts wholly right, in percent, of {COUNT} for each number, none of more than 3 letters learned from; seeds
-{", ".join(map(str, seeds))}, ± half of the 95 % interval. All have learned from the same {recipe.images:,} texts of 1
+Texts wholly right, in percent, of {COUNT} for each number, none of more than 3 letters learned from, ± half
+of the 95 % interval. All have learned from the same {recipe.images:,} texts of 1
 to 8 letters and gaps of 0 to 24 in {recipe.epochs} epochs, with about 45,000 parameters; what is longer is new to them.
 
 {text}

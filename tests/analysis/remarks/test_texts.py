@@ -64,6 +64,8 @@ def test_partners_are_nearest_of_all():
     assert said.numbers == {"near": 1, "pairs": 2}
     assert "1 of 2 words of the months: “may” and “mai”, cosine 0.90" in said.words
     assert words.partners(alike, [(2, 3)], ["may", "mai", "june", "jun"], "months") is None
+    many = [(0, 1), (2, 3), (2, 0), (3, 1)]
+    assert words.partners(alike, many, ["may", "mai", "june", "jun"], "months") is None
 
 
 def test_one_word_at_two_places():

@@ -1,5 +1,6 @@
 """What a pass computes, against the same computed by hand."""
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -43,3 +44,14 @@ def test_convolutions_with_what_follows_them_and_activations():
     assert float(relu.counts.sum()) == 3 * 4 * 6
     assert len(gelu.counts) == BINS
     assert relu.negative == float((normed < 0).float().mean())
+
+
+def test_what_lies_beyond_the_bins_is_in_the_last_ones():
+    model = torch.nn.Sequential(torch.nn.ReLU())
+    seeing = Seeing(model)
+    with seeing:
+        model(torch.tensor([-100.0, -6.5, -0.05, 0.05, 7.0, 8.0, 9.0]))
+    (layer,) = seeing.activated
+    assert layer.counts.sum() == 7
+    assert (float(layer.counts[0]), float(layer.counts[-1])) == (2, 3)
+    assert layer.negative == pytest.approx(3 / 7)

@@ -20,7 +20,16 @@ KINDS = ("button_group", "selectbox", "multiselect", "slider", "select_slider", 
 KINDS += ("radio", "text_input", "text_area", "pagination", "color_picker", "date_input", "time_input", "feedback")
 # What is no part of a picture: forms that start something, names typed before deleting, what a Save button takes, and
 # examples that fill in what is typed.
-ACTIONS = ("field_", "train_", "run_delete_name", "experiment_seed", "size_seed", "size_data", "saved_")
+ACTIONS = (
+    "field_",
+    "train_",
+    "run_delete_name",
+    "experiment_seed",
+    "size_seed",
+    "size_data",
+    "saved_",
+    "edits_temperature",
+)
 PRIVATE = (
     "run",
     "size_folder",

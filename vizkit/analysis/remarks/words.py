@@ -8,6 +8,7 @@ from torch import Tensor
 from vizkit.analysis.remarks.remark import Remark, of_all
 
 LITTLE = 0.02  # of a cosine
+MANY = 1 / 3
 
 
 def kind(alike: Float[Tensor, "word word2"], own: Sequence[int], name: str) -> Remark | None:
@@ -35,12 +36,12 @@ def kind(alike: Float[Tensor, "word word2"], own: Sequence[int], name: str) -> R
 def partners(
     alike: Float[Tensor, "word word2"], pairs: Sequence[tuple[int, int]], names: Sequence[str], name: str
 ) -> Remark | None:
-    """How many words are nearest to the one that says the same, of all words; None where none is. `pairs`: (a word, its
-    partner)."""
+    """How many words are nearest to the one that says the same, of all words; None for less than a third of them.
+    `pairs`: (a word, its partner)."""
     others = alike.clone().fill_diagonal_(-2.0)
     nearest = others.argmax(-1).tolist()
     near = [(word, other) for word, other in pairs if nearest[word] == other]
-    if not near:
+    if len(near) < MANY * len(pairs) or not near:
         return None
     word, other = near[-1]
     words = (f"The nearest of all {len(alike)} words says the same for {of_all(len(near), len(pairs), 'word')} of the "

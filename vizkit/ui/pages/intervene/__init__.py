@@ -5,7 +5,7 @@ from vizkit.ui.views import View
 VIEWS = (
     View(
         "Switches",
-        "Hide patches, switch heads off, warm a layer up: what becomes of the answer, and of the attention?",
+        "Hide patches, switch heads off, warm a layer up: the answer and the attention before and after.",
         "switches",
         "transformer",
     ),

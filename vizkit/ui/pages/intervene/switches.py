@@ -95,7 +95,7 @@ def temperature(hidden: Hidden, heads: Sequence[int], special: int) -> None:
         added = () if chosen == 1.0 else (Edit("temperature", layer - 1, None, chosen),)
         change(edits_from(replace(hidden, rest=(*others, *added)), heads, special))
 
-    key = f"_temperature_{layer}_{value:g}"
+    key = f"edits_temperature_{layer}_{value:g}"
     st.select_slider("Its temperature T", TEMPERATURES, value=min(TEMPERATURES, key=lambda t: abs(t - value)), key=key,
                      on_change=heated, width=240)  # fmt: skip
 

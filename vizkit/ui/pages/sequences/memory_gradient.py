@@ -23,7 +23,7 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task, words = choose_task_text("gradient")
     lines = {}
-    for source, title in of_task(task).items():
+    for source, title in reversed(of_task(task).items()):
         model = opened(source)
         strength = influence(model, words, greedy(model, words).words).whole.numpy()
         lines[title] = (np.arange(1, len(words) + 1), np.maximum(strength / max(float(strength.max()), 1e-30), FLOOR))

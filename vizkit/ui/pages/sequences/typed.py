@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 TITLES = {
     "bundled:dates_transformer": "Transformer",
-    "bundled:dates_lstm_attention": "LSTM with attention",
+    "bundled:dates_lstm_attention": "LSTM + attention",
     "bundled:dates_lstm": "LSTM",
     "bundled:dates_rnn": "RNN",
 }
 NETWORK_TITLES = {
     "seq2seq_transformer": "Transformer",
-    "seq2seq_lstm_attention": "LSTM with attention",
+    "seq2seq_lstm_attention": "LSTM + attention",
     "seq2seq_lstm": "LSTM",
     "seq2seq_rnn": "RNN",
 }
