@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 
-from vizkit.analysis.remarks.remark import Remark, counted, percent
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attribution.logit_lens import stays_from
+from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 LITTLE = 0.02
 
@@ -26,6 +30,7 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
 
 
+<<<<<<< HEAD
 def of_heads(
     names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float
 ) -> Remark:
@@ -44,3 +49,53 @@ def of_heads(
         else "."
     )
     return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})
+=======
+def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[float], read: str) -> Remark:
+    """From which layer on `read`, what the head reads, says class `target`, called `name`. `answers`: the likeliest
+    class after each layer, `shares`: the probability of `target` there."""
+    layers, first = len(answers), stays_from(answers, target)
+    numbers = {"layers": layers, "from layer": 0 if first is None else first + 1, "at the end": shares[-1]}
+    there = [layer for layer, answer in enumerate(answers, 1) if answer == target]
+    if first is None:
+        when = f"not after the last layer, but after {_listed(there)}" if there else "after no layer"
+        return Remark(f"{name} is the likeliest answer {when}; at the end it has {percent(shares[-1])}.", numbers)
+    if first == 0:
+        return Remark(f"Read off {read}, the answer {name} is there after the first layer already and stays.", numbers)
+    when = "only after the last layer" if first == layers - 1 else f"from layer {first + 1} of {layers} on and stays"
+    earlier = [layer for layer in there if layer <= first]
+    lost = f"; it was there before, after {_listed(earlier)}, and was lost again" if earlier else ""
+    return Remark(f"Read off {read}, the answer {name} is there {when}{lost}.", numbers)
+
+
+def of_patches(name: str, saying: int, patches: int, layer: int, others: Sequence[tuple[str, int]]) -> Remark:
+    """How many patches say a class after a layer, from 1, and which other class most of the others say."""
+    numbers = {"saying": saying, "patches": patches, "layer": layer}
+    rest = f"; {others[0][1]:,} say {others[0][0]}" if others else ""
+    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches say {name}{rest}.", numbers)
+
+
+def of_contributions(
+    name: str, heads: Float[Tensor, "layer head"], mlp: Float[Tensor, " layer"], total: float
+) -> Remark:
+    """Which head or MLP adds the most to a logit, and which takes the most from it."""
+    parts = {f"head {h + 1} of layer {i + 1}": float(v) for i, row in enumerate(heads) for h, v in enumerate(row)}
+    parts |= {f"the MLP of layer {i + 1}": float(value) for i, value in enumerate(mlp)}
+    most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
+    numbers = {"most": parts[most], "least": parts[least], "logit": total}
+    words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
+    against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] < 0 else ""
+    return Remark(f"{words}{against}.", numbers)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _listed(layers: Sequence[int]) -> str:
+    """ "layer 3", "layers 3 and 5", "layers 3 to 6", "7 layers"."""
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    if layers[-1] - layers[0] == len(layers) - 1:
+        return f"layers {layers[0]} to {layers[-1]}"
+    return f"layers {joined([*map(str, layers)])}" if len(layers) < 5 else f"{len(layers)} layers"
+>>>>>>> wp/lens

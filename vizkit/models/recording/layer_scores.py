@@ -13,9 +13,16 @@ from torch import Tensor, nn
 from vizkit.models.recording.recorder import Call
 from vizkit.traces import LOGIT_TOLERANCE
 
-__all__ = ["take_score_gradients"]
+__all__ = ["reader", "take_score_gradients"]
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
+
+
+def reader(model: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """The model's own last normalisation and head, of what leaves a block: (image, token, channel) → (image, label).
+    None where it has no such parts."""
+    norm, head = getattr(model, "norm", None), getattr(model, "forward_head", None)
+    return None if norm is None or head is None else lambda tokens: head(norm(tokens))
 
 
 def take_score_gradients(
@@ -31,12 +38,12 @@ def take_score_gradients(
     Only mean(relu) over heads and queries is kept, one number for each key: whole gradients would double a trace.
     Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
     """
-    norm, head = getattr(model, "norm", None), getattr(model, "forward_head", None)
+    read = reader(model)
     blocks = [(BLOCK.match(call.path), call) for call in calls]
-    if not tokens or norm is None or head is None or not all(match for match, _ in blocks):
+    if not tokens or read is None or not all(match for match, _ in blocks):
         return
     with torch.enable_grad():
-        scores = [score_of(head(norm(x))[0].float()) for x in tokens]
+        scores = [score_of(read(x)[0].float()) for x in tokens]
     if not float((scores[-1] - logit).detach().abs()) <= LOGIT_TOLERANCE * max(1.0, float(logit.detach().abs())):
         return
     for match, call in blocks:

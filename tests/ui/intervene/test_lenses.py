@@ -1,0 +1,47 @@
+"""The views Lenses and Direct attribution of the page Intervene."""
+
+import json
+
+import pytest
+
+from tests.ui.conftest import SWIN, VIT, fine, opened, texts
+
+DEIT = "bundled:insects_deit"
+
+
+def drawn(test, key: str) -> dict:
+    (figure,) = [each for each in test.get("plotly_chart") if each.proto.id.endswith(key)]
+    return json.loads(figure.proto.spec)
+
+
+@pytest.mark.parametrize(("model", "read"), [(VIT, "the class token"), (DEIT, "the class and the distillation token")])
+def test_the_answer_is_read_off_every_layer(model: str, read: str):
+    test = opened("intervene", intervene_view="Lenses", models=model, image="mayfly nymph", lens_layer="3")
+    fine(test)
+    assert f"Read off {read}, the answer" in texts(test)
+    assert "After layer 3, " in texts(test)
+    assert "after the last layer: logits exact" in texts(test)
+    answer, rival = drawn(test, "lens_by_layer")["data"]
+    assert answer["name"] != rival["name"]
+    assert [trace["type"] for trace in drawn(test, "lens_patches")["data"]][:2] == ["image", "heatmap"]
+    test.segmented_control(key="lens_map").set_value("the probability").run()
+    fine(test)
+    assert test.query_params["lens_map"] == "the probability"
+    assert drawn(test, "lens_patches")["data"][1]["zmax"] == 1
+
+
+@pytest.mark.parametrize("name", ["Lenses", "Direct attribution"])
+def test_a_model_that_has_no_such_layers_says_so(name: str):
+    test = opened("intervene", intervene_view=name, models=SWIN, image="digit 3")
+    assert not test.exception
+    assert any("Swin" in each.value for each in test.info)
+    assert not test.get("plotly_chart")
+
+
+def test_a_logit_is_drawn_as_a_sum():
+    test = opened("intervene", intervene_view="Direct attribution", models=VIT, image="digit 3", class_b="5")
+    fine(test)
+    *_, so_far = drawn(test, "direct_layers")["data"]
+    assert so_far["x"][0] == "embedding"
+    assert "sum of all parts: the logit within" in texts(test)
+    assert "against 5, " in texts(test)

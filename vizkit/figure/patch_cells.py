@@ -1,0 +1,69 @@
+"""What every patch says, as coloured cells over what the model saw: a class each, or the probability of one class."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from vizkit.figure.charts import laid_out, squared
+from vizkit.figure.palette import CEILING, FLOOR, OTHERS, ramp
+from vizkit.figure.template import literal
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HEIGHT, OPACITY, STEPS = 460, 0.62, 17
+REST = "other classes"
+
+
+def class_cells(
+    seen: str,
+    size_hw: tuple[int, int],
+    said: Int[np.ndarray, "row column"],
+    names: Sequence[Sequence[str]],
+    shares: Float[np.ndarray, "row column"],
+    legend: Sequence[tuple[int, str, str]],
+) -> "go.Figure":
+    """`seen`: the model's input as a data URL, of `size_hw` pixels. `names`, `shares`: the class of each patch and its
+    probability. `legend`: (class, name, colour); classes that are not in it are grey."""
+    import plotly.graph_objects as go
+
+    place = {label: at for at, (label, *_) in enumerate(legend)}
+    rest = len(legend)
+    index = np.vectorize(lambda label: place.get(int(label), rest), otypes=[int])(said)
+    colours = [*(colour for *_, colour in legend), OTHERS]
+    steps = [(edge / len(colours), colour) for at, colour in enumerate(colours) for edge in (at, at + 1)]
+    texts = [[literal(name) for name in row] for row in names]
+    heat = go.Heatmap(z=index, zmin=-0.5, zmax=rest + 0.5, colorscale=steps, showscale=False, opacity=OPACITY,
+                      text=texts, customdata=shares, xgap=1, ygap=1,
+                      hovertemplate="%{text}: %{customdata:.1%}<extra></extra>")  # fmt: skip
+    words = [*(name for _, name, _ in legend), *([REST] if (index == rest).any() else [])]
+    marks = [go.Scatter(x=[None], y=[None], mode="markers", name=literal(name), showlegend=True,
+                        marker={"symbol": "square", "size": 12, "color": colour})
+             for name, colour in zip(words, colours, strict=False)]  # fmt: skip
+    return _over(seen, size_hw, said.shape, [heat, *marks])
+
+
+def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str) -> "go.Figure":
+    """The probability of one class at each patch, 0 to 1 in every layer."""
+    import plotly.graph_objects as go
+
+    hover = f"%{{z:.1%}}<extra>{literal(name)}</extra>"
+    opacity = np.linspace(FLOOR, CEILING, STEPS)  # where there is little, the picture stays visible
+    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(steps=STEPS), opacity, strict=True)]
+    bar = {"tickformat": ".0%"}
+    heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
+    return _over(seen, size_hw, shares.shape, [heat])
+
+
+def _over(seen: str, size_hw: tuple[int, int], grid: tuple[int, ...], traces: Sequence[Any]) -> "go.Figure":
+    """Cells of a grid over a picture, each at its place."""
+    import plotly.graph_objects as go
+
+    down, right = grid[0] / size_hw[0], grid[1] / size_hw[1]
+    picture = go.Image(source=seen, x0=right / 2 - 0.5, dx=right, y0=down / 2 - 0.5, dy=down, hoverinfo="skip")
+    figure = laid_out([picture, *traces], "", "", "", HEIGHT)
+    squared(figure)
+    figure.update_xaxes(visible=False, range=[-0.5, grid[1] - 0.5])
+    return figure.update_yaxes(visible=False, range=[grid[0] - 0.5, -0.5])
