@@ -1,10 +1,13 @@
 """The view Translate: what its canvas is sent and what it does with what it is told."""
 
 import base64
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import vizkit
 from tests.ui.conftest import fine, opened, sent_to, texts
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.models.sequences import open_sequence, trace_pair
@@ -103,3 +106,18 @@ def test_the_beam_search_is_a_tree():
 def test_every_part_of_memory_opens(part: str):
     test = opened("sequences", sequences_view="Memory", memory=part)
     fine(test)
+
+
+def test_a_run_that_was_trained_here_stands_in_the_list(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+    source = Path(vizkit.__file__).parent / "bundled/sequences/dates_rnn"
+    for name in ("mine", "letters"):
+        shutil.copytree(source, tmp_path / name)
+        (tmp_path / name / "status.json").write_text('{"state": "done"}')
+    recipe = (tmp_path / "letters/recipe.json").read_text().replace('"dates"', '"copy"')
+    (tmp_path / "letters/recipe.json").write_text(recipe)
+    test = opened("sequences")
+    assert test.selectbox(key="sequence_model").options[4:] == ["mine"]
+    test.selectbox(key="sequence_model").set_value("run:mine").run()
+    fine(test)
+    assert content_of(test)["parts"][0]["title"] == "Gradient"

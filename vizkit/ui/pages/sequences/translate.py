@@ -8,7 +8,7 @@ from vizkit.analysis.remarks.sequences import of_alignment, of_beams
 from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
 from vizkit.ui.pages.sequences.translate_canvas import arcs, forced, forget_forced, kind_of
-from vizkit.ui.pages.sequences.typed import TITLES, choose_model, choose_text, facts
+from vizkit.ui.pages.sequences.typed import TITLES, choose_model, choose_text, facts, translating_here
 from vizkit.ui.session import saved
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -29,7 +29,8 @@ def view(page: Page) -> None:
     from vizkit.models.sequences.influence import influence
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        model = choose_model()
+        own = {source: source.removeprefix("run:") for source in translating_here()}
+        model = choose_model(titles={**TITLES, **own})
         words = choose_text(model.data)
     text, title = " ".join(words), TITLES.get(f"bundled:{model.name}", model.name)
     try:

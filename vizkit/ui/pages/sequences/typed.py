@@ -1,5 +1,6 @@
 """What all views of Sequences share: which model of texts is shown, and the text that was typed for it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -7,6 +8,8 @@ import streamlit as st
 from vizkit.datasets.sequences import dates, gaps
 from vizkit.datasets.sequences.opening import split_text
 from vizkit.traces import NotApplicable
+from vizkit.training.runs.folder import runs
+from vizkit.ui.session.jobs import ACTIVE, jobs
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
 from vizkit.vocabulary import TextError
@@ -32,11 +35,27 @@ TASK_TITLES = {"copy": "letters and a gap", "dates": "a date"}
 SPELLED = ("c", "a", "f", "e")
 
 
-@remembered
 def opened(source: str) -> "SequenceModel":
+    """A model by its name in the picker. Raises ModelError with a sentence."""
+    folder = translating_here().get(source)
+    if folder is None:
+        return _opened(source, 0)
+    return _opened(str(folder), (folder / "model.safetensors").stat().st_mtime_ns)
+
+
+@remembered
+def _opened(source: str, written_ns: int) -> "SequenceModel":
+    """`written_ns`: of its weights, which another training may have replaced."""
     from vizkit.models.sequences import open_sequence
 
     return open_sequence(source)
+
+
+def translating_here() -> dict[str, Path]:
+    """Finished runs that have learned to rewrite dates, as "run:<name>" and their folder, latest first."""
+    own = [run for run in runs() if run.has_model and not run.learns_pictures and jobs().state(run) not in ACTIVE]
+    return {f"run:{run.name}": run.path for run in own
+            if run.recipe.data == "dates" and run.recipe.model in NETWORK_TITLES}  # fmt: skip
 
 
 def choose_model(key: str = "sequence_model", titles: dict[str, str] = TITLES) -> "SequenceModel":
