@@ -26,6 +26,7 @@ from vizkit.commands import (
     datasets,
     evaluate,
     explain,
+    heads,
     memory,
     receptive_field,
     report,
@@ -92,6 +93,7 @@ def parser() -> Parser:
     agreement.add(commands)
     receptive_field.add(commands)
     translate.add(commands)
+    heads.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)

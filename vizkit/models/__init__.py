@@ -28,6 +28,7 @@ __all__ = [
     "Loaded",
     "ModelError",
     "OfflineError",
+    "attention_places",
     "bundled_names",
     "family",
     "family_of",
@@ -62,7 +63,7 @@ def trace(
     try:
         if not changes:
             return family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
-        with planned(Plan(changes, _places(loaded, pixels))):
+        with planned(Plan(changes, attention_places(loaded, pixels))):
             changed = family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
         return replace(changed, notes=(f"Changed: {', '.join(map(str, changes))}.", *changed.notes))
     except (RuntimeError, MemoryError) as error:
@@ -74,7 +75,7 @@ def trace(
         ) from error
 
 
-def _places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
+def attention_places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
     """The attention layers of the unchanged model at this input size, once."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
     if size_hw not in loaded.places:

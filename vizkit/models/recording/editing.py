@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -37,10 +37,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """Edits, and the layers that they are for, in the order of the pass."""
+    """Edits, and the layers that they are for, in the order of the pass. `scales`: of every layer, factors for what its
+    heads add, of each image of a batch; may be leaves of a graph (the ξ of Michel et al. 2019, § 2.3)."""
 
     edits: tuple[Edit, ...]
     places: tuple[Place, ...]
+    scales: tuple[Float[Tensor, "image head"], ...] = ()
 
 
 NOW: ContextVar[Plan | None] = ContextVar("NOW", default=None)
@@ -84,13 +86,13 @@ class Editing(TorchFunctionMode):
     def _known(self, groups: int, heads: int) -> Place:
         """The layer that calls now; EditError where its numbers do not lie as (group, head, query, key)."""
         place = self.plan.places[self.layer] if self.layer < len(self.plan.places) else None
-        if place is None or (place.groups, place.heads) != (groups, heads):
+        if place is None or place.heads != heads or groups < 1 or groups % place.groups:
             raise EditError(f"Layer {self.layer + 1} of this model computes its attention in a way that is not edited.")
         return place
 
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         edits = self._next()
-        if not edits:
+        if not edits and not self.plan.scales:
             return func(query, key, value, *args, **kwargs)
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
         heads, queries, keys = query.shape[-3], query.shape[-2], key.shape[-2]
@@ -101,11 +103,11 @@ class Editing(TorchFunctionMode):
             mask = _scaled(mask, factor) + self._unseen(edits, query.shape[0], keys, query)
             query, options["attn_mask"] = query * factor, mask
         out = func(query, key, value, **options)
-        return out * self._output(edits, heads, out) if _of(edits, "heads") else out
+        return out * self._output(edits, heads, out) if self._weighs(edits) else out
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         edits = self._next()
-        if not edits:
+        if not edits and not self.plan.scales:
             return func(*args, **kwargs)
         scores = args[0]
         if scores.dim() != 4 or softmax_axis(scores, args, kwargs) != -1:
@@ -116,12 +118,12 @@ class Editing(TorchFunctionMode):
         scores = _scaled(scores, factor) + self._unseen(edits, scores.shape[0], keys, scores)
         weights = func(scores, *args[1:], **kwargs)
         # What the model goes on with; the recorder has seen the weights themselves, whose rows sum to 1.
-        return weights * self._output(edits, heads, weights) if _of(edits, "heads") else weights
+        return weights * self._output(edits, heads, weights) if self._weighs(edits) else weights
 
     def _multi_head(self, func: Callable, arguments: dict) -> Any:  # noqa: ANN401
         """torch's own layer projects inside: factors go to the projection of the queries and to that of the output."""
         edits = self._next()
-        if not edits:
+        if not edits and not self.plan.scales:
             return func(**arguments)
         heads, dim = arguments["num_heads"], arguments["embed_dim_to_check"]
         query, key = arguments["query"], arguments["key"]
@@ -140,8 +142,12 @@ class Editing(TorchFunctionMode):
             mask = _scaled(mask, self._factor(edits, heads, query)) + self._unseen(edits, 1, key.shape[0], query)
             changed["attn_mask"] = mask[0].expand(heads, query.shape[0], key.shape[0])
             changed["is_causal"] = False
-        if _of(edits, "heads"):
-            columns = self._output(edits, heads, query).view(heads, 1).expand(heads, dim // heads).reshape(1, dim)
+        if self._weighs(edits):
+            if self.plan.scales and query.dim() == 3 and query.shape[1] > 1:
+                raise EditError("A layer of torch's own projects inside: the heads of one image at a time are weighed.")
+            columns = (
+                self._output(edits, heads, query[:, :1]).view(heads, 1).expand(heads, dim // heads).reshape(1, dim)
+            )
             changed["out_proj_weight"] = arguments["out_proj_weight"] * columns
         return func(**changed)
 
@@ -155,18 +161,25 @@ class Editing(TorchFunctionMode):
             factor[:, _which(edit)] = 0.0
         return factor
 
+    def _weighs(self, edits: Sequence[Edit]) -> bool:
+        return bool(self.plan.scales or _of(edits, "heads"))
+
     def _output(self, edits: Sequence[Edit], heads: int, like: Tensor) -> Tensor:
-        """(1, head, 1, 1): 0 of heads that add nothing."""
+        """(group or 1, head, 1, 1): 0 of heads that add nothing, times the plan's own factors."""
         factor = torch.ones(1, heads, 1, 1, dtype=like.dtype, device=like.device)
         for edit in _of(edits, "heads"):
             factor[:, _which(edit)] = 0.0
-        return factor
+        if not self.plan.scales:
+            return factor
+        scales = self.plan.scales[self.layer].to(like)
+        return factor * scales.repeat_interleave(self.plan.places[self.layer].groups, 0)[:, :, None, None]
 
     def _unseen(self, edits: Sequence[Edit], groups: int, keys: int, like: Tensor) -> Tensor:
         """(group, 1, 1, key): −∞ where a key is not seen. A query that would see nothing at all sees everything."""
         mask = torch.zeros(groups, 1, 1, keys, dtype=like.dtype, device=like.device)
         for edit in _of(edits, "blind"):
             ids = self.plan.places[self.layer].key_ids
+            ids = ids.repeat(groups // len(ids), 1)
             if tuple(ids.shape) != (groups, keys):
                 raise EditError(f"{edit}: which tokens the keys of this layer are is not known.")
             blind = torch.isin(ids, torch.tensor(edit.tokens, device=ids.device)).to(like.device)

@@ -1,0 +1,25 @@
+"""`vizkit heads`: a table and a file of all numbers, or one sentence."""
+
+import json
+
+import pytest
+
+from vizkit.__main__ import main
+
+FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
+
+
+def test_a_table_and_all_numbers(tmp_path, capsys):
+    assert main(FEW) == 0
+    assert "3 pictures; rank correlation" in capsys.readouterr().out
+    kept = tmp_path / "heads.json"
+    assert main([*FEW, "-o", str(kept)]) == 0
+    content = json.loads(kept.read_text())
+    assert (content["images"], content["data"]) == (3, "digits")
+    assert len(content["names"]) == len(content["lost"]) == len(content["estimate"])
+
+
+@pytest.mark.parametrize("more", [["--images", "0"], ["-o", "heads.txt"], ["--data", "no/folder"]])
+def test_what_cannot_be_measured_gets_a_sentence(more, capsys):
+    assert main([*FEW, *more]) == 2
+    assert capsys.readouterr().err.strip().count("\n") == 0

@@ -1,0 +1,57 @@
+"""Importance of heads against edits of single pictures, and the estimate against small differences."""
+
+import numpy as np
+import torch
+
+import vizkit
+from vizkit.models import attention_places, pixels_of, trace
+from vizkit.models.probes.importance.heads import head_importance
+from vizkit.models.recording.editing import Editing, Plan
+
+RNG = np.random.default_rng(0)
+
+
+def measured(name: str, side: int) -> tuple:
+    loaded = vizkit.load(name, device="cpu")
+    images = [RNG.integers(0, 255, (side, side, 3), dtype=np.uint8) for _ in range(3)]
+    pixels = torch.cat([pixels_of(loaded, image) for image in images])
+    targets = torch.tensor([0, 1, 2])
+    places = attention_places(loaded, pixels[:1])
+    heard: list[float] = []
+    return (
+        loaded,
+        images,
+        targets,
+        places,
+        pixels,
+        head_importance(loaded, pixels, targets, places, heard.append),
+        heard,
+    )
+
+
+def test_what_is_lost_is_what_a_single_edit_loses() -> None:
+    for name, side in (("bundled:digits_vit", 28), ("bundled:digits_swin", 28)):
+        loaded, images, targets, _, _, result, heard = measured(name, side)
+        assert heard[0] == 0
+        assert heard[-1] == 1
+        for row, image in enumerate(images):
+            plain = trace(loaded, image).logits.log_softmax(-1)[targets[row]]
+            for column in (0, len(result.names) - 1):
+                layer, head = result.names[column]
+                edited = trace(loaded, image, edits=[f"heads:{layer + 1}.{head + 1}=0"]).logits.log_softmax(-1)
+                torch.testing.assert_close(result.lost[row, column], plain - edited[targets[row]], atol=1e-4, rtol=0)
+
+
+def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
+    loaded, _, targets, places, pixels, result, _ = measured("bundled:digits_vit", 28)
+    step = 1e-2
+    for column in (0, 3, len(result.names) - 1):
+        layer, head = result.names[column]
+        ends = []
+        for factor in (1 - step, 1 + step):
+            scales = [torch.ones(3, place.heads) for place in places]
+            scales[layer][:, head] = factor
+            with torch.no_grad(), Editing(Plan((), places, tuple(scales))):
+                ends.append(loaded.model(pixels).log_softmax(-1)[torch.arange(3), targets])
+        slope = ((ends[1] - ends[0]) / (2 * step)).abs()
+        torch.testing.assert_close(result.estimate[:, column], slope, atol=2e-3, rtol=2e-2)
