@@ -30,7 +30,6 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
 
 
-<<<<<<< HEAD
 def of_heads(
     names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float
 ) -> Remark:
@@ -49,7 +48,8 @@ def of_heads(
         else "."
     )
     return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})
-=======
+
+
 def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[float], read: str) -> Remark:
     """From which layer on `read`, what the head reads, says class `target`, called `name`. `answers`: the likeliest
     class after each layer, `shares`: the probability of `target` there."""
@@ -98,4 +98,3 @@ def _listed(layers: Sequence[int]) -> str:
     if layers[-1] - layers[0] == len(layers) - 1:
         return f"layers {layers[0]} to {layers[-1]}"
     return f"layers {joined([*map(str, layers)])}" if len(layers) < 5 else f"{len(layers)} layers"
->>>>>>> wp/lens
