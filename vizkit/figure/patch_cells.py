@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.figure.charts import laid_out, squared
+from vizkit.figure.charts import laid_out, lying, squared
 from vizkit.figure.palette import CEILING, FLOOR, OTHERS, ramp
 from vizkit.figure.template import literal
 
@@ -52,7 +52,7 @@ def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "
     hover = f"%{{z:.1%}}<extra>{literal(name)}</extra>"
     opacity = np.linspace(FLOOR, CEILING, STEPS)  # where there is little, the picture stays visible
     scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(steps=STEPS), opacity, strict=True)]
-    bar = {"tickformat": ".0%"}
+    bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
     heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
     return _over(seen, size_hw, shares.shape, [heat])
 

@@ -1,6 +1,7 @@
 """The logit lens and direct attribution, against the models' own logits and against the same sums made by hand."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_parts_add_up_to_the_logit(name: str):
 def test_a_head_gives_what_its_slice_of_the_projection_gives():
     """By hand: the class token's output of one head, through W_O, the frozen norm and the head."""
     loaded, traced = made("vit_tiny_patch16_224")
-    model = loaded.model
+    model: Any = loaded.model
     entered = {}
     handle = model.blocks[1].attn.proj.register_forward_hook(lambda _, given, out: entered.update(given=given[0]))
     with torch.no_grad():
@@ -84,8 +85,9 @@ def test_a_head_gives_what_its_slice_of_the_projection_gives():
 def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_average_to_its_logits():
     loaded, traced = made("vit_tiny_patch16_224")
     first = traced.features[1]
+    plain: Any = loaded.model
     with torch.no_grad():
-        own = loaded.model.head(loaded.model.norm(first.values[1:])).unflatten(0, (2, 2))
+        own = plain.head(plain.norm(first.values[1:])).unflatten(0, (2, 2))
     torch.testing.assert_close(patch_logits(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
     options = {"global_pool": "avg", "class_token": False, "fc_norm": False}  # normalised before the mean is taken
     model = timm.create_model("vit_tiny_patch16_224", img_size=32, num_classes=5, depth=3, **options).eval()
