@@ -44,8 +44,11 @@ def _heads(arguments: argparse.Namespace) -> None:
 
     loaded = vizkit.load(arguments.model, device=arguments.device)
     with tqdm(total=100, unit="%", disable=None, dynamic_ncols=True) as bar:
-        result = heads_of(loaded, arguments.data, arguments.images, seed=arguments.seed,
-                          tell=lambda share: bar.update(100 * share - bar.n))  # fmt: skip
+
+        def tell(share: float) -> None:
+            bar.update(100 * share - bar.n)
+
+        result = heads_of(loaded, arguments.data, arguments.images, seed=arguments.seed, tell=tell)
     if arguments.output:
         content = {"model": arguments.model, "data": arguments.data, "torch": version("torch"), **result._asdict()}
         write(arguments.output, json.dumps(content) + "\n")

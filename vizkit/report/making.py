@@ -68,8 +68,8 @@ def _captions(item: Item, drawn: Drawn, inputs: Inputs) -> Captions:
         source = "" if item.model in item.source else f" ({item.source})"
         lines = (f"Model: {item.model}{source}{untrained}", *lines)
     version = f"vizkit {item.version}"
-    digests = [f"{name} {digest[:SHOWN]}" for name, digest in (("weights", item.weights), ("picture", item.pixels))
-               if digest]  # fmt: skip
+    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (("weights", item.weights), ("picture", item.pixels))
+               if whole]  # fmt: skip
     footer = [" · ".join([version, *digests]), item.link]
     facts = {
         "Description": clean("\n".join([*lines, *footer])),

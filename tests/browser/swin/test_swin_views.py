@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
 from tests.browser.steps import MAIN, fits, ready
-from tests.browser.test_swin import CANVAS, LOOK
+from tests.browser.swin.test_swin import CANVAS, LOOK
 
 HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
 

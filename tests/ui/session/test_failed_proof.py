@@ -10,7 +10,7 @@ from vizkit.ui.session import remembered
 
 PAGES = ("explore", "attention", "rollout", "relevance")
 WITH_BADGE = ("explore", "rollout")  # which tell the numbers of the proof
-TRUE_WEIGHTS, TRUE_DISTANCE = recorder.attention_weights, forward._apart
+TRUE_WEIGHTS, TRUE_DISTANCE = recorder.attention_weights, forward.apart
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def badges(test) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_a_prediction_that_recording_changes_is_said_in_red_beside_every_picture(page, model, monkeypatch):
-    monkeypatch.setattr(forward, "_apart", lambda logits, plain: TRUE_DISTANCE(logits, plain) + 0.01)
+    monkeypatch.setattr(forward, "apart", lambda logits, plain: TRUE_DISTANCE(logits, plain) + 0.01)
     test = opened(page, models=model)
     assert not test.exception
     red = [caption.value for caption in test.caption if caption.value.startswith(":red[")]

@@ -57,10 +57,10 @@ def summed_up(
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's: the correlation of the ranks, equal values sharing the mean of theirs. NaN where all are equal."""
-    ranks = [_ranks(np.asarray(each, float)) for each in (first, second)]
-    if min(rank.std() for rank in ranks) == 0:
+    one, other = (_ranks(np.asarray(each, float)) for each in (first, second))
+    if min(one.std(), other.std()) == 0:
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _ranks(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " value"]:

@@ -62,5 +62,5 @@ def head_importance(
         lost.append(plain - without[rows, targets])
         flipped.append((without.argmax(-1) != targets).float())
     done(1.0)
-    columns = (torch.stack(each, 1).cpu() for each in (lost, flipped))
-    return Importance(names, plain.cpu(), *columns, torch.cat(gradients, 1).abs().cpu())
+    estimate = torch.cat(gradients, 1).abs().cpu()
+    return Importance(names, plain.cpu(), torch.stack(lost, 1).cpu(), torch.stack(flipped, 1).cpu(), estimate)

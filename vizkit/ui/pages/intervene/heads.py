@@ -53,8 +53,9 @@ def view(page: Page) -> None:
     left, right = st.columns([3, 2])
     figure = heat_map(result.grid(getattr(result, what)), "head", "layer", square=False, digits=2, height=420,
                       signed=what == "lost")  # fmt: skip
-    figure.update_xaxes(tickvals=list(range(figure.data[0].z.shape[1])), ticktext=_counted(figure.data[0].z.shape[1]))
-    figure.update_yaxes(tickvals=list(range(figure.data[0].z.shape[0])), ticktext=_counted(figure.data[0].z.shape[0]))
+    layers, heads = result.grid(result.lost).shape
+    figure.update_xaxes(tickvals=list(range(heads)), ticktext=_counted(heads))
+    figure.update_yaxes(tickvals=list(range(layers)), ticktext=_counted(layers))
     with left:
         chart(figure, "heads_map", f"{WHAT[what]}, by layer and head")
         st.caption(f"{WHAT[what]}; mean of {result.images} test pictures of {measured.data}.")
@@ -101,10 +102,9 @@ def shipped(name: str) -> Measured | None:
     if not name.startswith("bundled:") or not file.is_file():
         return None
     content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    fields = {key: tuple(map(tuple, value)) if key == "names" else value for key, value in content.items()
-              if key in HeadImportance._fields}  # fmt: skip
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-    return Measured(HeadImportance(**fields), content["data"])
+    names = tuple((int(layer), int(head)) for layer, head in content["names"])
+    columns = (tuple(content[name]) for name in ("lost", "half", "flipped", "estimate"))
+    return Measured(HeadImportance(names, content["images"], *columns), content["data"])
 
 
 def measured_here(shown: Shown) -> Measured | None:
@@ -126,8 +126,12 @@ def _measured(source: str, data: str, images: int, _loaded: "Loaded") -> HeadImp
     from vizkit.evaluation.head_importance import heads_of
 
     bar = st.progress(0.0, "Heads are switched off one by one …")
+
+    def tell(share: float) -> None:
+        bar.progress(min(1.0, share))
+
     try:
         with cached.device_lock():
-            return heads_of(_loaded, data, images, tell=lambda share: bar.progress(min(1.0, share)))
+            return heads_of(_loaded, data, images, tell=tell)
     finally:
         bar.empty()

@@ -66,7 +66,7 @@ def view(page: Page) -> None:
     reason = "" if same else WHOLE
     switches("switches", shown, page.picture, first.grid or (1, 1), heads, hidden, switched, reason, rows, bool(edits))
     if shown.loaded.classifies:
-        remark(of_answers(*zip(*rows, strict=True), len(edits)))
+        remark(of_answers(*columns_of(rows), len(edits)))
     reading.proof(after)
     keep(shown, edits, rows)
     maps(page, shown, after)
@@ -107,12 +107,16 @@ def answers(shown: Shown, after: "Trace") -> list[tuple[str, float, float]]:
     """The strongest answers by name, before and after."""
     loaded, before = shown.loaded, shown.trace.logits
     indices = dict.fromkeys(index for each in (before, after.logits) for index, _ in loaded.head.top(each, CLASSES))
-    values = [loaded.head.values(each) for each in (before, after.logits)]
-    return [(loaded.label(index), *(float(each[index]) for each in values)) for index in [*indices][: CLASSES + 2]]
+    first, then = (loaded.head.values(each) for each in (before, after.logits))
+    return [(loaded.label(at), float(first[at]), float(then[at])) for at in [*indices][: CLASSES + 2]]
+
+
+def columns_of(rows: Sequence[tuple[str, float, float]]) -> tuple[list[str], list[float], list[float]]:
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def keep(shown: Shown, edits: Sequence[Edit], rows: Sequence[tuple[str, float, float]]) -> None:
-    names, *columns = zip(*rows, strict=True)
+    names, *columns = columns_of(rows)
     figure = heat_map(np.array(columns).T, "", "", x_names=["before", "after"], y_names=names, digits=3, square=False)
     what = (f"{shown.name}; {', '.join(map(str, edits)) or 'nothing changed'}",)
     save("intervene", {"": saved.charts_of("Answers before and after", what, figure)}, saved.NOTHING)
