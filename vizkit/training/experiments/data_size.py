@@ -4,7 +4,7 @@ An MLP, a CNN, a Swin, a ViT and DeiTs learn from 100 to 12,000 of the same draw
 sees the same number of pictures in as many steps (the small sets more often), with the same turns, shifts and flips;
 only the optimiser is each family's own, and that the plain transformers learn from half of the patches in each step,
 which spares half of their time. A DeiT's teacher is a CNN of the same seed: that of the same pictures, which knows no
-label that its student does not see, or that of all pictures, as in the paper.
+label that its student does not see, or that of all pictures, as in the paper; beside them the same DeiT alone.
 No torch here: the page reads run folders before it is loaded.
 """
 
@@ -36,17 +36,17 @@ class Method:
     parts: tuple[int, ...] = PARTS
 
 
-_FEWER = (120, 40, 1)  # 100, 300 and 12,000: what two cores train in an hour
-_ONE = (40,)  # of the same pictures a teacher knows enough from 300 on, and at all of them both teachers are one
+_BETWEEN = (40, 12, 4)  # of the same pictures a teacher knows enough from 300 on; of all of them both teachers are one
 METHODS: dict[str, Method] = {  # in the order of training: a teacher comes before its students
     "CNN": Method(_BEGIN.but({"model": "small_cnn", "model_args": _CNN, "lr": 3e-3})),
     "MLP": Method(_BEGIN.but({"model": "digits_mlp", "model_args": {"in_chans": 3}})),
     "ViT": Method(_MUON.but(_VIT)),
-    "DeiT hard, all": Method(_DEIT, "hard", "all", _FEWER),
-    "DeiT hard, same": Method(_DEIT, "hard", "same", _ONE),
-    "DeiT soft, all": Method(_DEIT, "soft", "all", _FEWER),
-    "DeiT soft, same": Method(_DEIT, "soft", "same", _ONE),
-    "Swin": Method(_MUON.but({"model": "digits_swin", "model_args": _SWIN}), parts=(40, 1)),
+    "DeiT hard, all": Method(_DEIT, "hard", "all"),
+    "DeiT hard, same": Method(_DEIT, "hard", "same", _BETWEEN),
+    "DeiT soft, all": Method(_DEIT, "soft", "all"),
+    "DeiT soft, same": Method(_DEIT, "soft", "same", _BETWEEN),
+    "DeiT alone": Method(_DEIT),
+    "Swin": Method(_MUON.but({"model": "digits_swin", "model_args": _SWIN})),
 }
 _DIGITS = {"flip": 0.0, "square_px": 4}
 

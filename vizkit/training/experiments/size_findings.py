@@ -45,7 +45,7 @@ def hunger(study: Study) -> Remark | None:
 
 
 def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
-    """Kind of teacher → number of pictures → how much more accurate a DeiT is than the ViT of the same seeds."""
+    """Kind of teacher → number of pictures → how much more accurate a DeiT is than `study.control`, same seeds."""
     gains = {kind: study.gains(method) for method, kind in TEACHERS.items()}
     return {kind: gained for kind, gained in gains.items() if gained}
 

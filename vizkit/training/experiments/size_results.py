@@ -82,8 +82,15 @@ class Study:
     def at(self, method: str, images: int) -> Outcome | None:
         return next((outcome for outcome in self.of(method) if outcome.images == images), None)
 
-    def gains(self, method: str, over: str = "ViT") -> dict[int, Estimate]:
-        """Number of pictures → how much more accurate a method is there than another, where both have a seed."""
+    @property
+    def control(self) -> str:
+        """What a taught DeiT is compared with: the same network without a teacher, where it was trained, else the
+        ViT."""
+        return "DeiT alone" if self.of("DeiT alone") else "ViT"
+
+    def gains(self, method: str) -> dict[int, Estimate]:
+        """Number of pictures → how much more accurate a method is there than `control`, where both have a seed."""
+        over = self.control
         gained = {
             outcome.images: outcome.above(other)
             for outcome in self.of(method)

@@ -17,13 +17,16 @@ from vizkit.ui.widgets.remark import remark
 SHIPPED = BUNDLED / "experiments" / "data_size"
 
 
+CONTROLS = {"DeiT alone": "the same DeiT of the same seeds without", "ViT": "the ViT of the same seeds without"}
+
+
 def by_size() -> None:
     """The gain of each kind of teacher with its interval, and the sentence on where one helps and where not."""
     for study in studies(RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))):
         gains = teacher_gains(study)
         if gains:
             seeds = joined([str(seed) for seed in study.seeds])
-            st.caption(f"A DeiT with a CNN for a teacher against the ViT of the same seeds without: {study.data} at "
+            st.caption(f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {study.data} at "
                        f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, "
                        "one seed.")  # fmt: skip
             lines = [line_of(method, gains[kind]) for method, kind in TEACHERS.items() if kind in gains]
