@@ -1,6 +1,7 @@
 """The view Translate: what its canvas is sent and what it does with what it is told."""
 
 import base64
+import json
 import shutil
 from pathlib import Path
 
@@ -121,3 +122,12 @@ def test_a_run_that_was_trained_here_stands_in_the_list(tmp_path, monkeypatch):
     test.selectbox(key="sequence_model").set_value("run:mine").run()
     fine(test)
     assert content_of(test)["parts"][0]["title"] == "Gradient"
+
+
+def test_the_gates_have_a_column_for_every_word():
+    test = opened("sequences", sequences_view="Memory", memory="Gates")
+    fine(test)
+    (chart,) = test.get("plotly_chart")
+    spec = json.loads(chart.proto.spec)
+    assert spec["layout"]["xaxis"]["type"] == "category"
+    assert spec["data"][0]["x"][:5] == ["1 c", "2 a", "3 f", "4 e", "5 ."]

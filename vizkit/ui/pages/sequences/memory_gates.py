@@ -50,6 +50,7 @@ def draw() -> None:
     figure = heat_map(values[:, order].T.numpy(), "word of the source", "unit, sorted by its mean", square=False,
                       signed=signed, limit=None if signed else 1.0, height=420,
                       x_names=[f"{place} {word}" for place, word in enumerate(words, 1)])  # fmt: skip
+    figure.update_xaxes(type="category")  # plotly would take "12 ." for a number
     chart(figure, "memory_gates", f"{chosen} of every unit after every word")
     st.caption(f"{chosen}: {GATES[chosen]}.")
     remark(said)

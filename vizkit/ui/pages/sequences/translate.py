@@ -90,6 +90,8 @@ def keep(trace: "Trace", source: tuple[str, ...], target: tuple[str, ...], title
                                         x_names=_counted(names[layer.key.name]),
                                         y_names=_counted(names[layer.query.name]))
                for layer in trace.attention}  # fmt: skip
+    for figure in figures.values():
+        figure.update_xaxes(type="category").update_yaxes(type="category")  # plotly would take "7 ." for a number
     if figures:
         what = (f"{title}: {' '.join(source)} → {''.join(target)}",)
         save("translate", {"": saved.charts_of("Attention of a translation", what, *figures.values())}, saved.NOTHING)
