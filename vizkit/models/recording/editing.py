@@ -42,7 +42,7 @@ class Plan:
 
     edits: tuple[Edit, ...]
     places: tuple[Place, ...]
-    scales: tuple[Float[Tensor, "image head"], ...] = ()
+    scales: tuple[Float[Tensor, "image _head"], ...] = ()  # layers differ in heads
 
 
 NOW: ContextVar[Plan | None] = ContextVar("NOW", default=None)
