@@ -12,6 +12,7 @@ import vizkit
 from tests.ui.conftest import fine, opened, sent_to, texts
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.models.sequences import open_sequence, trace_pair
+from vizkit.models.sequences.influence import influence
 
 
 def weights(part: dict) -> np.ndarray:
@@ -131,3 +132,22 @@ def test_the_gates_have_a_column_for_every_word():
     spec = json.loads(chart.proto.spec)
     assert spec["layout"]["xaxis"]["type"] == "category"
     assert spec["data"][0]["x"][:5] == ["1 c", "2 a", "3 f", "4 e", "5 ."]
+
+
+def test_choosing_a_head_runs_no_model(monkeypatch):
+    test = opened("sequences")
+    before = content_of(test)
+    monkeypatch.setattr("vizkit.models.sequences.trace_pair", lambda *_: pytest.fail("the model ran again"))
+    monkeypatch.setattr("vizkit.models.sequences.continue_with", lambda *_: pytest.fail("the model wrote again"))
+    test.session_state["_sequence_pick"] = {"cross": [0, 1]}
+    test.run()
+    fine(test)
+    assert content_of(test)["parts"] == before["parts"]
+    assert test.query_params["heads"] == "cross.0.1"
+
+
+def test_the_gradient_of_its_largest_is_one_at_most():
+    model = open_sequence("bundled:copy_rnn")
+    relative = influence(model, ("c", "a", ".", "?"), ("c", "a")).relative
+    assert float(relative.max()) == 1
+    assert relative.argmax() == influence(model, ("c", "a", ".", "?"), ("c", "a")).whole.argmax()

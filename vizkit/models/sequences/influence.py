@@ -30,6 +30,11 @@ class Influence:
     log_probabilities: Float[Tensor, " answer"]
 
     @property
+    def relative(self) -> Float[Tensor, " token"]:
+        """`whole`, of its largest."""
+        return self.whole / self.whole.max().clamp(min=torch.finfo(self.whole.dtype).tiny)
+
+    @property
     def shares(self) -> Float[Tensor, "answer token"]:
         """`answers`, the rows summing to 1."""
         return self.answers / self.answers.sum(-1, keepdim=True).clamp(min=torch.finfo(self.answers.dtype).tiny)

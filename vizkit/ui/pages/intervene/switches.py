@@ -72,8 +72,8 @@ def view(page: Page) -> None:
     maps(page, shown, after)
     reading.how(
         "Left and right are the same picture in the same model. A head that is off adds nothing to its layer; a "
-        "hidden patch is seen by no token in any layer, as if it had been dropped; at a higher temperature a layer "
-        "looks at everything more alike.",
+        "hidden patch is seen by no token in any layer (a head that averages the patches still counts it); at a higher "
+        "temperature a layer looks at everything more alike.",
         r"\mathrm{softmax}\left(\frac{Q K^\top}{T \sqrt{d_k}} + M\right) V, \quad M_{ij} = -\infty \text{ if } j "
         r"\text{ is hidden}",
         "what a head is for: others may do its work, or its absence may be something that the model never met.",

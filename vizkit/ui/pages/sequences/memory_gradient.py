@@ -25,8 +25,8 @@ def draw() -> None:
     lines = {}
     for source, title in reversed(of_task(task).items()):
         model = opened(source)
-        strength = influence(model, words, greedy(model, words).words).whole.numpy()
-        lines[title] = (np.arange(1, len(words) + 1), np.maximum(strength / max(float(strength.max()), 1e-30), FLOOR))
+        strength = influence(model, words, greedy(model, words).words).relative
+        lines[title] = (np.arange(1, len(words) + 1), strength.clamp(min=FLOOR).numpy())
     figure = curves(lines, "word of the source", "gradient, of its largest", mode="lines+markers")
     figure.update_xaxes(tickvals=list(range(1, len(words) + 1)), ticktext=list(words))
     figure.update_yaxes(type="log", exponentformat="power", range=[float(np.log10(FLOOR)) - 0.1, 0.15], dtick=1)

@@ -10,6 +10,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.sequences.translate_canvas import arcs, forced, forget_forced, kind_of
 from vizkit.ui.pages.sequences.typed import TITLES, choose_model, choose_text, facts, translating_here
 from vizkit.ui.session import saved
+from vizkit.ui.session.remembered import remembered
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
@@ -17,7 +18,10 @@ from vizkit.ui.widgets.save import save
 from vizkit.vocabulary import TextError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vizkit.models.sequences import SequenceModel
+    from vizkit.models.sequences.generating import Written
     from vizkit.traces import Trace
 
 WIDTHS = (0, 2, 3, 5)
@@ -25,22 +29,17 @@ WORDS = {"encoder": "Source at itself", "decoder": "Written words at those befor
 
 
 def view(page: Page) -> None:
-    from vizkit.models.sequences import continue_with, greedy, trace_pair
-    from vizkit.models.sequences.influence import influence
-
     with st.container(horizontal=True, vertical_alignment="bottom"):
         own = {source: source.removeprefix("run:") for source in translating_here()}
         model = choose_model(titles={**TITLES, **own})
         words = choose_text(model.data)
     text, title = " ".join(words), TITLES.get(f"bundled:{model.name}", model.name)
     try:
-        written = continue_with(model, words, forced(text))
+        written, trace, shares = translated(model, words, forced(text))
     except TextError:  # a link with words that this model has not
         forget_forced()
-        written = greedy(model, words)
-    trace = trace_pair(model, words, written.words)
+        written, trace, shares = translated(model, words, ())
     st.markdown(f"**{''.join(written.words)}** · {facts(model)}")
-    shares = None if trace.attention else influence(model, words, written.words).shares
     arcs("translate", text, words, written, trace, title, shares)
     if shares is not None:
         st.caption(
@@ -59,6 +58,20 @@ def view(page: Page) -> None:
         "why a word was written: weights say where a layer looks, not what it makes of it.",
         "Vaswani et al. 2017",
     )
+
+
+@remembered
+def translated(
+    model: "SequenceModel", words: tuple[str, ...], prefix: tuple[str, ...]
+) -> "tuple[Written, Trace, Tensor | None]":
+    """What is written from `words`, its recording, and without attention the shares of the gradient. Made once:
+    choosing a head or a word runs no model."""
+    from vizkit.models.sequences import continue_with, trace_pair
+    from vizkit.models.sequences.influence import influence
+
+    written = continue_with(model, words, prefix)
+    trace = trace_pair(model, words, written.words)
+    return written, trace, None if trace.attention else influence(model, words, written.words).shares
 
 
 def beams(model: "SequenceModel", words: tuple[str, ...]) -> None:
