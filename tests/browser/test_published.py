@@ -68,9 +68,9 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
     expect(chart(page, 1)).to_contain_text("epoch")
     page.locator(".st-key-size_seed input").fill("1")
     page.locator(".st-key-size_seed input").press("Enter")
-    expect(page.get_by_text("15 runs are missing.")).to_be_visible()
+    expect(page.get_by_text("31 runs are missing.")).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_be_visible()
-    expect(page.get_by_text("10 of 25 runs done")).to_be_visible()
+    expect(page.get_by_text("10 of 41 runs done")).to_be_visible()
 
 
 @pytest.mark.parametrize("address", [PUBLISHED, SIZE])

@@ -18,6 +18,7 @@ from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
+from vizkit.figure.patch_cells import STEPS
 from vizkit.figure.sequences.banded import Banded
 from vizkit.figure.template import literal, template
 from vizkit.figure.training.learning_curves import Curve
@@ -50,6 +51,13 @@ EXAMPLES = {
     "sequences.beam_tree.beam_tree": [
         given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
     ],
+    "contributions.contributions": [given(0.5, X, X, -0.5, 14.0)],
+    "patch_cells.class_cells": [
+        given(
+            "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]
+        )
+    ],
+    "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],
     "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
     "convolution.sharing.sharing": [
         given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)
@@ -113,13 +121,15 @@ def foreign(figure: go.Figure) -> list[str]:
     bad += [colour for colour in re.findall(r"#[0-9a-fA-F]{6}\b", text) if colour not in ours]
     bad += [colour for colour in re.findall(r"rgb\([^)]*\)", text) if colour not in scale_colours()]
     faint = {palette.faint(colour, 1.0).removesuffix("1.0)") for colour in ours}
+    faint |= {colour.replace("rgb", "rgba").replace(")", ", ") for colour in scale_colours()}
     bad += [colour for colour in re.findall(r"rgba\([^)]*\)", text) if colour.rpartition(" ")[0] + " " not in faint]
     return bad + re.findall(r'"colorscale": "\w+"', text)
 
 
 def scale_colours() -> set[str]:
     """A placeholder of Streamlit, #000001 to #000040, is none of them."""
-    return {colour for scale in (palette.SCALE, palette.SIGNED) for colour in palette.ramp(scale, steps=256)}
+    scales = itertools.product((palette.SCALE, palette.SIGNED), (STEPS, 256))
+    return {colour for scale, steps in scales for colour in palette.ramp(scale, steps=steps)}
 
 
 def test_every_builder_has_an_example():
