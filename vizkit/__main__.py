@@ -82,10 +82,11 @@ def parser() -> Parser:
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
     tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the model on the way: heads:3.5=0, temperature:3=2, uniform:3.5, blind:3=17,18 "
-                         "(layers and heads counted from 1); repeatable")  # fmt: skip
+                         help="change the model on the way: heads:3.5=0, heads:3.5=mean, temperature:3=2, uniform:3.5, "
+                         "frozen:3.5=2.1, blind:3=17,18, drop:17,18, positions:zero, patch:stream.3=17,18 (layers and "
+                         "heads counted from 1); repeatable")  # fmt: skip
     tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
-                         help="a picture for the mean of heads:3.5=mean; repeatable")  # fmt: skip
+                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:… take theirs; repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)
