@@ -86,7 +86,8 @@ def parser() -> Parser:
                          "frozen:3.5=2.1, blind:3=17,18, drop:17,18, positions:zero, patch:stream.3=17,18 (layers and "
                          "heads counted from 1); repeatable")  # fmt: skip
     tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
-                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:… take theirs; repeatable")  # fmt: skip
+                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; "
+                         "repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)

@@ -58,8 +58,8 @@ def trace(
     rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the way, as records or as
     text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. `reference`: images
     from which "heads:3.5=mean", "frozen:3.5" and "patch:stream.3" take what they put in, `directions`: what
-    "steer:6=2*1" adds (`probes.interventions.steering`). Raises TraceError when the recording does not hold together, or
-    the memory does not suffice for it, and EditError for an edit that cannot be made.
+    "steer:6=2*1" adds (`probes.interventions`). Raises TraceError when the recording does not hold together, or the
+    memory does not suffice for it, and EditError for an edit that cannot be made.
     """
     pixels = pixels_of(loaded, image)
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
