@@ -87,6 +87,50 @@ def of_contributions(
     return Remark(f"{words}{against}.", numbers)
 
 
+def of_patching(
+    name: str,
+    before: float,
+    after: float,
+    regions: Float[Tensor, "layer row column"],
+    special: Float[Tensor, "layer special"],
+    names: Sequence[str],
+) -> Remark:
+    """Which region of a clean run restores the most of an answer whose probability a corruption took from `before` to
+    `after`, and from which block on a special token alone restores half."""
+    layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
+    best = float(regions[layer, row, column])
+    numbers = {"before": before, "after": after, "best": best, "layer": layer + 1}
+    words = (
+        f"The corruption takes {name} from {percent(before)} to {percent(after)}; of single regions, row {row + 1}, "
+        f"column {column + 1} after block {layer + 1} restores most of its logit ({percent(best)})"
+    )
+    for at, token in enumerate(names):
+        half = stays_from((special[:, at] >= 0.5).tolist(), True)
+        if half is not None:
+            return Remark(f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
+                          numbers | {"token": half + 1})  # fmt: skip
+    return Remark(f"{words}.", numbers)
+
+
+def of_steering(
+    names: Sequence[str], factors: Sequence[float], values: Float[Tensor, "factor label"], steered: str
+) -> Remark:
+    """Probabilities of all classes, called `names`, when a direction is added by each factor, 0 among them."""
+    start = min(range(len(factors)), key=lambda at: abs(factors[at]))
+    answers = values.argmax(1).tolist()
+    first = names[answers[start]]
+    turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]
+    numbers = {"from": factors[turned[0]] if turned else 0.0, "most": factors[-1]}
+    if not turned:
+        return Remark(f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}.", numbers)
+    at = turned[0]
+    return Remark(
+        f"Towards {steered}: from λ = {factors[at]:g} on the answer is {names[answers[at]]} "
+        f"({percent(float(values[at].max()))}) and no longer {first}.",
+        numbers,
+    )
+
+
 def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
