@@ -55,7 +55,7 @@ class SequenceModel:
         return self.task != "masked"
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The words between blanks. How texts of our tasks are spelled, `datasets.sequences.opening.split_text` says."""
+        """The words between blanks; how texts of our tasks are spelled, `datasets.sequences.opening` knows."""
         return tuple(text.split())
 
     def text_of(self, words: Sequence[str]) -> str:
