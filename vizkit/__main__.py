@@ -85,6 +85,8 @@ def parser() -> Parser:
     tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
                          help="change the model on the way: heads:3.5=0, temperature:3=2, uniform:3.5, blind:3=17,18 "
                          "(layers and heads counted from 1); repeatable")  # fmt: skip
+    tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
+                         help="a picture for the mean of heads:3.5=mean; repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)
@@ -160,7 +162,8 @@ def trace(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit)
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit,
+                            reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")

@@ -3,6 +3,7 @@
 Layers and heads are counted from 1, as on the pages, in the order of the forward pass.
 
     heads:3.5=0          head 5 of layer 3 adds nothing (heads:3=0: all heads of the layer)
+    heads:3.5=mean       it gives what it gives on average over reference images, at every query token
     temperature:3=2      the scores of layer 3 are divided by 2 before the softmax (temperature:3.5=2: of one head)
     uniform:3.5          head 5 of layer 3 looks at everything alike that it may look at
     blind:3=17,18        no query of layer 3 sees the tokens 17 and 18 (blind:all=17: in no layer)
@@ -21,7 +22,7 @@ Kind = Literal["heads", "temperature", "uniform", "blind"]
 ALL = -1
 """A layer: every one of them."""
 MOST_TOKENS = 100_000
-_EDIT = re.compile(r"(heads|temperature|uniform|blind):(all|\d{1,4})(?:\.(\d{1,4}))?(?:=([\d.,e+-]{1,600000}))?")
+_EDIT = re.compile(r"(heads|temperature|uniform|blind):(all|\d{1,4})(?:\.(\d{1,4}))?(?:=(mean|[\d.,e+-]{1,600000}))?")
 
 
 class EditError(ValueError):
@@ -31,13 +32,15 @@ class EditError(ValueError):
 @dataclass(frozen=True)
 class Edit:
     """One change. `layer`, `head` from 0; `head` None: all of the layer, `layer` ALL: all layers. `value`: the
-    temperature; `tokens`: ids of the keys that are not seen, as in the layer's `Tokens`."""
+    temperature; `tokens`: ids of the keys that are not seen, as in the layer's `Tokens`; `how`: "mean" for heads that
+    give their mean."""
 
     kind: Kind
     layer: int
     head: int | None = None
     value: float = 0.0
     tokens: tuple[int, ...] = ()
+    how: Literal["", "mean"] = ""
 
     def __post_init__(self) -> None:
         if self.kind == "temperature" and not 1e-3 <= self.value <= 1e6:
@@ -48,7 +51,7 @@ class Edit:
     def __str__(self) -> str:
         place = "all" if self.layer == ALL else str(self.layer + 1)
         place += "" if self.head is None else f".{self.head + 1}"
-        values = {"heads": "=0", "temperature": f"={self.value:g}", "uniform": "",
+        values = {"heads": f"={self.how or 0}", "temperature": f"={self.value:g}", "uniform": "",
                   "blind": f"={','.join(map(str, self.tokens))}"}  # fmt: skip
         return f"{self.kind}:{place}{values[self.kind]}"
 
@@ -66,8 +69,8 @@ def parse(text: str) -> Edit:
         raise EditError(f"{text[:40]!r}: layers and heads are counted from 1.")
     at = ALL if layer == "all" else int(layer) - 1
     which = None if head is None else int(head) - 1
-    if kind == "heads" and value != "0":
-        raise EditError(f"{text[:40]!r}: a head is set to 0, such as heads:3.5=0.")
+    if kind == "heads" and value not in ("0", "mean"):
+        raise EditError(f"{text[:40]!r}: a head is set to 0 or to its mean, such as heads:3.5=0.")
     if kind == "uniform" and value is not None:
         raise EditError(f"{text[:40]!r}: uniform has no value; write uniform:3 or uniform:3.5.")
     try:
@@ -79,7 +82,9 @@ def parse(text: str) -> Edit:
         if isinstance(error, EditError):
             raise
         raise EditError(f"{text[:40]!r}: the value is no number.") from None
-    return Edit("heads" if kind == "heads" else "uniform", at, which)
+    if kind == "heads":
+        return Edit("heads", at, which, how="mean" if value == "mean" else "")
+    return Edit("uniform", at, which)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
