@@ -22,6 +22,7 @@ from vizkit import __version__
 from vizkit.commands import (
     agreement,
     app,
+    cka,
     data_size,
     datasets,
     evaluate,
@@ -98,6 +99,7 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    cka.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)
