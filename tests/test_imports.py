@@ -32,6 +32,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.figure": 3,
     "vizkit.datasets": 3,
     "vizkit.saving": 4,
+    "vizkit.interventions": 4,
     "vizkit.scoring": 4,
     "vizkit.training": 4,
     "vizkit.evaluation": 4,
