@@ -22,6 +22,7 @@ from vizkit import __version__
 from vizkit.commands import (
     agreement,
     app,
+    cka,
     data_size,
     datasets,
     evaluate,
@@ -98,6 +99,7 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    cka.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)
@@ -119,13 +121,16 @@ def numbers(text: str) -> tuple[int, ...]:
 def models(arguments: argparse.Namespace) -> None:
     folder = Path(__file__).parent / "bundled"  # vizkit.models knows too, but takes seconds to import
     rows = [_bundled_row(card) for card in sorted(folder.glob("*/card.md"))]
+    of_texts = [_bundled_row(card) for card in sorted(folder.glob("sequences/*/card.md"))]
     pattern = arguments.pattern
     if pattern is None:
         table(rows)
+        print("\nOf texts (python -m vizkit translate --model, and the page Sequences):")
+        table(of_texts)
         print("\nMore are in timm: give a part of a name, such as vit_tiny, deit or swin.")
         return
     pattern = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
-    rows = [row for row in rows if fnmatch(row[0], pattern)] + _timm_rows(pattern)
+    rows = [row for row in rows + of_texts if fnmatch(row[0], pattern)] + _timm_rows(pattern)
     if not rows:
         raise ValueError(f"No model is called {arguments.pattern[:80]!r}.")
     table(rows)
