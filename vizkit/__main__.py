@@ -29,10 +29,12 @@ from vizkit.commands import (
     explain,
     heads,
     memory,
+    patching,
     receptive_field,
     report,
     score,
     shift,
+    steer,
     train,
     translate,
 )
@@ -99,6 +101,8 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    patching.add(commands)
+    steer.add(commands)
     cka.add(commands)
     explain.add(commands)
     score.add(commands)

@@ -123,12 +123,15 @@ def of_steering(
     numbers = {"from": factors[turned[0]] if turned else 0.0, "most": factors[-1]}
     if not turned:
         return Remark(f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}.", numbers)
-    at = turned[0]
-    return Remark(
-        f"Towards {steered}: from λ = {factors[at]:g} on the answer is {names[answers[at]]} "
-        f"({percent(float(values[at].max()))}) and no longer {first}.",
-        numbers,
-    )
+    last = answers[-1]
+    stays = stays_from(answers, last)
+    left = f"Towards {steered}: from λ = {factors[turned[0]]:g} on the answer is no longer {first}"
+    if last == answers[start] or stays is None:
+        return Remark(f"{left}, but at λ = {factors[-1]:g} it is again.", numbers)
+    settled = f"{names[last]} ({percent(float(values[stays, last]))})"
+    if stays == turned[0]:
+        return Remark(f"{left} but {settled}.", numbers)
+    return Remark(f"{left}, from λ = {factors[stays]:g} on it is {settled}.", numbers)
 
 
 def _signed(value: float) -> str:
