@@ -12,5 +12,5 @@ VIEWS = (
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
     View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
-    View("Similarity", "How alike do layers represent the same pictures, in one model or in two?", "similarity"),
+    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
 )
