@@ -11,6 +11,7 @@ import vizkit.models.quick_import  # noqa: F401 # isort: skip - before all that 
 from vizkit.image import prepare
 from vizkit.models.changing import attention_places, changed_trace
 from vizkit.models.families import FAMILIES, family, family_of
+from vizkit.models.probes.interventions.stream_edits import Directions
 from vizkit.models.recording.edits import Edit, EditError, parse
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.hub import ModelError, OfflineError
@@ -49,13 +50,15 @@ def trace(
     keep: Keep | None = None,
     edits: Sequence[Edit | str] = (),
     reference: Sequence[UInt8[ndarray, "_height _width 3"]] = (),
+    directions: Directions | None = None,
 ) -> Trace:
     """Run one image and record what every layer attends to.
 
     `target`: class whose logit's gradient with respect to every attention weight is recorded too. `keep`: which layers,
     rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the way, as records or as
     text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. `reference`: images
-    over which "heads:3.5=mean" takes its mean. Raises TraceError when the recording does not hold together, or the
+    from which "heads:3.5=mean", "frozen:3.5" and "patch:stream.3" take what they put in, `directions`: what
+    "steer:6=2*1" adds (`probes.interventions`). Raises TraceError when the recording does not hold together, or the
     memory does not suffice for it, and EditError for an edit that cannot be made.
     """
     pixels = pixels_of(loaded, image)
@@ -64,7 +67,7 @@ def trace(
         if not changes:
             return family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
         others = [pixels_of(loaded, other) for other in reference]
-        return changed_trace(loaded, pixels, changes, others, target=target, keep=keep)
+        return changed_trace(loaded, pixels, changes, others, directions, target=target, keep=keep)
     except (RuntimeError, MemoryError) as error:
         if not (owner := memory_short(error)):
             raise

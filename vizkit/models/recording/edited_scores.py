@@ -1,6 +1,6 @@
 """What the edits of a layer make of its scores, before the softmax: scores ↦ factor · scores + mask."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vizkit.models.recording.edits import Edit, EditError
 
-__all__ = ["as_scores", "factor_of", "scaled", "scored", "unseen", "which"]
+__all__ = ["as_scores", "factor_of", "mask_of", "scaled", "scored", "which"]
 
 NOWHERE = float("-inf")
 
@@ -24,20 +24,27 @@ def which(edit: Edit) -> slice | int:
 
 
 def factor_of(edits: Sequence[Edit], heads: int, like: Tensor) -> Float[Tensor, "1 head 1 1"]:
-    """1/T of temperatures, 0 of uniform heads."""
+    """1/T of temperatures, 0 of heads whose own scores do not matter."""
     factor = torch.ones(1, heads, 1, 1, dtype=like.dtype, device=like.device)
     for edit in edits:
         if edit.kind == "temperature":
             factor[:, which(edit)] /= edit.value
-        elif edit.kind == "uniform":
+        elif edit.kind in ("uniform", "frozen"):
             factor[:, which(edit)] = 0.0
     return factor
 
 
-def unseen(
-    edits: Sequence[Edit], ids: Int[Tensor, "_group key"], groups: int, keys: int, like: Tensor
-) -> Float[Tensor, "group 1 1 key"]:
-    """−∞ where a key is not seen. A query that would see nothing at all sees everything. `ids`: tokens of the keys."""
+def mask_of(
+    edits: Sequence[Edit],
+    ids: Int[Tensor, "_group key"],
+    frozen: Mapping[tuple[Edit, int], Float[Tensor, "_group _head _query _key"]],
+    layer: int,
+    shape: tuple[int, int, int, int],
+    like: Tensor,
+) -> Float[Tensor, "_group _head _query key"]:
+    """−∞ where a key is not seen; log W where weights W are put in place. A query that would see nothing at all sees
+    everything. `ids`: tokens of the keys; `shape`: (group, head, query, key) of the scores."""
+    groups, heads, queries, keys = shape
     mask = torch.zeros(groups, 1, 1, keys, dtype=like.dtype, device=like.device)
     for edit in edits:
         if edit.kind == "blind":
@@ -46,7 +53,19 @@ def unseen(
                 raise EditError(f"{edit}: which tokens the keys of this layer are is not known.")
             blind = torch.isin(own, torch.tensor(edit.tokens, device=own.device)).to(like.device)
             mask[:, 0, 0][blind & ~blind.all(-1, keepdim=True)] = NOWHERE
-    return mask
+    logs = [(edit, frozen.get((edit, layer))) for edit in edits if edit.kind == "frozen"]
+    if not logs:
+        return mask
+    fixed = torch.zeros(shape, dtype=like.dtype, device=like.device)
+    for edit, weights in logs:
+        if weights is None:
+            raise EditError(f"{edit}: the weights to put in place are taken from reference images: give some.")
+        own = weights.to(like).log()
+        if own.shape[2:] != (queries, keys) or groups % len(own) or own.shape[1] not in (1, heads):
+            raise EditError(f"{edit}: the weights to put in place are of other tokens.")
+        own = own.expand(-1, heads, -1, -1).repeat(groups // len(own), 1, 1, 1)
+        fixed[:, which(edit)] = own[:, which(edit)]
+    return fixed + mask
 
 
 def scaled(scores: Tensor, factor: Tensor) -> Tensor:

@@ -5,64 +5,23 @@ sees. Everything that happens before the softmax is scores ↦ factor · scores 
 after it is done to a head's output, so all ways in which models write attention are edited alike.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.edited_scores import as_scores, factor_of, scaled, scored, unseen, which
-from vizkit.models.recording.edits import Edit, EditError, refuse_impossible
+from vizkit.models.recording.edited_scores import as_scores, factor_of, mask_of, scaled, scored, which
+from vizkit.models.recording.edits import Edit, EditError
+from vizkit.models.recording.plan import NOW, Place, Plan, planned
 from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
 from vizkit.models.recording.watching import PRODUCTS
 from vizkit.models.recording.weights import softmax_axis
 
 __all__ = ["NOW", "Editing", "HeadOutputs", "Place", "Plan", "planned"]
-
-
-@dataclass(frozen=True)
-class Place:
-    """An attention layer of the unchanged model: how many groups and heads, and the token of each key."""
-
-    groups: int
-    heads: int
-    key_ids: Int[Tensor, "group key"]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Edits, and the layers that they are for, in the order of the pass.
-
-    `means`: of every layer, what its heads give on average (`probes.importance.means`), for `heads:…=mean`. `scales`:
-    of every layer, factors ξ for what its heads give, of each image of a batch: ξ · output + (1 − ξ) · mean, and
-    without means ξ · output; may be leaves of a graph (Michel et al. 2019, § 2.3).
-    """
-
-    edits: tuple[Edit, ...]
-    places: tuple[Place, ...]
-    scales: tuple[Float[Tensor, "image _head"], ...] = ()  # layers differ in heads
-    means: tuple[Float[Tensor, "_group _head _query _channel"], ...] = ()
-
-
-NOW: ContextVar[Plan | None] = ContextVar("NOW", default=None)
-"""The plan that recordings of this thread follow, see `planned`."""
-
-
-@contextmanager
-def planned(plan: Plan) -> Iterator[None]:
-    """Every recording of this thread follows the plan meanwhile. EditError for a layer or head that there is not."""
-    refuse_impossible(plan.edits, [place.heads for place in plan.places])
-    token = NOW.set(plan)
-    try:
-        yield
-    finally:
-        NOW.reset(token)
 
 
 class Editing(TorchFunctionMode):
@@ -103,7 +62,7 @@ class Editing(TorchFunctionMode):
         if scored(edits):
             factor = factor_of(edits, heads, query)
             mask = as_scores(options.pop("attn_mask", None), options.pop("is_causal", False), queries, keys, query)
-            mask = scaled(mask, factor) + self._unseen(edits, query.shape[0], keys, query)
+            mask = scaled(mask, factor) + self._mask(edits, (query.shape[0], heads, queries, keys), query)
             query, options["attn_mask"] = query * factor, mask
         out = func(query, key, value, **options)
         return self.outputs(edits, out) if self.weighs(edits) else out
@@ -116,8 +75,7 @@ class Editing(TorchFunctionMode):
         if scores.dim() != 4 or softmax_axis(scores, args, kwargs) != -1:
             self._refuse_unknown(-1, -1)
         self._refuse_unknown(*scores.shape[:2])
-        heads, keys = scores.shape[1], scores.shape[-1]
-        scores = scaled(scores, factor_of(edits, heads, scores)) + self._unseen(edits, scores.shape[0], keys, scores)
+        scores = scaled(scores, factor_of(edits, scores.shape[1], scores)) + self._mask(edits, scores.shape, scores)
         weights = func(scores, *args[1:], **kwargs)
         if self.mixes(edits):
             self._weights = weights
@@ -146,8 +104,9 @@ class Editing(TorchFunctionMode):
             if (bias := arguments.get("in_proj_bias")) is not None:
                 changed["in_proj_bias"] = torch.cat([bias[:dim] * factor[:, 0], bias[dim:]])
             mask = as_scores(arguments.get("attn_mask"), False, query.shape[0], key.shape[0], query)
-            mask = scaled(mask, factors) + self._unseen(edits, 1, key.shape[0], query)
-            changed["attn_mask"] = mask[0].expand(heads, query.shape[0], key.shape[0])
+            shape = (query.shape[1] if query.dim() == 3 else 1, heads, query.shape[0], key.shape[0])
+            mask = scaled(mask, factors) + self._mask(edits, shape, query)
+            changed["attn_mask"] = mask.expand(shape).flatten(0, 1)
             changed["is_causal"] = False
         if not self.weighs(edits):
             return func(**changed)
@@ -180,8 +139,12 @@ class Editing(TorchFunctionMode):
             raise EditError(f"Layer {self.layer + 1} of this model changes its weights after the softmax: what a head "
                             "gives cannot be exchanged.")  # fmt: skip
 
-    def _unseen(self, edits: Sequence[Edit], groups: int, keys: int, like: Tensor) -> Tensor:
-        return unseen(edits, self.plan.places[self.layer].key_ids, groups, keys, like)
+    def _mask(self, edits: Sequence[Edit], shape: tuple[int, ...], like: Tensor) -> Tensor:
+        groups, heads, queries, keys = shape
+        ids = self.plan.places[self.layer].key_ids
+        if self.plan.dropped:
+            ids = ids[:, ~torch.isin(ids[0], torch.tensor(self.plan.dropped))]
+        return mask_of(edits, ids, self.plan.frozen, self.layer, (groups, heads, queries, keys), like)
 
     def acts(self, edits: Sequence[Edit]) -> bool:
         return bool(edits or self.plan.scales)
@@ -215,7 +178,7 @@ class Editing(TorchFunctionMode):
             raise EditError("A head's mean is taken over reference images: give some.")
         means = self.plan.means[self.layer].to(out)
         if means.shape[1:] != out.shape[1:] or len(out) % len(means):
-            raise EditError(f"Layer {self.layer + 1}: the means are those of another model or image size.")
+            raise EditError(f"Layer {self.layer + 1}: the means are those of other tokens, or of another model.")
         return means.repeat(len(out) // len(means), 1, 1, 1)
 
 
