@@ -5,9 +5,8 @@ from vizkit.ui.views import View
 VIEWS = (
     View(
         "Switches",
-        "Hide patches, switch heads off, warm a layer up: the answer and the attention before and after.",
+        "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "switches",
-        "transformer",
     ),
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
