@@ -67,7 +67,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
-    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
+    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*", "vizkit.datasets.scenes.drawing"),
     "plotly": ("vizkit.figure*",),
     "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),

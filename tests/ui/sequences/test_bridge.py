@@ -35,7 +35,7 @@ def test_what_changes_comes_first_then_what_stays():
     ]
     assert data["columns"] == ["“november” in a sentence", "patch 37 of an image"]
     assert "The numbers are the models’ own" in texts(test)
-    assert [button.key for button in test.button] == ["bridge_patches", "bridge_translate"]
+    assert [button.key for button in test.button] == ["texts_open", "bridge_patches", "bridge_translate"]
 
 
 def test_numbers_of_both_sides_belong_together():

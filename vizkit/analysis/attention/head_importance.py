@@ -10,11 +10,13 @@ from jaxtyping import Float
 __all__ = ["HeadImportance", "rank_correlation", "summed_up"]
 
 Z = 1.96  # a 95 % interval of a mean of many
+EXAMPLES = 6
 
 
 class HeadImportance(NamedTuple):
     """Of every head by (layer, head) from 0: the mean of what log p of the answer loses without it, in nats, `half` of
-    its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate."""
+    its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate;
+    `examples`: the pictures that lose the most, by their numbers, the first first."""
 
     names: tuple[tuple[int, int], ...]
     images: int
@@ -22,6 +24,7 @@ class HeadImportance(NamedTuple):
     half: tuple[float, ...]
     flipped: tuple[float, ...]
     estimate: tuple[float, ...]
+    examples: tuple[tuple[int, ...], ...]
 
     @property
     def correlation(self) -> float:
@@ -51,8 +54,9 @@ def summed_up(
     """Of measurements of single images; `flipped`: 1 where the answer became another."""
     count = len(lost)
     half = Z * lost.std(0, ddof=1) / np.sqrt(count) if count > 1 else np.full(lost.shape[1], np.inf)
-    means = (tuple(map(float, each)) for each in (lost.mean(0), half, flipped.mean(0), estimate.mean(0)))
-    return HeadImportance(tuple(names), count, *means)
+    means = (tuple(map(float, values)) for values in (lost.mean(0), half, flipped.mean(0), estimate.mean(0)))
+    most = tuple(tuple(map(int, column)) for column in np.argsort(-lost, 0, kind="stable")[:EXAMPLES].T)
+    return HeadImportance(tuple(names), count, *means, most)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

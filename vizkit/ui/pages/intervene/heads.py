@@ -123,7 +123,7 @@ def measured_here(shown: Shown) -> Measured | None:
 
 @remembered
 def _measured(source: str, data: str, images: int, _loaded: "Loaded") -> HeadImportance:
-    from vizkit.evaluation.head_importance import heads_of
+    from vizkit.evaluation.inside.head_importance import heads_of
 
     bar = st.progress(0.0, "Heads are switched off one by one …")
 

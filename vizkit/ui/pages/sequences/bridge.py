@@ -8,6 +8,7 @@ import streamlit as st
 from vizkit.ui import export, reading
 from vizkit.ui.pages.sequences import strips, typed
 from vizkit.ui.pages.sequences.bridge_steps import Image, Sentence, steps_of
+from vizkit.ui.pages.sequences.steps import walked_of
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import go_to
@@ -21,12 +22,12 @@ CANVAS, SIDE_PX = "sequence_bridge", 170
 
 
 def view(page: Page) -> None:
-    from vizkit.models.sequences.walk import walk
-
     shown = page.focus
-    words = typed.choose_text()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = typed.choose_any({typed.TRANSFORMER: typed.TITLES[typed.TRANSFORMER]})
+        words = typed.choose_text(model)
     inside = _inside_of(page, shown)
-    walked = walk(typed.opened("bundled:dates_transformer"), words)
+    walked, words, _ = walked_of(model, words)
     rows, across = inside.model.patch_embed.grid_size
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = _slider("Word", "bridge_word", len(words), min(6, len(words)))
@@ -40,13 +41,13 @@ def view(page: Page) -> None:
     )
     right.image(_apart(shown, image), alt=f"The model's input, patch {patch + 1} framed", width=SIDE_PX)
     steps = steps_of(text, image)
-    of = f"{words} {shown.source} {page.picture.digest} {word} {patch} {layer}"
+    of = f"{model.name} {words} {shown.source} {page.picture.digest} {word} {patch} {layer}"
     name = title(shown.source)
     columns = (f"“{words[word]}” in a sentence", f"patch {patch + 1} of an image")
     content = strips.for_browser(steps, of, f"A word and a patch through the same block, {name}", columns=columns)
     strips.mount(CANVAS, content)
     st.caption(
-        f":green[:material/verified: The numbers are the models’ own: transformer, "
+        f":green[:material/verified: The numbers are the models’ own: {plain(typed.title_of(model))}, "
         f"{reading.within('logits', walked.error)}; {plain(name)}, {reading.within('logits', inside.logit_error)}]"
     )
     with st.container(horizontal=True):

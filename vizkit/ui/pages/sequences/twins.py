@@ -1,32 +1,34 @@
 """A part of the view Words: one word that stands twice in a text, from its vector to the encoder's output."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from vizkit.datasets.sequences.dates import KINDS
 from vizkit.figure.charts import bars
 from vizkit.figure.sequences.word_plane import word_plane
-from vizkit.ui.pages.sequences import typed
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 
+if TYPE_CHECKING:
+    from vizkit.models.sequences import SequenceModel
 
-def same_word(words: tuple[str, ...]) -> None:
+
+def same_word(model: "SequenceModel", words: tuple[str, ...]) -> None:
     from vizkit.analysis.attention.positions import similarity
     from vizkit.analysis.remarks import words as remarks
     from vizkit.analysis.sequences.words import plane
-    from vizkit.models.sequences.walk import walk
+    from vizkit.models.sequences.vectors import layer_vectors
 
     twice = [word for word in dict.fromkeys(words) if words.count(word) > 1]
     if not twice:
-        st.info("No word stands twice in this text; try “the 21st of November, 2026”.")
+        st.info("No word stands twice in this text; type one that says a word again.")
         return
     keep_valid("words_twin", twice)
     word = st.segmented_control("Word", twice, default=twice[0], required=True, key="words_twin", bind="query-params")
     first, second = [at for at, other in enumerate(words) if other == word][:2]
-    walked = walk(typed.opened("bundled:dates_transformer"), words)
-    stages = {"word": walked.source.words, "word + position": walked.source.given}
-    stages |= {f"after {layer.name}": layer.feed_forward.left for layer in walked.encoder}
+    stages = layer_vectors(model, words)
     cosines = [float(similarity(vectors)[first, second]) for vectors in stages.values()]
     kind_of = {name: kind for kind, names in KINDS.items() for name in names}
     kinds, named = [kind_of.get(name, "") for name in words], [f"{name} ({at})" for at, name in enumerate(words, 1)]

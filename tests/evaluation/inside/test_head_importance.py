@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import vizkit
-from vizkit.evaluation import head_importance
-from vizkit.evaluation.head_importance import heads_of
+from vizkit.evaluation.inside import head_importance
+from vizkit.evaluation.inside.head_importance import heads_of
 from vizkit.traces import NotApplicable
 
 
