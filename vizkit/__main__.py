@@ -36,6 +36,7 @@ from vizkit.commands import (
     train,
     translate,
 )
+from vizkit.commands.interventions import smallest
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -99,6 +100,7 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    smallest.add(commands)
     cka.add(commands)
     explain.add(commands)
     score.add(commands)

@@ -57,6 +57,7 @@ EXAMPLES = {
             "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]
         )
     ],
+    "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],
     "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
     "convolution.sharing.sharing": [

@@ -1,6 +1,7 @@
 """What is said of a changed model, on numbers made by hand."""
 
-from vizkit.analysis.remarks.interventions import of_answers
+from vizkit.analysis.attribution.smallest_set import Goal, Search
+from vizkit.analysis.remarks.interventions import of_answers, of_smallest
 
 NAMES = ("ant", "bee")
 
@@ -17,3 +18,16 @@ def test_the_three_things_that_can_happen():
         "With 1 change the answer is bee (80 %) and no longer ant, which goes from 90 % to 20 %."
     )
     assert words([0.9, 0.1], [0.2, 0.8], 0) == ""
+
+
+def test_smallest_sets_in_words():
+    def said(goal: Goal, order: tuple[int, ...], probability: tuple[float, ...], reached: bool = True) -> str:
+        return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull").words
+
+    assert said("keep", (3, 1), (0.1, 0.3, 0.6)) == "2 of 40 patches (5 %) alone keep the answer gull, at 60 %."
+    assert (
+        said("flip", (3,), (0.9, 0.2))
+        == "Without 1 of 40 patches (2 %) the answer is no longer gull, which falls to 20 %."
+    )
+    assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
+    assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches (5 %) are not enough yet: gull is at 70 %."

@@ -118,3 +118,18 @@ def test_switches_and_edits_are_the_same_by_hand():
     edits = (Edit("blind", ALL, tokens=(1, 6)), Edit("heads", 0, 1), Edit("heads", 1), Edit("uniform", 0, 0))
     assert edits_from(hidden, heads, 1) == edits
     assert hidden_of(edits, heads, 1) == hidden
+
+
+@pytest.mark.parametrize("edits", ["drop:3,4", "positions:zero", "positions:shift=1,0"])
+def test_changes_that_have_no_switch_are_followed_too(edits: str):
+    test = opened("intervene", models=VIT, image="digit 3", edits=edits)
+    fine(test)
+    assert content_of(test)["changed"]
+    assert f"Changed: {edits}." in texts(test)
+
+
+@pytest.mark.parametrize("edits", ["heads:1.1=mean", "patch:stream.2=3", "steer:2=1*5", "frozen:1"])
+def test_changes_that_need_other_images_are_refused_in_a_sentence(edits: str):
+    test = opened("intervene", models=VIT, image="digit 3", edits=edits)
+    assert not test.exception
+    assert len(test.info) == 1

@@ -8,6 +8,12 @@ VIEWS = (
         "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "switches",
     ),
+    View(
+        "Smallest set",
+        "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
+        "smallest",
+        "classes",
+    ),
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
     View("Heads", "What the answers lose without each head, over many pictures.", "heads", "transformer"),

@@ -87,7 +87,7 @@ def hidden_of(edits: "Sequence[Edit]", heads: Sequence[int], special: int) -> Hi
     for edit in edits:
         if edit.kind == "blind" and edit.layer == ALL:
             cells += [token - special for token in edit.tokens if token >= special]
-        elif edit.kind == "heads" and edit.layer != ALL:
+        elif edit.kind == "heads" and not edit.how and edit.layer != ALL:
             off += [(edit.layer, head) for head in ([edit.head] if edit.head is not None else range(heads[edit.layer]))]
         else:
             rest.append(edit)
