@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 LITTLE = 0.02
@@ -30,6 +31,20 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     if abs(after[first] - before[first]) < LITTLE:
         return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
+
+
+def of_smallest(result: Search, what: str, name: str) -> Remark:
+    """How many parts, called `what`, the answer `name` needs, or falls without."""
+    count, first, last = len(result.order), result.probability[0], result.probability[-1]
+    numbers = {"taken": count, "parts": result.parts, "probability": last}
+    alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
+    if not result.reached:
+        return Remark(f"{alone} are not enough yet: {name} is at {percent(last)}.", numbers)
+    if not count:
+        return Remark(f"No {what} are needed: {name} is the answer without any, at {percent(first)}.", numbers)
+    if result.goal == "keep":
+        return Remark(f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}.", numbers)
+    return Remark(f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}.", numbers)
 
 
 def of_heads(
