@@ -38,6 +38,7 @@ from vizkit.commands import (
     train,
     translate,
 )
+from vizkit.commands.interventions import smallest
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -103,6 +104,7 @@ def parser() -> Parser:
     heads.add(commands)
     patching.add(commands)
     steer.add(commands)
+    smallest.add(commands)
     cka.add(commands)
     explain.add(commands)
     score.add(commands)

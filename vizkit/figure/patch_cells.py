@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from vizkit.figure.charts import laid_out, lying, squared
-from vizkit.figure.palette import CEILING, DARK, FLOOR, OTHERS, SIGNED, ramp
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HEIGHT, OPACITY, STEPS = 460, 0.62, 17
 REST = "other classes"
+COVER = 0.88
 
 
 def class_cells(
@@ -99,6 +100,24 @@ def _points(values: Float[np.ndarray, "row column"], words: str) -> Any:  # noqa
     return go.Scatter(x=[column for _, column, _ in at], y=[row for row, *_ in at], mode="markers", customdata=at,
                       marker={"size": 14, "opacity": 0}, selected=unseen, unselected=unseen, showlegend=False,
                       hovertemplate=f"{words}<extra></extra>")  # fmt: skip
+
+
+def numbered_cells(
+    seen: str, size_hw: tuple[int, int], grid: tuple[int, int], order: Sequence[int], kept: bool
+) -> "go.Figure":
+    """Cells in the order in which they were taken, from 1. `kept`: they alone are seen, else they are covered."""
+    import plotly.graph_objects as go
+
+    covered = np.full(grid[0] * grid[1], 0.0 if kept else np.nan)
+    covered[list(order)] = np.nan if kept else 0.0
+    cover = [[0, OTHERS], [1, OTHERS]]
+    heat = go.Heatmap(z=covered.reshape(grid), colorscale=cover, opacity=COVER, showscale=False, hoverinfo="skip")
+    rows, columns = np.divmod(np.array(order, int), grid[1])
+    texts = [str(number) for number in range(1, len(order) + 1)]
+    numbers = go.Scatter(x=columns, y=rows, mode="markers+text", text=texts, hoverinfo="skip", showlegend=False,
+                         textfont={"color": LIGHT, "size": 12},
+                         marker={"symbol": "square", "size": 15, "color": DARK, "opacity": 0.7})  # fmt: skip
+    return _over(seen, size_hw, grid, [heat, numbers])
 
 
 def _over(seen: str, size_hw: tuple[int, int], grid: tuple[int, ...], traces: Sequence[Any]) -> "go.Figure":

@@ -2,7 +2,8 @@
 
 import torch
 
-from vizkit.analysis.remarks.interventions import of_answers, of_patching, of_steering
+from vizkit.analysis.attribution.smallest_set import Goal, Search
+from vizkit.analysis.remarks.interventions import of_answers, of_patching, of_smallest, of_steering
 
 NAMES = ("ant", "bee")
 
@@ -43,3 +44,16 @@ def test_where_a_direction_turns_the_answer() -> None:
     assert words(0, 0, 1, 1) == "Towards b: from λ = 1 on the answer is no longer a but b (100 %)."
     assert words(0, 0, 2, 1) == "Towards b: from λ = 1 on the answer is no longer a, from λ = 2 on it is b (100 %)."
     assert words(0, 0, 2, 0) == "Towards b: from λ = 1 on the answer is no longer a, but at λ = 2 it is again."
+
+
+def test_smallest_sets_in_words():
+    def said(goal: Goal, order: tuple[int, ...], probability: tuple[float, ...], reached: bool = True) -> str:
+        return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull").words
+
+    assert said("keep", (3, 1), (0.1, 0.3, 0.6)) == "2 of 40 patches (5 %) alone keep the answer gull, at 60 %."
+    assert (
+        said("flip", (3,), (0.9, 0.2))
+        == "Without 1 of 40 patches (2 %) the answer is no longer gull, which falls to 20 %."
+    )
+    assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
+    assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches (5 %) are not enough yet: gull is at 70 %."
