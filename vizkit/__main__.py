@@ -22,12 +22,10 @@ from vizkit import __version__
 from vizkit.commands import (
     agreement,
     app,
-    cka,
     data_size,
     datasets,
     evaluate,
     explain,
-    heads,
     memory,
     receptive_field,
     report,
@@ -36,6 +34,7 @@ from vizkit.commands import (
     train,
     translate,
 )
+from vizkit.commands.interventions import cka, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -99,6 +98,9 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    patching.add(commands)
+    steer.add(commands)
+    smallest.add(commands)
     cka.add(commands)
     explain.add(commands)
     score.add(commands)

@@ -22,7 +22,7 @@ from jaxtyping import Bool
 from vizkit.analysis.comparison.perturbation import blur, mean_colour
 from vizkit.image import RGB
 
-__all__ = ["FILLS", "PIXELS", "Fill", "PixelEdit", "PixelError", "box_of", "edited", "parse"]
+__all__ = ["FILLS", "PIXELS", "Fill", "Kind", "PixelEdit", "PixelError", "box_of", "edited", "parse"]
 
 Fill = Literal["erase", "grey", "blur"]
 Kind = Literal["erase", "grey", "blur", "swap", "paste"]

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 LITTLE = 0.02
@@ -30,6 +31,20 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     if abs(after[first] - before[first]) < LITTLE:
         return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
+
+
+def of_smallest(result: Search, what: str, name: str) -> Remark:
+    """How many parts, called `what`, the answer `name` needs, or falls without."""
+    count, first, last = len(result.order), result.probability[0], result.probability[-1]
+    numbers = {"taken": count, "parts": result.parts, "probability": last}
+    alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
+    if not result.reached:
+        return Remark(f"{alone} are not enough yet: {name} is at {percent(last)}.", numbers)
+    if not count:
+        return Remark(f"No {what} are needed: {name} is the answer without any, at {percent(first)}.", numbers)
+    if result.goal == "keep":
+        return Remark(f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}.", numbers)
+    return Remark(f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}.", numbers)
 
 
 def of_heads(
@@ -87,6 +102,53 @@ def of_contributions(
     words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] < 0 else ""
     return Remark(f"{words}{against}.", numbers)
+
+
+def of_patching(
+    name: str,
+    before: float,
+    after: float,
+    regions: Float[Tensor, "layer row column"],
+    special: Float[Tensor, "layer special"],
+    names: Sequence[str],
+) -> Remark:
+    """Which region of a clean run restores the most of an answer whose probability a corruption took from `before` to
+    `after`, and from which block on a special token alone restores half."""
+    layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
+    best = float(regions[layer, row, column])
+    numbers = {"before": before, "after": after, "best": best, "layer": layer + 1}
+    words = (
+        f"The corruption takes {name} from {percent(before)} to {percent(after)}; of single regions, row {row + 1}, "
+        f"column {column + 1} after block {layer + 1} restores most of its logit ({percent(best)})"
+    )
+    for at, token in enumerate(names):
+        half = stays_from((special[:, at] >= 0.5).tolist(), True)
+        if half is not None:
+            return Remark(f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
+                          numbers | {"token": half + 1})  # fmt: skip
+    return Remark(f"{words}.", numbers)
+
+
+def of_steering(
+    names: Sequence[str], factors: Sequence[float], values: Float[Tensor, "factor label"], steered: str
+) -> Remark:
+    """Probabilities of all classes, called `names`, when a direction is added by each factor, 0 among them."""
+    start = min(range(len(factors)), key=lambda at: abs(factors[at]))
+    answers = values.argmax(1).tolist()
+    first = names[answers[start]]
+    turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]
+    numbers = {"from": factors[turned[0]] if turned else 0.0, "most": factors[-1]}
+    if not turned:
+        return Remark(f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}.", numbers)
+    last = answers[-1]
+    stays = stays_from(answers, last)
+    left = f"Towards {steered}: from λ = {factors[turned[0]]:g} on the answer is no longer {first}"
+    if last == answers[start] or stays is None:
+        return Remark(f"{left}, but at λ = {factors[-1]:g} it is again.", numbers)
+    settled = f"{names[last]} ({percent(float(values[stays, last]))})"
+    if stays == turned[0]:
+        return Remark(f"{left} but {settled}.", numbers)
+    return Remark(f"{left}, from λ = {factors[stays]:g} on it is {settled}.", numbers)
 
 
 def _signed(value: float) -> str:
