@@ -17,4 +17,11 @@ VIEWS = (
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
     View("Heads", "What the answers lose without each head, over many pictures.", "heads", "transformer"),
+    View(
+        "Deciding parts",
+        "Gills, case, wing pads: do the models look at what tells one insect from another?",
+        "deciding",
+        "",
+        picture=True,
+    ),
 )
