@@ -128,7 +128,7 @@ def choose_text(model: "SequenceModel | None" = None) -> tuple[str, ...]:
     st.session_state.setdefault(of.key, of.examples[0])
     text = st.text_input(of.label, key=of.key, bind="query-params", max_chars=LONGEST, width=of.width)
     st.pills("Examples", of.examples[1:], key=f"_{of.key}_example", on_change=_take_example, args=(of.key,),
-             label_visibility="collapsed")  # fmt: skip
+             label_visibility="collapsed", width="stretch")  # fmt: skip
     try:
         return split_text(data, text) if model is None or data in TEXTS else model.split(text)
     except TextError as sentence:
