@@ -32,6 +32,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.figure": 3,
     "vizkit.datasets": 3,
     "vizkit.saving": 4,
+    "vizkit.interventions": 4,
     "vizkit.scoring": 4,
     "vizkit.training": 4,
     "vizkit.evaluation": 4,
@@ -66,7 +67,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
-    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
+    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*", "vizkit.datasets.scenes.drawing"),
     "plotly": ("vizkit.figure*",),
     "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),

@@ -22,19 +22,23 @@ from vizkit import __version__
 from vizkit.commands import (
     agreement,
     app,
+    cka,
     data_size,
     datasets,
     evaluate,
     explain,
     heads,
     memory,
+    patching,
     receptive_field,
     report,
     score,
     shift,
+    steer,
     train,
     translate,
 )
+from vizkit.commands.interventions import smallest
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -82,8 +86,12 @@ def parser() -> Parser:
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
     tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the model on the way: heads:3.5=0, temperature:3=2, uniform:3.5, blind:3=17,18 "
-                         "(layers and heads counted from 1); repeatable")  # fmt: skip
+                         help="change the model on the way: heads:3.5=0, heads:3.5=mean, temperature:3=2, uniform:3.5, "
+                         "frozen:3.5=2.1, blind:3=17,18, drop:17,18, positions:zero, patch:stream.3=17,18 (layers and "
+                         "heads counted from 1); repeatable")  # fmt: skip
+    tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
+                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; "
+                         "repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)
@@ -94,6 +102,10 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    patching.add(commands)
+    steer.add(commands)
+    smallest.add(commands)
+    cka.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)
@@ -161,7 +173,8 @@ def trace(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)
     loaded = load(arguments)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit)
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit,
+                            reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")

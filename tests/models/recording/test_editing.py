@@ -197,7 +197,8 @@ def test_other_threads_see_the_unchanged_model() -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [Edit("heads", 2, 4), Edit("heads", 2), Edit("temperature", 0, 1, 2.5), Edit("uniform", ALL), Edit("uniform", 3, 0),
+    [Edit("heads", 2, 4), Edit("heads", 2), Edit("heads", 2, 1, how="mean"),
+     Edit("temperature", 0, 1, 2.5), Edit("uniform", ALL), Edit("uniform", 3, 0),
      Edit("blind", ALL, tokens=(3, 17)), Edit("temperature", ALL, None, 1e-3)],
 )  # fmt: skip
 def test_what_is_written_is_read_again(edit: Edit) -> None:
