@@ -170,7 +170,8 @@ def trace(arguments: argparse.Namespace) -> None:
     from vizkit.standalone.page import proof
 
     changes = Changes.parse(arguments.edit)
-    loaded, image = changes.given(load(arguments), vizkit.open_image(arguments.image))
+    image = vizkit.open_image(arguments.image)  # first: a wrong path is said sooner than a model is loaded
+    loaded, image = changes.given(load(arguments), image)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
     recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=changes.model,
                             reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.attribution.layer_product import Query
-    from vizkit.traces import Trace
+    from vizkit.traces import Tokens, Trace
 
 ATTENTION, ROLLOUT, RELEVANCE = "Attention of a layer", "Rollout", "Relevance of the answer"
 METHODS_USED = ("generic_relevance", "grad_cam")  # the first that this model has
@@ -89,7 +89,7 @@ def of_layer(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]
 
 def rolled(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
     del layer
-    tokens, at = layers(trace)[0].query, asked_by(trace, query)
+    tokens, at = rolled_from(trace), asked_by(trace, query)
     one = rollout_masses(trace, at)
     row = np.concatenate([np.array([one.special[name] for name in one.tokens.special]), one.grid.numpy().ravel()])
     special = one.tokens.special
@@ -101,9 +101,15 @@ def rolled(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
                 verb="draws"), one.grid  # fmt: skip
 
 
+def rolled_from(trace: "Trace") -> "Tokens":
+    """The tokens whose rows a rollout gives: those of the last layer that has a grid."""
+    every = layers(trace)
+    return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
+
+
 def asked_by(trace: "Trace", query: "str | tuple[float, float]") -> "Query":
     """A special token, or the (row, column) of the patch under the cursor."""
-    tokens = layers(trace)[0].query
+    tokens = rolled_from(trace)
     return query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
 
 
