@@ -53,8 +53,8 @@ def from_json(text: str) -> HeadAtlas:
     names = tuple((int(layer), int(head)) for layer, head in content["names"])
     images = int(content["images"])
     importance = {
-        kind: HeadImportance(names, images, *(_numbers(values[key]) for key in LOSSES),
-                             tuple(tuple(row) for row in values["examples"]))
+        kind: HeadImportance(names, images, **{key: _numbers(values[key]) for key in LOSSES},
+                             examples=tuple(tuple(row) for row in values["examples"]))
         for kind, values in content["importance"].items()
     }  # fmt: skip
     pruning = {kind: Pruning(values["heads"], values["images"], tuple(values["counts"]),

@@ -19,8 +19,8 @@ from vizkit.traces import Attention, Trace
 
 __all__ = ["BEHAVIOURS", "SIMILAR", "behaviours", "by_layer", "cell_colours", "relations"]
 
-BEHAVIOURS = ("distance", "distance_px", "entropy", "own", "neighbours", "row", "column", "border", "colour", "class",
-              "registers")  # fmt: skip
+BEHAVIOURS: tuple[str, ...] = ("distance", "distance_px", "entropy", "own", "neighbours", "row", "column", "border",
+                               "colour", "class", "registers")  # fmt: skip
 """In patches and in input pixels; H / log N from 0 to 1; `colour` in multiples of chance; all others are shares of the
 weights of patches, 0 to 1. NaN where a layer has no such tokens or they have no place."""
 

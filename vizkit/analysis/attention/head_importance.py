@@ -55,9 +55,10 @@ def summed_up(
     """Of measurements of single images; `flipped`: 1 where the answer became another."""
     count = len(lost)
     half = Z * lost.std(0, ddof=1) / np.sqrt(count) if count > 1 else np.full(lost.shape[1], np.inf)
-    means = (tuple(map(float, values)) for values in (lost.mean(0), half, flipped.mean(0), estimate.mean(0)))
+    columns = {"lost": lost.mean(0), "half": half, "flipped": flipped.mean(0), "estimate": estimate.mean(0)}
+    means = {name: tuple(map(float, values)) for name, values in columns.items()}
     most = tuple(tuple(map(int, column)) for column in np.argsort(-lost, 0, kind="stable")[:EXAMPLES].T)
-    return HeadImportance(tuple(names), count, *means, most)
+    return HeadImportance(tuple(names), count, **means, examples=most)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -133,7 +133,7 @@ def measured(shown: Shown, other: str) -> Alike | None:
 def _measure(models: "list[Loaded]", data: str, key: tuple, task: background.Task) -> None:
     from vizkit.evaluation.inside.similarity import similarity
 
-    parts = list(shelf().find(key) or ())
+    parts: list[Any] = [*(shelf().find(key) or ())]
 
     def tell(share: float) -> None:
         if parts:
