@@ -29,10 +29,12 @@ from vizkit.commands import (
     explain,
     heads,
     memory,
+    patching,
     receptive_field,
     report,
     score,
     shift,
+    steer,
     train,
     translate,
 )
@@ -101,6 +103,8 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     heads.add(commands)
+    patching.add(commands)
+    steer.add(commands)
     smallest.add(commands)
     deciding.add(commands)
     cka.add(commands)

@@ -4,10 +4,13 @@ python -m vizkit cka bundled:insects_vit bundled:insects_cnn --data insects --im
 """
 
 import argparse
+import io
 import json
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vizkit.commands.model_options import refuse_output
 from vizkit.writing import write
@@ -24,7 +27,9 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a timm name, a run folder")
     command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder (insects)")
     command.add_argument("--images", type=int, default=256, metavar="N", help="test pictures (256)")
-    command.add_argument("--batch", type=int, default=32, metavar="N", help="pictures compared together, 4 or more (32)")
+    command.add_argument(
+        "--batch", type=int, default=32, metavar="N", help="pictures compared together, 4 or more (32)"
+    )
     command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
     command.add_argument("-o", "--output", type=Path, metavar="CKA.json", help="all pairs, as JSON, CSV or NPZ")
@@ -69,15 +74,13 @@ def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
     if arguments.output.suffix == ".csv":
         write(arguments.output, as_csv(result))
     elif arguments.output.suffix == ".npz":
-        import io
-
-        import numpy as np
-
+        arrays = {"models": np.array(result.models), "layers": np.array(result.layers), "images": result.images}
         buffer = io.BytesIO()
-        np.savez(buffer, models=np.array(result.models), layers=np.array(result.layers), cka=result.values.numpy(), images=result.images)
+        np.savez(buffer, cka=result.values.numpy(), **arrays)
         write(arguments.output, buffer.getvalue())
     else:
         values = [[round(value, 4) for value in row] for row in result.values.tolist()]
-        content = {"models": arguments.models, "data": arguments.data, "images": result.images, "batch": arguments.batch, 
-                   "seed": arguments.seed, "torch": version("torch"), "layers": result.layers, "cka": values}  # fmt: skip
+        content = {"models": arguments.models, "data": arguments.data, "images": result.images,
+                   "batch": arguments.batch, "seed": arguments.seed, "torch": version("torch"),
+                   "layers": result.layers, "cka": values}  # fmt: skip
         write(arguments.output, json.dumps(content) + "\n")

@@ -4,14 +4,12 @@ python -m vizkit heads bundled:insects_vit --data insects --images 200 --prune -
 """
 
 import argparse
-import csv
-import io
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.model_options import refuse_output
-from vizkit.writing import write
+from vizkit.writing import csv_of, write
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.head_atlas import HeadAtlas
@@ -42,13 +40,14 @@ def _heads(arguments: argparse.Namespace) -> None:
     if arguments.images < 1:
         raise ValueError("--images is 1 or more.")
     from vizkit.analysis.attention.head_atlas import as_json
+    from vizkit.analysis.attention.head_atlas import table as columns_of
 
     atlas = measured(arguments)
     if not arguments.output:
         print("\n".join(table(atlas)))
         return
     about = {"model": arguments.model, "seed": arguments.seed, "torch": version("torch")}
-    written = as_csv(atlas) if arguments.output.suffix == ".csv" else as_json(atlas, **about)
+    written = csv_of(columns_of(atlas)) if arguments.output.suffix == ".csv" else as_json(atlas, **about)
     write(arguments.output, written)
     print(f"{arguments.output}: {len(atlas.names)} heads, {atlas.images} pictures")
 
@@ -78,17 +77,6 @@ def measured(arguments: argparse.Namespace) -> "HeadAtlas":
         behaviours = behaviours_of(*of, seed=arguments.seed, tell=tell)
     first = importance[kinds[0]]
     return HeadAtlas(first.names, arguments.data, first.images, behaviours, importance, pruning)
-
-
-def as_csv(atlas: "HeadAtlas") -> str:
-    """A row for each head."""
-    from vizkit.analysis.attention.head_atlas import table as columns_of
-
-    columns, text = columns_of(atlas), io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows([f"{value:.6g}" for value in row] for row in zip(*columns.values(), strict=True))
-    return text.getvalue()
 
 
 def table(atlas: "HeadAtlas") -> list[str]:

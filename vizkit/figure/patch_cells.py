@@ -1,4 +1,5 @@
-"""What every patch says, as coloured cells over what the model saw: a class each, or the probability of one class."""
+"""What every patch says, as coloured cells over what the model saw: a class each, the probability of one class, or
+what it restores."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from vizkit.figure.charts import laid_out, lying, squared
-from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -56,6 +57,49 @@ def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "
     bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
     heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
     return _over(seen, size_hw, shares.shape, [heat])
+
+
+def restored_cells(
+    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], chosen: tuple[int, int] | None
+) -> "go.Figure":
+    """What each region restores: 1 is everything, red; below 0 blue. Cells can be clicked and carry (row, column);
+    `chosen` is framed."""
+    import plotly.graph_objects as go
+
+    opacity = CEILING * np.abs(np.linspace(-1, 1, STEPS))
+    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(SIGNED, steps=STEPS), opacity, strict=True)]
+    bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-1, 0, 1)}
+    heat = go.Heatmap(z=shares, zmin=-1, zmax=1, colorscale=scale, colorbar=bar,
+                      hoverinfo="skip", xgap=1, ygap=1)  # fmt: skip
+    figure = _over(seen, size_hw, shares.shape, [heat, _points(shares, "restores %{customdata[2]:.0%}")])
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+                         line={"color": DARK, "width": 3})  # fmt: skip
+    return figure
+
+
+def layer_cells(
+    seen: str, size_hw: tuple[int, int], layers: Float[np.ndarray, "row column"], count: int
+) -> "go.Figure":
+    """After which block, from 1 to `count`, something holds of each region; NaN: after none."""
+    import plotly.graph_objects as go
+
+    bar = lying("block", "d") | {"tickvals": [1, count]}
+    heat = go.Heatmap(z=layers, zmin=1, zmax=count, colorscale=ramp(), colorbar=bar, opacity=OPACITY, xgap=1, ygap=1,
+                      texttemplate="%{z}", hovertemplate="block %{z}<extra></extra>")  # fmt: skip
+    return _over(seen, size_hw, layers.shape, [heat])
+
+
+def _points(values: Float[np.ndarray, "row column"], words: str) -> Any:  # noqa: ANN401
+    """A heat map cannot be clicked, so an unseen point lies on every cell."""
+    import plotly.graph_objects as go
+
+    at = [(row, column, float(values[row, column])) for row, column in np.ndindex(*values.shape)]
+    unseen = {"marker": {"opacity": 0}}
+    return go.Scatter(x=[column for _, column, _ in at], y=[row for row, *_ in at], mode="markers", customdata=at,
+                      marker={"size": 14, "opacity": 0}, selected=unseen, unselected=unseen, showlegend=False,
+                      hovertemplate=f"{words}<extra></extra>")  # fmt: skip
 
 
 def numbered_cells(

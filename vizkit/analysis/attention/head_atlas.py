@@ -30,8 +30,8 @@ class HeadAtlas:
 def table(atlas: HeadAtlas) -> dict[str, Sequence[float]]:
     """Columns by name, a row for each head; layers and heads from 1. Columns that nobody knows are left out."""
     columns: dict[str, Sequence[float]] = {
-        "layer": [layer + 1 for layer, _ in atlas.names],
-        "head": [head + 1 for _, head in atlas.names],
+        "layer": [layer + 1.0 for layer, _ in atlas.names],
+        "head": [head + 1.0 for _, head in atlas.names],
     }
     for ablation, importance in atlas.importance.items():
         columns |= {f"{ablation} {name}": getattr(importance, name) for name in LOSSES}
@@ -42,8 +42,9 @@ def as_json(atlas: HeadAtlas, **more: Any) -> str:  # noqa: ANN401
     """`more`: what else the file says, such as the model. Six digits; null where there is no number."""
     importance = {name: {key: getattr(each, key) for key in (*LOSSES, "examples")}
                   for name, each in atlas.importance.items()}  # fmt: skip
+    pruning = {name: each._asdict() for name, each in atlas.pruning.items()}
     content = {**more, "data": atlas.data, "images": atlas.images, "names": atlas.names, "importance": importance,
-               "behaviours": atlas.behaviours, "pruning": {k: each._asdict() for k, each in atlas.pruning.items()}}  # fmt: skip
+               "behaviours": atlas.behaviours, "pruning": pruning}  # fmt: skip
     return json.dumps(_short(content)) + "\n"
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["HeadImportance", "rank_correlation", "summed_up"]
+__all__ = ["HeadImportance", "grid_of", "rank_correlation", "summed_up"]
 
 Z = 1.96  # a 95 % interval of a mean of many
 EXAMPLES = 6
@@ -36,13 +36,14 @@ class HeadImportance(NamedTuple):
         """The heads from the most to the least important."""
         return sorted(range(len(self.names)), key=lambda i: -self.lost[i])
 
-    def grid(self, values: Sequence[float]) -> Float[np.ndarray, "layer head"]:
-        """Numbers of the heads as a matrix; NaN where a layer has fewer."""
-        layers, heads = (1 + max(name[axis] for name in self.names) for axis in (0, 1))
-        matrix = np.full((layers, heads), np.nan)
-        for (layer, head), value in zip(self.names, values, strict=True):
-            matrix[layer, head] = value
-        return matrix
+
+def grid_of(names: Sequence[tuple[int, int]], values: Sequence[float]) -> Float[np.ndarray, "layer head"]:
+    """Numbers of heads, (layer, head) from 0, as a matrix; NaN where a layer has fewer."""
+    layers, heads = (1 + max(name[axis] for name in names) for axis in (0, 1))
+    matrix = np.full((layers, heads), np.nan)
+    for (layer, head), value in zip(names, values, strict=True):
+        matrix[layer, head] = value
+    return matrix
 
 
 def summed_up(

@@ -10,7 +10,7 @@ __all__ = ["ORDERS", "RANDOM", "Pruning", "band", "counts_of", "orders_of", "sti
 
 ORDERS = ("measured", "estimate", "random")
 RANDOM = 3  # orders
-STEPS = 12
+STEPS = 8
 Curves = Mapping[str, tuple[tuple[float, ...], ...]]
 
 
@@ -27,7 +27,7 @@ class Pruning(NamedTuple):
 
 
 def counts_of(heads: int) -> tuple[int, ...]:
-    """How many heads are taken away at each step: none to all, at most 13 numbers."""
+    """How many heads are taken away at each step: none to all, at most 9 numbers."""
     return tuple(sorted({round(heads * step / STEPS) for step in range(STEPS + 1)}))
 
 

@@ -67,4 +67,6 @@ def similarity(
 def gathered(models: Sequence[Loaded], parts: Sequence[Part]) -> Similarity:
     """Of all batches that were measured."""
     mean = torch.stack([part.hsic for part in parts]).mean(0)
-    return Similarity(tuple(loaded.name for loaded in models), parts[0].layers, sum(part.images for part in parts), alignment(mean))
+    return Similarity(
+        tuple(loaded.name for loaded in models), parts[0].layers, sum(part.images for part in parts), alignment(mean)
+    )

@@ -90,13 +90,14 @@ def item_of(shown: Shown, shows: Any, draw: str = "over image", edits: tuple[str
 
 
 def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
-    """The record of plotly figures with their numbers, from which alone they are drawn again. `lines`: what they are
-    of; any inputs will do for it, `NOTHING` too."""
-    from vizkit.figure.saved.panels import panel_of
+    """The record of plotly figures, or of panels, with their numbers, from which alone they are drawn again. `lines`:
+    what they are of; any inputs will do for it, `NOTHING` too."""
+    from vizkit.figure.saved.panel import Panel, panel_of
     from vizkit.report.item import Item
     from vizkit.report.kinds import Chart
 
-    return Item(Chart(title, lines, tuple(map(panel_of, figures))), "", "", "", link=link())
+    panels = tuple(figure if isinstance(figure, Panel) else panel_of(figure) for figure in figures)
+    return Item(Chart(title, lines, panels), "", "", "", link=link())
 
 
 def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401

@@ -19,7 +19,7 @@ __all__ = ["head_means", "head_outputs"]
 
 def head_means(
     loaded: Loaded,
-    batches: Iterable[Float[Tensor, "image channel height width"]],
+    batches: Iterable[Float[Tensor, "_image channel height width"]],
     places: Sequence[Place],
     done: Callable[[int], None] = lambda _: None,
 ) -> tuple[Float[Tensor, "_group _head _query _channel"], ...]:

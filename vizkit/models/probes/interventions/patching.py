@@ -68,16 +68,15 @@ def patch(
     clean: Float[Tensor, "1 channel height width"],
     corrupted: Float[Tensor, "1 channel height width"],
     places: Sequence[Place],
-    rows: int = 0,
+    most: int = 16,
     done: Callable[[float], None] = lambda _: None,
 ) -> Patched:
-    """`places`: the model's layers (`models.attention_places`); `rows`: of the grid of regions, the finest where it is
-    left out; `done` hears the share that is done, 0 to 1, and may raise to stop. NotApplicable for models without
-    blocks around one stream."""
+    """`places`: the model's layers (`models.attention_places`); `most`: rows of the grid of regions at most, which is
+    the finest such grid; `done` hears the share that is done, 0 to 1, and may raise to stop. NotApplicable
+    for models without blocks around one stream."""
     own, other = (streams_of(loaded, pixels) for pixels in (clean, corrupted))
     grids, names = grids_of(loaded, own, (clean.shape[-2], clean.shape[-1]))
-    sides = sides_of(grids)
-    side = next((side for side in sides if side[0] == rows), sides[0])
+    side = sides_of(grids, most)[0]
     runner, layers = StreamRunner(loaded, corrupted), len(own)
     parts = []
     for layer in range(layers):

@@ -19,7 +19,7 @@ from vizkit.models.recording.edits import IN_ATTENTION, Edit, EditError
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["Directions", "with_edits"]
+__all__ = ["Directions", "along", "with_edits"]
 
 Directions = Mapping[tuple[int, int], Float[Tensor, "_token _width"]]
 """Of a block, from 0, and a class: what `steer` adds, to every token its own (`probes.interventions.steering`)."""
@@ -127,8 +127,13 @@ def put_in(edit: Edit, other: Float[Tensor, "*place channel"], out: Tensor) -> T
     return changed.view(out.shape)
 
 
-def add(edit: Edit, direction: Float[Tensor, "_token _width"], out: Tensor) -> Tensor:
-    flat = out.flatten(1, -2)
-    if direction.shape[-1] != out.shape[-1] or len(direction) not in (1, flat.shape[1]):
+def add(edit: Edit, direction: Float[Tensor, "_row _width"], out: Tensor) -> Tensor:
+    if direction.shape[-1] != out.shape[-1] or len(direction) > out[0, ..., 0].numel():
         raise EditError(f"{edit}: the direction is that of another model or image size.")
-    return (flat + edit.value * direction.to(out)).view(out.shape)
+    return out + edit.value * along(direction.to(out), out)
+
+
+def along(direction: Float[Tensor, "row channel"], out: Float[Tensor, "image *place channel"]) -> Tensor:
+    """A row for each token; the last row is that of all further tokens."""
+    count = out[0, ..., 0].numel()
+    return direction[torch.arange(count).clamp(max=len(direction) - 1)].view(out.shape[1:])

@@ -14,9 +14,16 @@ VIEWS = (
         "smallest",
         "classes",
     ),
+    View(
+        "Patching",
+        "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
+        "patching",
+        "classes",
+    ),
+    View("Steer", "The direction of a class is added to what a block gives, more and more of it.", "steer", "classes"),
+    View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
-    View("Heads", "What the answers lose without each head, over many pictures.", "heads", "transformer"),
     View(
         "Deciding parts",
         "Gills, case, wing pads: do the models look at what tells one insect from another?",
@@ -24,4 +31,5 @@ VIEWS = (
         "",
         picture=True,
     ),
+    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
 )

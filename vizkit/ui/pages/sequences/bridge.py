@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.sequences import strips, typed
 from vizkit.ui.pages.sequences.bridge_steps import Image, Sentence, steps_of
 from vizkit.ui.pages.sequences.steps import walked_of
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, saved
 from vizkit.ui.session.address import go_to
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.probes.from_parts import Inside
@@ -55,10 +56,9 @@ def view(page: Page) -> None:
             go_to("pages/patches.py")
         st.button("Translate: the sentence’s model at work", icon=":material/translate:", key="bridge_translate",
                   on_click=_to_translate)  # fmt: skip
-        st.download_button(
-            "Numbers (NPZ)", lambda: export.npz_of(**strips.arrays(steps)), "words_to_patches.npz", "application/zip",
-            key="bridge_npz", icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        what = (" | ".join(columns), f"{typed.title_of(model)}; {name}")
+        panels = strips.panels(steps, (", text", ", image"))
+        save("bridge", {"": saved.charts_of("From words to patches", what, *panels)}, saved.NOTHING)
     reading.how(
         "Left a word, right a patch, the same step of the same block. Of the whole model only the beginning, the place "
         "of the norms and the end are others: an image is a sentence of patches.",

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from vizkit.figure.saved.panel import Panel, cells_of
 from vizkit.figure.sequences.word_matrix import word_matrix
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.sequences import masks_of, predict, typed
 from vizkit.ui.pages.sequences.masks_of import COLOURS, number
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -116,6 +119,8 @@ def both_ways(
         "after": result.after.numpy(),
     }
 
+    shown: list[Panel] = []
+
     def table(values: np.ndarray, title: str, hidden: str = "", sums: bool = False) -> None:
         mask = may if hidden else None
         st.html(
@@ -123,6 +128,8 @@ def both_ways(
                 values, queries, keys, colour=COLOURS[kind], allowed=mask, hidden=hidden, sums=sums, title=title
             )
         )
+        drawn = np.where(may, values, -np.inf) if hidden == "−∞" else values
+        shown.append(cells_of(drawn, queries, keys, title=title, x="is looked at", y="looks"))
 
     if looks.all():
         table(numbers["weights"], "Weights: every row sums to 1", sums=True)
@@ -137,7 +144,5 @@ def both_ways(
             table(numbers["weights"], "1 · Softmax of all scores", sums=True)
             table(numbers["after"], "2 · Weights set to 0: rows sum to less than 1", "0", sums=True)
         remark(masks.rows(result))
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(**numbers, queries=np.array(queries), keys=np.array(keys)), "masks.npz",
-        "application/zip", key="masks_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    what = (f"Mask: {kind}; {' '.join(queries)}",)
+    save("masks", {"": saved.charts_of("Masks", what, *shown)}, saved.NOTHING)

@@ -2,15 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
+from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, word_matrix
 from vizkit.traces import NotApplicable
-from vizkit.ui import export
 from vizkit.ui.pages.sequences import predict, typed
+from vizkit.ui.session import saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +39,7 @@ def of_model(model: "SequenceModel", words: tuple[str, ...], kind: "Kind") -> No
         layer = layers[number("Layer", "mask_layer", len(layers))]
         head = number("Head", "mask_head", layer.weights.shape[1])
     names = {"source": source, "target": target}
-    looks(layer.weights[0, head].float(), kind, names[layer.query.name], names[layer.key.name])
+    looks(typed.title_of(model), layer.weights[0, head].float(), kind, names[layer.query.name], names[layer.key.name])
     if kind == "causal" and not model.translates:
         st.subheader(f"Predict the next word: {typed.title_of(model)}", anchor=False)
         predict.next_word(model, words)
@@ -64,8 +65,8 @@ def kind_of(layer: "Attention", task: str) -> "Kind":
     return "causal" if layer.query.name == "target" or task == "causal" else "none"
 
 
-def looks(weights: "Tensor", kind: "Kind", queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
-    """One head's weights, hatched where its mask lets nothing through."""
+def looks(of: str, weights: "Tensor", kind: "Kind", queries: tuple[str, ...], keys: tuple[str, ...]) -> None:
+    """One head's weights, hatched where its mask lets nothing through. `of`: the model."""
     from vizkit.analysis.sequences.masks import allowed
 
     may = allowed(kind, *weights.shape).numpy()
@@ -75,10 +76,8 @@ def looks(weights: "Tensor", kind: "Kind", queries: tuple[str, ...], keys: tuple
                         sums=True, title=title))  # fmt: skip
     if not may.all():
         st.caption("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(weights=values, queries=np.array(queries), keys=np.array(keys)),
-        "masks.npz", "application/zip", key="masks_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    panel = cells_of(values, queries, keys, title=title, x="is looked at", y="looks")
+    save("masks", {"": saved.charts_of("Masks", (of, f"Mask: {kind}"), panel)}, saved.NOTHING)
 
 
 def number(label: str, key: str, count: int) -> int:

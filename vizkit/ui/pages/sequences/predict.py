@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
 from vizkit.datasets.sequences import gaps
+from vizkit.figure.saved.panel import Panel, cells_of
 from vizkit.figure.sequences.word_matrix import BLUE, word_matrix
 from vizkit.traces import NotApplicable
 from vizkit.ui.pages.sequences import typed
 from vizkit.ui.plain import plain
+from vizkit.ui.session import saved
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 from vizkit.vocabulary import ARROW, SPECIAL
 
 if TYPE_CHECKING:
@@ -62,8 +66,11 @@ def hidden_words(model: "SequenceModel", words: Sequence[str]) -> None:
     with right:
         seen = ["[MASK]" if at in hidden else word for at, word in enumerate(line)]
         weights = torch.stack([layer.weights[0].float().mean(0) for layer in trace.attention]).mean(0)
-        title = "Attention of BERT, mean over layers and heads: nothing is hatched, all places are seen"
-        st.html(word_matrix(weights.numpy(), seen, seen, colour=BLUE, title=title))
+        caption = "Attention of BERT, mean over layers and heads: nothing is hatched, all places are seen"
+        st.html(word_matrix(weights.numpy(), seen, seen, colour=BLUE, title=caption))
+    shown = [cells_of(weights.numpy(), seen, seen, title=caption, x="is looked at", y="looks"),
+             *(_answers(f"Behind [MASK] at place {at + 1}", tops[at]) for at in hidden)]  # fmt: skip
+    save("masks", {"": saved.charts_of("Hidden words", (f"{title}: {' '.join(seen)}",), *shown)}, saved.NOTHING)
 
 
 def line_of(model: "SequenceModel", words: Sequence[str]) -> list[int]:
@@ -89,7 +96,15 @@ def next_word(model: "SequenceModel", words: Sequence[str]) -> None:
     _mount("next", text, model, [*line, *written], [], tops, range(len(line)))
     if top:
         remark(masks.certain(top[0].word, top[0].probability, top[1].word))
+        said = f"{typed.title_of(model)}: {' '.join((*line, *written))} …"
+        save("next", {"": saved.charts_of("The next word", (said,), _answers("The next word", top))}, saved.NOTHING)
     put("next", ",".join(map(str, model.vocabulary.ids(written)))) if written else drop("next")
+
+
+def _answers(title: str, top: "Sequence[Choice]") -> Panel:
+    """The most probable words as cells."""
+    shares = np.array([[choice.probability for choice in top]])
+    return cells_of(shares, (), [choice.word for choice in top], title=title, x="probability", limit=1.0)
 
 
 def _first(model: "SequenceModel", line: Sequence[str], free: Sequence[int]) -> list[int]:

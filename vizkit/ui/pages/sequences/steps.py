@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.traces import tolerance
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.sequences import strips, typed
 from vizkit.ui.pages.sequences.steps_of import attention, embedding, feed_forward
+from vizkit.ui.session import saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
@@ -42,10 +44,7 @@ def view(page: Page) -> None:
     content = strips.for_browser(steps, f"{model.name} {words} {layer} {token} {head}", label, side, token)
     strips.mount(CANVAS, content, _picked)
     proof(walked)
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(**strips.arrays(steps)), "step_by_step.npz", "application/zip",
-        key="steps_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    save("steps", {"": saved.charts_of("Step by step", (label,), *strips.panels(steps))}, saved.NOTHING)
     reading.how(
         "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
         "by step, or play. In the decoder a token first looks at what is written, then at the source.",

@@ -7,9 +7,12 @@ import streamlit as st
 from vizkit.datasets.sequences.dates import KINDS
 from vizkit.figure.charts import bars
 from vizkit.figure.sequences.word_plane import word_plane
+from vizkit.ui.pages.sequences import typed
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
@@ -39,11 +42,15 @@ def same_word(model: "SequenceModel", words: tuple[str, ...]) -> None:
         figure.update_xaxes(range=[min(0.0, *cosines), 1.02])
         figure.update_layout(height=380)
         chart(figure, "twins_bars", title)
+    figures = [figure]
     before_and_after = {"Before the encoder": stages["word + position"], "After it": [*stages.values()][-1]}
     for column, (title, vectors) in zip(columns[1:], before_and_after.items(), strict=True):
         with column:
             places = plane(vectors).places.numpy()
             figure = word_plane(places, named, kinds, title=title, joined=(first, second), height=380)
             figure.update_layout(showlegend=False)
+            figures.append(figure)
             chart(figure, f"twins_{title}", f"{title}: the words of this text on two principal components")
     remark(remarks.twins(word, (first + 1, second + 1), cosines))
+    what = (f"{typed.title_of(model)}: {' '.join(words)}",)
+    save("twins", {"": saved.charts_of("One word at two places", what, *figures)}, saved.NOTHING)

@@ -11,10 +11,12 @@ from vizkit.figure.sequences.word_plane import word_plane
 from vizkit.ui import export, reading
 from vizkit.ui.pages.sequences import typed
 from vizkit.ui.pages.sequences.twins import same_word
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
@@ -62,7 +64,8 @@ def _vocabulary(model: "SequenceModel", kind: str) -> None:
     with left:
         title = f"All {len(names)} words on two principal components"
         shares = on_plane.explained.tolist()
-        chart(word_plane(on_plane.places.numpy(), names, kinds, shares, title, named=own), "words_plane", title)
+        drawn = word_plane(on_plane.places.numpy(), names, kinds, shares, title, named=own)
+        chart(drawn, "words_plane", title)
     with right:
         shown, title = [names[at] for at in own], f"Cosine of the {kind}"
         figure = _cosines(alike[own][:, own].numpy(), shown, title)
@@ -70,11 +73,18 @@ def _vocabulary(model: "SequenceModel", kind: str) -> None:
     numbers = model.vocabulary.numbers
     pairs = [(numbers[a], numbers[b]) for a, b in PARTNERS[kind] if a in numbers and b in numbers]
     remark(remarks.partners(alike, pairs, names, kind), remarks.kind(alike, own, kind))
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(words=np.array(names), kinds=np.array(kinds), vectors=table.numpy(),
-                                               cosines=alike.numpy(), places=on_plane.places.numpy()),
-        "words.npz", "application/zip", key="words_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    more = {
+        "All vectors (NPZ)": lambda: export.npz_of(
+            words=np.array(names),
+            kinds=np.array(kinds),
+            vectors=table.numpy(),
+            cosines=alike.numpy(),
+            places=on_plane.places.numpy(),
+        )
+    }
+    save(
+        "words", {"": saved.charts_of("Vectors of words", (typed.title_of(model),), drawn, figure)}, saved.NOTHING, more
+    )
 
 
 def _of_text(model: "SequenceModel", words: tuple[str, ...]) -> None:
@@ -89,18 +99,28 @@ def _of_text(model: "SequenceModel", words: tuple[str, ...]) -> None:
     left, right = st.columns([3, 2])
     with left:
         title = f"The {len(names)} words of this text, of {len(model.vocabulary):,}, on two principal components"
-        chart(word_plane(on_plane.places.numpy(), names, [""] * len(names), on_plane.explained.tolist(), title),
-              "words_plane", title)  # fmt: skip
+        shares = on_plane.explained.tolist()
+        drawn = word_plane(on_plane.places.numpy(), names, [""] * len(names), shares, title)
+        chart(drawn, "words_plane", title)
     with right:
         title = "Cosine of their vectors"
-        chart(_cosines(alike.numpy(), names, title), "words_alike", title)
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(words=np.array(names), vectors=table.numpy(), cosines=alike.numpy(),
-                                               places=on_plane.places.numpy()),
-        "words.npz", "application/zip", key="words_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+        figure = _cosines(alike.numpy(), names, title)
+        chart(figure, "words_alike", title)
+    more = {
+        "All vectors (NPZ)": lambda: export.npz_of(
+            words=np.array(names), vectors=table.numpy(), cosines=alike.numpy(), places=on_plane.places.numpy()
+        )
+    }
+    save(
+        "words", {"": saved.charts_of("Vectors of words", (typed.title_of(model),), drawn, figure)}, saved.NOTHING, more
+    )
 
 
 def _cosines(values: np.ndarray, names: list[str], title: str) -> Any:  # noqa: ANN401
     figure = heat_map(values, "", "", title, signed=True, x_names=names, y_names=names, limit=1.0, height=460)
     return figure.update_xaxes(type="category").update_yaxes(type="category")  # digits are names
+
+
+def _keep(model: "SequenceModel", figures: tuple[Any, ...], **numbers: np.ndarray) -> None:
+    more = {"All vectors (NPZ)": lambda: export.npz_of(**numbers)}
+    save("words", {"": saved.charts_of("Vectors of words", (typed.title_of(model),), *figures)}, saved.NOTHING, more)
