@@ -24,6 +24,7 @@ VIEWS = (
     View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
+    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
     View(
         "Deciding parts",
         "Gills, case, wing pads: do the models look at what tells one insect from another?",
@@ -31,5 +32,4 @@ VIEWS = (
         "",
         picture=True,
     ),
-    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
 )
