@@ -107,8 +107,9 @@ def _bars(drawn: Any, colour: int) -> Line:  # noqa: ANN401
 
 def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Of cells or places; none where they are numbers."""
-    named = words is not None and len(words) > 0 and isinstance(words[0], str)
-    return tuple(unescape(str(word)) for word in words) if named else ()
+    if words is None or not len(words) or not isinstance(words[0], str):
+        return ()
+    return tuple(unescape(str(word)) for word in words)
 
 
 def _colour(line: Any, index: int) -> int:  # noqa: ANN401

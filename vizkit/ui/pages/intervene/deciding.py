@@ -46,8 +46,8 @@ def view(page: Page) -> None:
     st.caption(f"{count} drawings that no model has seen; means with 95 % intervals"
                + ("." if label is None else f", here of {plain(insects.LABELS[label])} alone."))  # fmt: skip
     table = np.array([[mean for mean, _ in ends[kind]] for kind in KINDS]).T
-    cells = heat_map(table, "", "", "Logits that the class loses", x_names=[*KINDS.values()], digits=2, square=False,
-                     y_names=[*titles.values()])  # fmt: skip
+    cells = heat_map(table, "", "", "Logits that the class loses", x_names=[*KINDS.values()],
+                     y_names=[*titles.values()], digits=2, square=False)  # fmt: skip
     item = saved.charts_of("Deciding parts of insects erased", (f"{count} drawings; {chosen}",), cells)
     save("deciding", {"": item}, saved.NOTHING)
     reading.how(

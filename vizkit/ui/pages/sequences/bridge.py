@@ -24,9 +24,10 @@ CANVAS, SIDE_PX = "sequence_bridge", 170
 
 def view(page: Page) -> None:
     shown = page.focus
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         model = typed.choose_any({typed.TRANSFORMER: typed.TITLES[typed.TRANSFORMER]})
-        words = typed.choose_text(model)
+    words = typed.choose_text(model, row)
     inside = _inside_of(page, shown)
     walked, words, _ = walked_of(model, words)
     rows, across = inside.model.patch_embed.grid_size

@@ -44,7 +44,7 @@ def hidden_words(model: "SequenceModel", words: Sequence[str]) -> None:
     from vizkit.analysis.remarks import masks
     from vizkit.models.sequences import predictions, trace_text
 
-    text, title, mask = " ".join(words), typed.title_of(model), model.mask
+    text, title, mask = _named(model, words), typed.title_of(model), model.mask
     if mask is None:
         raise NotApplicable(f"The words of {title} hold no [MASK] that could hide another.")
     ids = line_of(model, words)
@@ -53,6 +53,7 @@ def hidden_words(model: "SequenceModel", words: Sequence[str]) -> None:
     free = [at for at in range(len(ids)) if at not in fixed]
     hidden = [at for at in _kept("hidden", text) or _first(model, line, free) if at in free]
     hidden = sorted({*hidden, *(at for at in free if ids[at] == mask)})
+    st.session_state["_sequence_hidden"] = (text, tuple(hidden))  # another text does not take them from the link
     trace = trace_text(model, [mask if at in hidden else number for at, number in enumerate(ids)])
     tops = predictions(model, trace.logits)
     left, right = st.columns(2, gap="large")
@@ -87,7 +88,7 @@ def next_word(model: "SequenceModel", words: Sequence[str]) -> None:
     from vizkit.analysis.remarks import masks
     from vizkit.models.sequences import continue_with
 
-    text, names = " ".join(words), model.vocabulary.words
+    text, names = _named(model, words), model.vocabulary.words
     written = [names[number] for number in _kept("next", text) or () if number < len(names)]
     steps = continue_with(model, words, written, longest=len(written) + 1).steps
     line = model.vocabulary.spelled(model.line_ids(words))
@@ -121,6 +122,11 @@ def _fixed(model: "SequenceModel", ids: Sequence[int]) -> list[int]:
         return [at for at, number in enumerate(ids) if number < len(SPECIAL)]
     around = {*model.line_ids(()), *([model.end] if model.end else [])}
     return [at for at, number in enumerate(ids) if number in around]
+
+
+def _named(model: "SequenceModel", words: Sequence[str]) -> str:
+    """What the chosen words belong to: this text in this model."""
+    return f"{model.name}: {' '.join(words)}"
 
 
 def _kept(name: str, text: str) -> tuple[int, ...] | None:

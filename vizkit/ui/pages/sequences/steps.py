@@ -23,9 +23,10 @@ CANVAS = "sequence_steps"
 
 def view(page: Page) -> None:
     del page  # its models see images
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         model = typed.choose_any({typed.TRANSFORMER: typed.TITLES[typed.TRANSFORMER], **typed.LANGUAGE})
-        words = typed.choose_text(model)
+    words = typed.choose_text(model, row)
     walked, words, target = walked_of(model, words)
     layers = [layer.name for layer in (*walked.encoder, *walked.decoder)]
     with st.container(horizontal=True, vertical_alignment="bottom"):

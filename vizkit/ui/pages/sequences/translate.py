@@ -31,9 +31,10 @@ WORDS = {"encoder": "Source at itself", "decoder": "Written words at those befor
 
 
 def view(page: Page) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         model = choose_any(TITLES)
-        words = choose_text(model)
+    words = choose_text(model, row)
     text, title = " ".join(words), title_of(model)
     if not model.translates:
         raise NotApplicable(f"{title} reads one text and has no decoder: Masks shows where it looks and what it "

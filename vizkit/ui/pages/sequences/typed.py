@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -120,13 +120,13 @@ def choose_task_text(key: str) -> tuple[str, tuple[str, ...]]:
     return "copy", gaps.source(SPELLED, int(gap))
 
 
-def choose_text(model: "SequenceModel | None" = None) -> tuple[str, ...]:
+def choose_text(model: "SequenceModel | None" = None, row: Any = st) -> tuple[str, ...]:  # noqa: ANN401
     """The tokens of the text that was typed, a date where `model` is None; NotApplicable with a sentence where the
-    model cannot read it."""
+    model cannot read it. `row`: where the field stands; the examples stand below, where they have room on a phone."""
     data = "dates" if model is None else model.data
     of = TEXTS.get(data, FREE)
     st.session_state.setdefault(of.key, of.examples[0])
-    text = st.text_input(of.label, key=of.key, bind="query-params", max_chars=LONGEST, width=of.width)
+    text = row.text_input(of.label, key=of.key, bind="query-params", max_chars=LONGEST, width=of.width)
     st.pills("Examples", of.examples[1:], key=f"_{of.key}_example", on_change=_take_example, args=(of.key,),
              label_visibility="collapsed")  # fmt: skip
     try:

@@ -118,7 +118,8 @@ def _of_text(model: "SequenceModel", words: tuple[str, ...]) -> None:
 
 def _cosines(values: np.ndarray, names: list[str], title: str) -> Any:  # noqa: ANN401
     figure = heat_map(values, "", "", title, signed=True, x_names=names, y_names=names, limit=1.0, height=460)
-    return figure.update_xaxes(type="category").update_yaxes(type="category")  # digits are names
+    figure.update_xaxes(type="category", dtick=1, tickfont={"size": 9}, tickangle=-90)  # digits are names
+    return figure.update_yaxes(type="category", dtick=1, tickfont={"size": 9})
 
 
 def _keep(model: "SequenceModel", figures: tuple[Any, ...], **numbers: np.ndarray) -> None:
