@@ -1,4 +1,4 @@
-"""Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
+"""Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts; `python -m benchmarks faults
 [--pictures 300 …]` and `look [page …]` are run alone."""
@@ -6,7 +6,18 @@ writes docs/models.md, `alignment` a file beside bundled models of texts; `pytho
 import platform
 import sys
 
-PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance", "evaluation")
+PARTS = (
+    "recording",
+    "heads",
+    "memory",
+    "pages",
+    "training",
+    "truth",
+    "architectures",
+    "windows",
+    "relevance",
+    "evaluation",
+)
 PARTS += ("sessions",)
 ASKED = ("mutants", "models", "alignment")  # only by name
 

@@ -22,23 +22,19 @@ from vizkit import __version__
 from vizkit.commands import (
     agreement,
     app,
-    cka,
     data_size,
     datasets,
     evaluate,
     explain,
-    heads,
     memory,
-    patching,
     receptive_field,
     report,
     score,
     shift,
-    steer,
     train,
     translate,
 )
-from vizkit.commands.interventions import smallest
+from vizkit.commands.interventions import cka, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz

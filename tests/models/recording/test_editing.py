@@ -122,6 +122,13 @@ def test_an_edit_is_the_same_change_in_the_weights(kind: type[nn.Module], text: 
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
+@pytest.mark.parametrize("text", ["temperature:all=1", "temperature:2.1=1"])
+def test_an_edit_that_changes_nothing_changes_no_bit(kind: type[nn.Module], text: str) -> None:
+    loaded = wrapped(kind)
+    assert torch.equal(trace(loaded, IMAGE, edits=[text]).logits, trace(loaded, IMAGE).logits)
+
+
+@pytest.mark.parametrize("kind", [Fused, Written, Torch])
 def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None:
     loaded = wrapped(kind)
     weights = trace(loaded, IMAGE, edits=["blind:2=1,3"]).attention[1].weights

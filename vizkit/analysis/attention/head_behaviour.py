@@ -108,7 +108,8 @@ def behaviours(attention: Attention, related: Relations) -> dict[str, Float[Tens
     factors = related.factors | ({} if related.evenly is None else {"evenly": related.evenly})
     if factors:
         stacked = torch.stack([*factors.values()]).to(attention.weights.device)
-        shares = dict(zip(factors, torch.einsum("ghqk,rgqk->rh", attention.weights.float(), stacked), strict=True))
+        weights = attention.weights.float().transpose(0, 1).flatten(1)  # head, every pair
+        shares = dict(zip(factors, stacked.flatten(1) @ weights.T, strict=True))
         if (evenly := shares.pop("evenly", None)) is not None:
             shares["colour"] = shares["colour"] / evenly
         out |= shares

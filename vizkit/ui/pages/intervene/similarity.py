@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.remarks.interventions import of_alignment
-from vizkit.figure.charts import heat_map
+from vizkit.figure.charts import heat_map, lying
 from vizkit.ui import export, reading
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
@@ -50,7 +50,8 @@ def view(page: Page) -> None:
         return
     figure = map_of(alike, name, title(other))
     st.markdown(f"**How alike two layers represent pictures, 0 to 1**: {plain(name)} and {plain(_named(shown, other))}")
-    chart(figure, "similarity_map", f"CKA of the layers of {name} with those of {title(other)}")
+    with st.container(width=640):
+        chart(figure, "similarity_map", f"CKA of the layers of {name} with those of {title(other)}")
     remark(of_alignment(alike.values, name, "" if other == shown.name else title(other)))
     st.caption(f"{alike.images} test pictures of {alike.data}. Hover a cell for the names of its blocks.")
     keep(shown, other, alike, figure)
@@ -150,7 +151,8 @@ def map_of(alike: Alike, name: str, other: str) -> "object":
     figure = heat_map(alike.values, f"layer of {other}", f"layer of {name}", limit=1.0, digits=digits, height=480)
     rows, columns = (list(range(1, len(names) + 1)) for names in (alike.rows, alike.columns))
     figure.update_traces(x=columns, y=rows, customdata=[[(r, c) for c in alike.columns] for r in alike.rows],
-                         hovertemplate="%{customdata[0]} and %{customdata[1]}: %{z:.2f}<extra></extra>")  # fmt: skip
+                         hovertemplate="%{customdata[0]} and %{customdata[1]}: %{z:.2f}<extra></extra>",
+                         colorbar=lying("CKA"))  # fmt: skip
     figure.update_xaxes(dtick=1 if len(columns) <= MOST_NUMBERED else None)
     return figure.update_yaxes(autorange=True, dtick=1 if len(rows) <= MOST_NUMBERED else None)
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.remarks.interventions import of_steering
+from vizkit.datasets.insects import LABELS
 from vizkit.figure.charts import curves
 from vizkit.figure.palette import class_colours
 from vizkit.models import pixels_of
@@ -50,6 +51,7 @@ class Steered:
 def view(page: Page) -> None:
     shown = page.focus
     data = set_for(shown.loaded)
+    towards = chosen(shown, data)
     key = (TASK, shown.source, cached.weights_of(shown.source), shown.loaded.preprocessing, data)
     measured: tuple[Directions, tuple[str, ...]] | None = shelf().find(key)
     if measured is None and not background.at_work(TASK):
@@ -61,7 +63,7 @@ def view(page: Page) -> None:
             background.start(TASK, work(shown, data, key))
     background.show(TASK)
     if measured is not None:
-        draw(page, shown, measured, data)
+        draw(page, shown, measured, towards)
     reading.how(
         f"The direction of a class after a block is the mean stream of its pictures less that of all others, from "
         f"{IMAGES} training pictures. λ = 1 adds it as it is to every token of this picture, λ < 0 takes it away. All "
@@ -91,19 +93,34 @@ def work(shown: Shown, data: str, key: tuple) -> Callable[[background.Task], Non
     return at_work
 
 
-def draw(page: Page, shown: Shown, measured: "tuple[Directions, tuple[str, ...]]", data: str) -> None:
-    directions, names = measured
-    known = sorted({label for _, label in directions})
-    depth = 1 + max(block for block, _ in directions)
-    keep_valid("steer_class", [names[label] for label in known])
+@dataclass(frozen=True)
+class Towards:
+    """A class of a set, the block behind which its direction is added, from 1, and the factor."""
+
+    data: str
+    name: str
+    block: int
+    factor: float
+
+
+def chosen(shown: Shown, data: str) -> Towards:
+    from vizkit.models.probes.interventions.stream import blocks_of
+
+    names, depth = [*LABELS] if data == "insects" else [str(digit) for digit in range(10)], len(blocks_of(shown.loaded))
+    keep_valid("steer_class", names)
     keep_valid("steer_block", range(1, depth + 1))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(f"Towards a class of {data}", [names[label] for label in known], key="steer_class",
-                              bind="query-params", width=220)  # fmt: skip
+        name = st.selectbox(f"Towards a class of {data}", names, key="steer_class", bind="query-params", width=220)
         block = int(st.slider("After block", 1, max(depth, 2), max(1, depth // 2), key="steer_block",
                               bind="query-params", width=220))  # fmt: skip
         factor = st.select_slider("λ", FACTORS, value=1.0, key="steer_by", bind="query-params", width=280)
-    block, label = min(block, depth), names.index(chosen)
+    return Towards(data, str(name), min(block, depth), float(factor))
+
+
+def draw(page: Page, shown: Shown, measured: "tuple[Directions, tuple[str, ...]]", towards: Towards) -> None:
+    directions, names = measured
+    data, block, factor = towards.data, towards.block, towards.factor
+    label = names.index(towards.name)
 
     def make() -> Steered:
         with cached.device_lock():
@@ -114,8 +131,8 @@ def draw(page: Page, shown: Shown, measured: "tuple[Directions, tuple[str, ...]]
     values = head.values(result.logits)
     figure = by_factor(shown, values, factor)
     chart(figure, "steer_curves", f"The answers against λ, added after block {block}")
-    remark(of_steering([loaded.label(i) for i in range(values.shape[1])], FACTORS, values, chosen))
-    item = saved.charts_of("Steered", (f"{shown.name}; towards {chosen}, after block {block}",), figure)
+    remark(of_steering([loaded.label(i) for i in range(values.shape[1])], FACTORS, values, towards.name))
+    item = saved.charts_of("Steered", (f"{shown.name}; towards {towards.name}, after block {block}",), figure)
     save("steer", {"": item}, saved.NOTHING, {"All λ (NPZ)": partial(
         npz_of, factors=np.array(FACTORS), logits=result.logits.numpy())})  # fmt: skip
     maps(page, shown, result, factor)
