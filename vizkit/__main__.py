@@ -34,7 +34,7 @@ from vizkit.commands import (
     train,
     translate,
 )
-from vizkit.commands.interventions import cka, heads, patching, smallest, steer
+from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -82,9 +82,10 @@ def parser() -> Parser:
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
     tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the model on the way: heads:3.5=0, heads:3.5=mean, temperature:3=2, uniform:3.5, "
-                         "frozen:3.5=2.1, blind:3=17,18, drop:17,18, positions:zero, patch:stream.3=17,18 (layers and "
-                         "heads counted from 1); repeatable")  # fmt: skip
+                         help="change the picture (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, "
+                         "heads:3.5=mean, temperature:3=2, uniform:3.5, frozen:3.5=2.1, blind:3=17,18, drop:17,18, "
+                         "positions:zero, patch:stream.3=17,18 (layers and heads counted from 1); repeatable"
+                         )  # fmt: skip
     tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
                          help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; "
                          "repeatable")  # fmt: skip
@@ -101,6 +102,7 @@ def parser() -> Parser:
     patching.add(commands)
     steer.add(commands)
     smallest.add(commands)
+    deciding.add(commands)
     cka.add(commands)
     explain.add(commands)
     score.add(commands)
@@ -163,14 +165,16 @@ def trace(arguments: argparse.Namespace) -> None:
     refuse_output(output, (".npz", ".html"))
 
     from vizkit.image import seen_box
+    from vizkit.interventions import Changes
     from vizkit.models import Keep
     from vizkit.standalone.page import proof
 
-    image = vizkit.open_image(arguments.image)
-    loaded = load(arguments)
+    changes = Changes.parse(arguments.edit)
+    loaded, image = changes.given(load(arguments), vizkit.open_image(arguments.image))
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit,
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=changes.model,
                             reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip
+    recorded = changes.noted(recorded)
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")

@@ -7,7 +7,7 @@ trace = changes.trace(loaded, image)
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vizkit.analysis.comparison import pixel_edits
 from vizkit.analysis.comparison.pixel_edits import PIXELS, PixelEdit, PixelError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 __all__ = ["Changes", "bundled_picture"]
+
+T = TypeVar("T", bound="Trace")
 
 
 def bundled_picture(name: str) -> RGB:
@@ -76,8 +78,11 @@ class Changes:
         """As `models.trace`, whose `options` are target and keep; the notes say what was changed."""
         from vizkit.models import trace
 
-        recorded = trace(*self.given(loaded, image, picture_of), edits=self.model, **options)
-        if not self.pixels:
+        return self.noted(trace(*self.given(loaded, image, picture_of), edits=self.model, **options))
+
+    def noted(self, recorded: "T") -> "T":
+        """A trace that says what was changed, of the image too."""
+        if not self:
             return recorded
         notes = tuple(note for note in recorded.notes if not note.startswith("Changed: "))
         return replace(recorded, notes=(f"Changed: {', '.join(self.texts)}.", *notes))

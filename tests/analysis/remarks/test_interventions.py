@@ -3,7 +3,7 @@
 import torch
 
 from vizkit.analysis.attribution.smallest_set import Goal, Search
-from vizkit.analysis.remarks.interventions import of_answers, of_patching, of_smallest, of_steering
+from vizkit.analysis.remarks.interventions import of_answers, of_deciding, of_patching, of_smallest, of_steering
 
 NAMES = ("ant", "bee")
 
@@ -57,3 +57,11 @@ def test_smallest_sets_in_words():
     )
     assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
     assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches (5 %) are not enough yet: gull is at 70 %."
+
+
+def test_deciding_parts_in_words():
+    words = of_deciding({"ViT": (2.0, 0.5), "Swin": (1.0, 0.5), "CNN": (0.3, 0.5)}).words
+    assert words == (
+        "2 of 3 models surely lose more by the deciding parts, ViT the most: 2.00 ± 0.50 logits more; not CNN."
+    )
+    assert of_deciding({"CNN": (0.3, 0.5)}).words.startswith("No model surely loses more")

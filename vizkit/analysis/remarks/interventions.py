@@ -1,6 +1,6 @@
 """What becomes of an answer when something in the model is changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -45,6 +45,20 @@ def of_smallest(result: Search, what: str, name: str) -> Remark:
     if result.goal == "keep":
         return Remark(f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}.", numbers)
     return Remark(f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}.", numbers)
+
+
+def of_deciding(differences: Mapping[str, tuple[float, float]]) -> Remark:
+    """By model how many logits more deciding parts cost than other pixels, with the half of its 95 % interval."""
+    numbers = {name: mean for name, (mean, _) in differences.items()}
+    surely = {name: mean for name, (mean, half) in differences.items() if mean > half}
+    rest = [name for name in differences if name not in surely]
+    if not surely:
+        return Remark("No model surely loses more by the deciding parts than by as many other pixels.", numbers)
+    best = max(surely, key=surely.__getitem__)
+    mean, half = differences[best]
+    words = f"{len(surely)} of {len(differences)} models surely lose more by the deciding parts"
+    words += f", {best} the most: {mean:.2f} ± {half:.2f} logits more"
+    return Remark(f"{words}; not {joined(rest)}." if rest else f"{words}.", numbers)
 
 
 def of_heads(

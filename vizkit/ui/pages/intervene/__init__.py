@@ -25,4 +25,11 @@ VIEWS = (
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
     View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
+    View(
+        "Deciding parts",
+        "Gills, case, wing pads: do the models look at what tells one insect from another?",
+        "deciding",
+        "",
+        picture=True,
+    ),
 )

@@ -14,12 +14,16 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB
 from vizkit.interventions import Changes
+from vizkit.report.kinds import Attention, Multiplied, Relevance
 from vizkit.traces import NotApplicable
 from vizkit.ui.pages.intervene.chosen_edits import changed_trace
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.sidebar.inputs import picture_named
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.canvases import layer_for_browser
 from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:
@@ -48,14 +52,18 @@ def maps(page: Page, shown: Shown, after: "Trace", image: RGB, changes: Changes)
             layer = st.slider("Layer shown", 1, count, count, key="layer", bind="query-params", width=320)
     try:
         if kind == RELEVANCE:
-            relevance(page, shown, changes)
+            shows = relevance(page, shown, changes)
         else:
-            followed(page, shown, after, image, bool(changes.pixels), kind, layer)
+            shows = followed(page, shown, after, image, bool(changes.pixels), kind, layer)
+        item = saved.item_of(shown, shows, edits=changes.texts)
+        save("intervene_map", {"": item}, saved.changed_inputs(shown, page.picture, changes.texts, picture_named))
     except NotApplicable as sentence:
         st.info(str(sentence))
 
 
-def followed(page: Page, shown: Shown, after: "Trace", image: RGB, redrawn: bool, kind: str, layer: int) -> None:
+def followed(
+    page: Page, shown: Shown, after: "Trace", image: RGB, redrawn: bool, kind: str, layer: int
+) -> Attention | Multiplied:
     """The row of the query in one layer, or through all of them. `redrawn`: the image is another one."""
     grids: list[Tensor] = []
     *columns, last = st.columns(3)
@@ -69,6 +77,9 @@ def followed(page: Page, shown: Shown, after: "Trace", image: RGB, redrawn: bool
     with last:
         st.markdown("**Difference**")
         difference(page, shown, grids[0], grids[1])
+    if kind == ATTENTION:
+        return Attention(shown.query, layer)
+    return Multiplied(asked_by(after, shown.query), upto=len(layers(after)))
 
 
 def of_layer(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
@@ -78,8 +89,7 @@ def of_layer(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]
 
 def rolled(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
     del layer
-    tokens = layers(trace)[0].query
-    at = query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
+    tokens, at = layers(trace)[0].query, asked_by(trace, query)
     one = rollout_masses(trace, at)
     row = np.concatenate([np.array([one.special[name] for name in one.tokens.special]), one.grid.numpy().ravel()])
     special = one.tokens.special
@@ -91,7 +101,13 @@ def rolled(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
                 verb="draws"), one.grid  # fmt: skip
 
 
-def relevance(page: Page, shown: Shown, changes: Changes) -> None:
+def asked_by(trace: "Trace", query: "str | tuple[float, float]") -> "Query":
+    """A special token, or the (row, column) of the patch under the cursor."""
+    tokens = layers(trace)[0].query
+    return query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
+
+
+def relevance(page: Page, shown: Shown, changes: Changes) -> Relevance:
     """Of the answer before the changes, in both."""
     target = shown.loaded.head.target(shown.trace.logits)
     if not shown.loaded.classifies:
@@ -110,6 +126,7 @@ def relevance(page: Page, shown: Shown, changes: Changes) -> None:
              Tile("Difference", moved.numpy(), signed=True)]  # fmt: skip
     tiles("intervene_relevance", three, shown, page.picture, "over image", [(0.0, top), (0.0, top), (-ends, ends)],
           label=f"Relevance before and after in {shown.name}", tile_px=200)  # fmt: skip
+    return Relevance(name, target)
 
 
 def difference(page: Page, shown: Shown, before: "Tensor", after: "Tensor") -> None:

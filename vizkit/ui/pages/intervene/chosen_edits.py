@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.analysis.comparison.pixel_edits import Kind, PixelEdit, PixelError
+from vizkit.analysis.comparison.pixel_edits import Kind, PixelEdit
 from vizkit.image import RGB, Picture, digest_of, seen
 from vizkit.interventions import Changes
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.remembered import remembered
-from vizkit.ui.sidebar.inputs import read_uploads, sample, samples
+from vizkit.ui.sidebar.inputs import picture_named
 
 if TYPE_CHECKING:
     from vizkit.models import Edit, Loaded
@@ -122,16 +122,6 @@ def paint(
 
 def _same_brush(edit: PixelEdit, kind: str, grid: tuple[int, int], image: str) -> bool:
     return (edit.kind, edit.grid, edit.image) == (kind, grid, image)
-
-
-def picture_named(name: str) -> RGB:
-    """A bundled picture, or an upload of this session. PixelError where it is not here."""
-    uploads, _ = read_uploads()
-    if name in uploads:
-        return uploads[name].rgb
-    if name not in samples():
-        raise PixelError(f"{name[:60]} is not here: upload it in the sidebar, or take the change back.")
-    return sample(name).rgb
 
 
 def edited_image(shown: "Shown", picture: Picture, changes: Changes) -> RGB:
