@@ -1,4 +1,4 @@
-"""Print the tables; `python -m benchmarks [recording] [memory] [pages] [training] [truth] [architectures]
+"""Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
 enlarge; `python -m benchmarks faults
@@ -7,7 +7,18 @@ enlarge; `python -m benchmarks faults
 import platform
 import sys
 
-PARTS = ("recording", "memory", "pages", "training", "truth", "architectures", "windows", "relevance", "evaluation")
+PARTS = (
+    "recording",
+    "heads",
+    "memory",
+    "pages",
+    "training",
+    "truth",
+    "architectures",
+    "windows",
+    "relevance",
+    "evaluation",
+)
 PARTS += ("sessions",)
 ASKED = ("mutants", "models", "alignment", "super_resolution")  # only by name
 

@@ -4,10 +4,12 @@ fused forward pass. One thread on the CPU, and its processor time: what else run
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
 
+from vizkit.interventions import Changes
 from vizkit.models import Keep, Loaded, load, pixels_of, trace
 from vizkit.models.recording.recorder import Recorder
 
@@ -19,6 +21,8 @@ CASES = (
     ("vit_base_patch14_dinov2", "one row", Keep(rows=(0,))),
     ("swin_tiny_patch4_window7_224", "every head", Keep()),
 )
+
+SWITCHES = ("heads:3.5=0", "blind:all=17,18", "pixels:14x14:erase=17,18")
 
 
 def run() -> None:
@@ -34,8 +38,28 @@ def run() -> None:
             plain_ms, *ratios = compare(loaded, keep)
             found = " ".join(f"{middle:6.3f} ({low:.3f}–{high:.3f})" for low, middle, high in ratios)
             print(f"{name:30} {loaded.preprocessing.size_hw[0]:6}  {what:10} {plain_ms:9.1f} {found}", flush=True)
+        print("\na switch of Intervene on ViT-B/16, trace() and preprocessing included, against the plain pass")
+        for text, ratio in switched().items():
+            print(f"{text:30} {ratio:6.3f}", flush=True)
     finally:
         torch.set_num_threads(threads)
+
+
+def switched() -> dict[str, float]:
+    """By change the median ratio of its trace to the plain pass, of neighbouring runs."""
+    loaded = load(CASES[0][0], pretrained=False)
+    image = np.random.default_rng(0).integers(0, 256, (*PICTURE_HW, 3), dtype=np.uint8)
+    pixels = pixels_of(loaded, image).to(loaded.device)
+
+    def plain() -> None:
+        with torch.no_grad():
+            loaded.model(pixels)
+
+    ways = [plain, *(partial(Changes.parse([text]).trace, loaded, image) for text in SWITCHES)]
+    for warm in ways:
+        warm()
+    rounds = [[clock(way) for way in ways] for _ in range(ROUNDS)]
+    return {text: statistics.median(times[1 + at] / times[0] for times in rounds) for at, text in enumerate(SWITCHES)}
 
 
 def compare(loaded: Loaded, keep: Keep) -> tuple[float, list[float], list[float], list[float]]:

@@ -32,16 +32,17 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.figure": 3,
     "vizkit.datasets": 3,
     "vizkit.saving": 4,
-    "vizkit.scoring": 4,
+    "vizkit.interventions": 4,
+    "vizkit.scoring": 5,
     "vizkit.training": 4,
     "vizkit.evaluation": 4,
     "vizkit.standalone": 4,
-    "vizkit.report": 5,
-    "vizkit.commands": 6,
-    "vizkit.ui": 6,
-    "vizkit.__main__": 7,
-    "pages": 7,
-    "app": 8,
+    "vizkit.report": 6,
+    "vizkit.commands": 7,
+    "vizkit.ui": 7,
+    "vizkit.__main__": 8,
+    "pages": 8,
+    "app": 9,
 }
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
@@ -56,7 +57,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
         "training": 1,
     },
-    "vizkit.report": {"from_json": 0, "inputs": 0, "kinds": 1, "item": 2, "": 3},
+    "vizkit.report": {"from_json": 0, "inputs": 1, "kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5,
         "super_resolution": 5, "": 6, "experiments": 7,
@@ -66,7 +67,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
     "torchvision": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),
-    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*"),
+    "cv2": ("vizkit.figure*", "vizkit.datasets.insects*", "vizkit.datasets.scenes.drawing"),
     "plotly": ("vizkit.figure*",),
     "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),

@@ -27,7 +27,6 @@ from vizkit.commands import (
     enlarge,
     evaluate,
     explain,
-    heads,
     memory,
     receptive_field,
     report,
@@ -36,6 +35,7 @@ from vizkit.commands import (
     train,
     translate,
 )
+from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
@@ -83,8 +83,13 @@ def parser() -> Parser:
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
     tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the model on the way: heads:3.5=0, temperature:3=2, uniform:3.5, blind:3=17,18 "
-                         "(layers and heads counted from 1); repeatable")  # fmt: skip
+                         help="change the picture (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, "
+                         "heads:3.5=mean, temperature:3=2, uniform:3.5, frozen:3.5=2.1, blind:3=17,18, drop:17,18, "
+                         "positions:zero, patch:stream.3=17,18 (layers and heads counted from 1); repeatable"
+                         )  # fmt: skip
+    tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
+                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; "
+                         "repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
     datasets.add(commands)
@@ -96,6 +101,11 @@ def parser() -> Parser:
     translate.add(commands)
     enlarge.add(commands)
     heads.add(commands)
+    patching.add(commands)
+    steer.add(commands)
+    smallest.add(commands)
+    deciding.add(commands)
+    cka.add(commands)
     explain.add(commands)
     score.add(commands)
     shift.add(commands)
@@ -117,13 +127,16 @@ def numbers(text: str) -> tuple[int, ...]:
 def models(arguments: argparse.Namespace) -> None:
     folder = Path(__file__).parent / "bundled"  # vizkit.models knows too, but takes seconds to import
     rows = [_bundled_row(card) for card in sorted(folder.glob("*/card.md"))]
+    of_texts = [_bundled_row(card) for card in sorted(folder.glob("sequences/*/card.md"))]
     pattern = arguments.pattern
     if pattern is None:
         table(rows)
+        print("\nOf texts (python -m vizkit translate --model, and the page Sequences):")
+        table(of_texts)
         print("\nMore are in timm: give a part of a name, such as vit_tiny, deit or swin.")
         return
     pattern = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
-    rows = [row for row in rows if fnmatch(row[0], pattern)] + _timm_rows(pattern)
+    rows = [row for row in rows + of_texts if fnmatch(row[0], pattern)] + _timm_rows(pattern)
     if not rows:
         raise ValueError(f"No model is called {arguments.pattern[:80]!r}.")
     table(rows)
@@ -154,13 +167,17 @@ def trace(arguments: argparse.Namespace) -> None:
     refuse_output(output, (".npz", ".html"))
 
     from vizkit.image import seen_box
+    from vizkit.interventions import Changes
     from vizkit.models import Keep
     from vizkit.standalone.page import proof
 
-    image = vizkit.open_image(arguments.image)
-    loaded = load(arguments)
+    changes = Changes.parse(arguments.edit)
+    image = vizkit.open_image(arguments.image)  # first: a wrong path is said sooner than a model is loaded
+    loaded, image = changes.given(load(arguments), image)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=arguments.edit)
+    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=changes.model,
+                            reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip
+    recorded = changes.noted(recorded)
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, UInt8
@@ -18,7 +18,7 @@ from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated, place
 
 __all__ = [
     "BusyError", "ImageError", "Picture", "Preprocessing", "data_url", "digest_of", "open_image", "prepare",
-    "read_picture", "seen_box", "unprepare",
+    "read_picture", "seen", "seen_box", "unprepare",
 ]  # fmt: skip
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
@@ -116,6 +116,11 @@ class Preprocessing:
         interpolation = "bilinear" if interpolation == "random" else interpolation  # a choice for training only
         return cls((height, width), mean, std, crop_pct, crop_mode, interpolation, channels)
 
+    @property
+    def of_seen(self) -> "Preprocessing":
+        """For what the model sees already (`seen`): `prepare` cuts and resizes nothing."""
+        return replace(self, crop_pct=1.0, crop_mode="squash")
+
 
 def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray, "channel rows columns"], Box]:
     """The input of a model, (rgb / 255 − mean) / std, and the part of the picture that it shows.
@@ -167,6 +172,11 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (preprocessing.mean, preprocessing.std))
     seen = np.rint((pixels * std + mean) * 255).clip(0, 255).astype(np.uint8)
     return np.ascontiguousarray(np.broadcast_to(seen, (3, *seen.shape[1:])).transpose(1, 2, 0))
+
+
+def seen(rgb: RGB, preprocessing: Preprocessing) -> UInt8[np.ndarray, "rows columns 3"]:
+    """A picture as the model sees it, resized and cut; with `preprocessing.of_seen` the input is the same, exactly."""
+    return unprepare(prepare(rgb, preprocessing)[0], preprocessing)
 
 
 def _resized_hw(height: int, width: int, preprocessing: Preprocessing) -> tuple[int, int]:

@@ -4,8 +4,9 @@ opened = pictures(loaded, "insects", 200)
 for scores in score_many(cases(loaded, opened), methods): ...
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,12 +49,14 @@ class Question:
     """Why does this model see `target` in this picture, or rather than `against`? Its traces, made once.
 
     `without_gradients`: where the weights are too many for gradients, the sentence that methods with a target get.
+    `changed`: whether the model is changed on the way.
     """
 
     trace: "Trace"
     against: "Trace | None"
     subject: "Subject"
     without_gradients: str = ""
+    changed: bool = False
 
     @classmethod
     def of(
@@ -63,18 +66,25 @@ class Question:
         target: int | None = None,
         against: int | None = None,
         layer: str = "",
+        edits: Sequence[str] = (),
     ) -> "Question":
-        """`layer`: where class activation maps are made, see `grad_cam.at_layer`.
+        """`layer`: where class activation maps are made, see `grad_cam.at_layer`. `edits`: changes of the picture and
+        of the model (`interventions.Changes`), ValueError for one that cannot be made.
 
         `target`: None takes the most probable class, or what else the head says (`Head.target`). ValueError for
         classes that do not exist or are the same; NotApplicable for a rival where they do not exclude one another.
 
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
+        from vizkit import models
         from vizkit.analysis.attribution.grad_cam import at_layer
-        from vizkit.models import Keep, trace
+        from vizkit.interventions import Changes
+        from vizkit.models import Keep
         from vizkit.models.probes.budget import weights_bytes
 
+        changes = Changes.parse(edits)
+        loaded, picture = changes.given(loaded, picture)
+        trace = partial(models.trace, edits=changes.model)
         size = weights_bytes(loaded)
         small = size <= GRADIENT_BYTES
         if target is None or not small:
@@ -90,7 +100,8 @@ class Question:
         sentence = f"The gradients of all attention weights would take {size / 2**30:.0f} GiB and more here."
         if small:
             first, rival = at_layer(first, layer), rival and at_layer(rival, layer)
-        return cls(first, rival, subject_of(loaded, picture, target, against), "" if small else sentence)
+        return cls(first, rival, subject_of(loaded, picture, target, against), "" if small else sentence,
+                   bool(changes.model))  # fmt: skip
 
     def explain(self, method: str, progress: "Progress | None" = None) -> "Explanation":
         """The map of one method, see `analysis.explaining.explain`. Raises NotApplicable."""
@@ -102,6 +113,10 @@ class Question:
             raise NotApplicable(self.without_gradients)
         if needs == "trace" and self.subject.against is not None:
             raise NotApplicable(f"{METHODS[method].title} knows no class, so it cannot tell one from another.")
+        if needs == "model" and self.changed:
+            raise NotApplicable(
+                f"{METHODS[method].title} runs the model again, as it is: without changes of the model."
+            )
         return explain(method, self.trace, against=self.against, subject=self.subject, progress=progress)
 
 

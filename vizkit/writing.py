@@ -1,13 +1,15 @@
 """Files are written whole or not at all: a unique temporary name beside the target, fsync, rename."""
 
+import csv
+import io
 import os
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["name_of_file", "write"]
+__all__ = ["csv_of", "name_of_file", "write"]
 
 MORE = 2**16  # bytes that a disk with any room takes
 
@@ -42,6 +44,15 @@ def name_of_file(text: str, most: int = 40) -> str:
     """Letters, digits, “.”, “_” and “-” of a text, what lies between as one “_”, at most so many letters: never a path,
     nor hidden."""
     return re.sub(r"[^\w.-]+|_+", "_", text)[:most].strip("._")
+
+
+def csv_of(columns: Mapping[str, Sequence[float]]) -> str:
+    """Columns by name; six digits."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows([f"{value:.6g}" for value in row] for row in zip(*columns.values(), strict=True))
+    return text.getvalue()
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

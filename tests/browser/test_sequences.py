@@ -1,10 +1,12 @@
 """Sequences in a browser: a date is rewritten, words are followed, one is forced."""
 
+import io
 import re
 
+from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, fits, pick, ready
 
 DAY = "2 0 2 6 - 1 1 - 2 1 [END]"
 
@@ -61,3 +63,73 @@ def test_a_typed_date_is_rewritten_and_anything_else_gets_a_sentence(page: Page,
 def test_a_phone_has_room_for_the_arcs(phone: Page, server: str):
     open_translate(phone, server)
     fits(phone)
+
+
+def open_view(page: Page, server: str, title: str, more: str = "") -> None:
+    page.goto(f"{server}/sequences?sequences_view={title.replace(' ', '+')}{more}")
+    ready(page)
+
+
+def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
+    open_view(page, server, "Masks", "&mask=BERT")
+    text = page.get_by_role("textbox", name="Any date")
+    text.fill("20 july 1969")
+    text.press("Enter")
+    canvas = page.locator(f"{MAIN} .predict")
+    expect(canvas).to_have_attribute("data-hidden", "2")
+    expect(canvas.get_by_text("truly “july”")).to_be_visible()
+    canvas.get_by_role("button", name="9", exact=True).last.click()
+    expect(canvas.get_by_text("truly “9”")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"hidden=2(,|%2C)\d+"))
+    pick(page, "mask", "causal")
+    expect(page.get_by_text("Wrong: softmax, then mask")).to_be_visible()
+    expect(page.locator("td.hidden").first).to_be_visible()
+
+
+def test_a_word_is_walked_through_a_layer(page: Page, server: str):
+    open_view(page, server, "Step by step")
+    canvas = page.locator(f"{MAIN} .strips")
+    expect(canvas).to_have_attribute("data-title", "Word")
+    for title in ("× √d + position", "Q, K, V", "Scores"):
+        canvas.get_by_role("button", name="Next ▶").click()
+        expect(canvas).to_have_attribute("data-title", title)
+    expect(page).to_have_url(re.compile("step=4"))
+    canvas.get_by_role("button", name="november").click()
+    expect(canvas.locator(".says")).to_contain_text("The query is multiplied with every key")
+    expect(page).to_have_url(re.compile("steps_token=6"))
+    page.goto(page.url)
+    ready(page)
+    expect(canvas).to_have_attribute("data-title", "Scores")
+
+
+def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
+    open_view(page, server, "Memory", "&memory=Gradient")
+    dots = page.locator(f"{MAIN} .js-plotly-plot .xtick")
+    expect(dots).to_have_count(4 + 16 + 1)
+    page.get_by_role("slider", name="Gap").press("ArrowLeft")
+    expect(dots).to_have_count(4 + 15 + 1)
+    expect(page).to_have_url(re.compile("gap=15"))
+
+
+def test_other_words_are_compared(page: Page, server: str):
+    open_view(page, server, "Words", "&sequence_text=11.11.2011&words_kind=weekdays")
+    expect(page.get_by_text("Cosine of the weekdays", exact=True)).to_be_visible()
+    pick(page, "words_twin", ".")
+    expect(page.get_by_text("“.” at places 3 and 6")).to_be_visible()
+
+
+def test_a_word_stands_beside_a_patch_of_an_own_photograph(page: Page, server: str):
+    open_view(page, server, "From words to patches", "&models=ViT+·+digits")
+    shades = Image.linear_gradient("L").resize((320, 240))
+    buffer = io.BytesIO()
+    Image.merge("RGB", (shades, shades.rotate(180), shades)).save(buffer, "PNG")
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": "shades.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+    )
+    expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
+    ready(page)
+    canvas = page.locator(f"{MAIN} .strips")
+    canvas.get_by_role("button", name="Residual").click()
+    expect(canvas).to_have_attribute("data-part", "What stays")
+    page.get_by_role("slider", name="Word").press("ArrowRight")
+    expect(canvas.get_by_text("“,” in a sentence")).to_be_visible()

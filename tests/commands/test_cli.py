@@ -182,8 +182,14 @@ def test_as_a_program(tmp_path):
 
 def test_models_without_a_pattern_are_the_bundled_ones(capsys):
     assert main(["models"]) == 0
-    *rows, blank, hint = capsys.readouterr().out.splitlines()
+    *lines, blank, hint = capsys.readouterr().out.splitlines()
     assert (blank, "timm" in hint) == ("", True)
+    rows, (heading, *of_texts) = lines[: lines.index("")], lines[lines.index("") + 1 :]
+    assert "translate" in heading
+    assert len(of_texts) == 10
+    assert all(
+        re.match(r"bundled:(dates|copy)_\w+ +[\d,]+ parameters +[\d,]+ of 2,000 texts ", row) for row in of_texts
+    )
     said = r"bundled:\w+ +[\d,]+ parameters +[\d,]+ of [\d,]+ right \([\d.]+ %\)"
     assert all(re.fullmatch(said, row) for row in rows)
     assert rows

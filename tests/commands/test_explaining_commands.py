@@ -281,3 +281,19 @@ def test_two_nodes_score_as_one_process(tmp_path):
     assert (tmp_path / "two.csv").read_text() == (tmp_path / "one.csv").read_text()
     assert "on 5 pictures" in first.stdout  # one of them speaks, of all pictures
     assert not second.stdout
+
+
+def test_a_changed_picture_and_model_are_explained(insect, tmp_path, capsys):
+    out = tmp_path / "changed.npz"
+    given = ["explain", insect, "--model", VIT, "--method", "generic_relevance", "-o", str(out)]
+    edits = ["--edit", "pixels:14x14:erase=90,91", "--edit", "heads:2.1=0"]
+    assert main([*given, *edits]) == 0
+    assert "Changed: pixels:14x14:erase=90,91, heads:2.1=0." in capsys.readouterr().out
+    _, changed = numbers(out)
+    assert main(given) == 0
+    _, plain = numbers(out)
+    assert not np.array_equal(changed["generic_relevance"], plain["generic_relevance"])
+    assert main([*given[:5], "occlusion", "-o", str(out), "--edit", "heads:2.1=0"]) == 2
+    assert "runs the model again, as it is" in capsys.readouterr().err
+    assert main([*given, "--edit", "pixels:14x14:erase=999"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

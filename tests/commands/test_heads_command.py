@@ -11,12 +11,17 @@ FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--de
 
 def test_a_table_and_all_numbers(tmp_path, capsys):
     assert main(FEW) == 0
-    assert "3 pictures; rank correlation" in capsys.readouterr().out
+    assert "3 pictures, a head gives its mean; rank correlation" in capsys.readouterr().out
     kept = tmp_path / "heads.json"
-    assert main([*FEW, "-o", str(kept)]) == 0
+    assert main([*FEW, "--without", "zero", "--prune", "-o", str(kept)]) == 0
     content = json.loads(kept.read_text())
     assert (content["images"], content["data"]) == (3, "digits")
-    assert len(content["names"]) == len(content["lost"]) == len(content["estimate"])
+    assert len(content["names"]) == len(content["importance"]["zero"]["lost"]) == len(content["behaviours"]["own"])
+    assert content["pruning"]["zero"]["own"]["random"][2][0] == 1
+    assert main([*FEW, "-o", str(tmp_path / "heads.csv")]) == 0
+    header, *rows = (tmp_path / "heads.csv").read_text().splitlines()
+    assert header.startswith("layer,head,mean lost,mean half,mean flipped,mean estimate,distance,")
+    assert len(rows) == 24
 
 
 @pytest.mark.parametrize("more", [["--images", "0"], ["-o", "heads.txt"], ["--data", "no/folder"]])

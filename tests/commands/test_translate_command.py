@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.models.sequences.test_from_library import saved
 from vizkit.__main__ import main
 from vizkit.saving import open_npz
 
@@ -33,3 +34,12 @@ def test_several_texts_are_kept(capsys):
 def test_what_cannot_be_done_is_said_in_a_sentence(more, capsys):
     assert main(["translate", *more]) == 2
     assert capsys.readouterr().err.strip().count("\n") == 0
+
+
+def test_a_folder_of_transformers_reads_any_text(tmp_path, capsys):
+    saved(tmp_path, "T5ForConditionalGeneration")
+    assert main(["translate", "the cats sat", "--model", str(tmp_path)]) == 0
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert all("looks at word" in row for row in rows)
+    assert main(["translate", "dogs", "--model", str(tmp_path)]) == 2
+    assert "knows no “dogs”" in capsys.readouterr().err

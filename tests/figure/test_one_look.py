@@ -47,6 +47,8 @@ EXAMPLES = {
     ],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
+    "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
+    "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
     "sequences.banded.banded_lines": [given([Banded("a", [1, 2, 3], LIST, LIST, LIST)], "x", "y", 2)],
     "sequences.beam_tree.beam_tree": [
         given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
@@ -57,6 +59,10 @@ EXAMPLES = {
             "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]
         )
     ],
+    "patch_cells.norm_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, np.eye(3, dtype=bool))],
+    "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1))],
+    "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
+    "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],
     "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
     "convolution.sharing.sharing": [

@@ -9,12 +9,14 @@ import pytest
 from PIL import Image
 
 from tests.figure.test_saved import captions
-from vizkit.figure.charts import curves, heat_map, rule
+from vizkit.figure.charts import bars, curves, heat_map, rule
 from vizkit.figure.palette import CLASSES, SIGNED, colours
+from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, panel_of, panels
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.svg import svg
+from vizkit.figure.sequences.word_plane import word_plane
 
 
 def words(plate: Plate) -> list[str]:
@@ -102,3 +104,34 @@ def test_rules_of_a_figure_are_drawn():
     rule(figure, 1.0)
     plate = panels(PanelsOf([panel_of(figure)]), captions())
     assert [mark.dash for mark in plate.marks if isinstance(mark, Stroke) and mark.dash == "dot"] == ["dot"]
+
+
+def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
+    names = ["the", "cat"]
+    panel = panel_of(heat_map(np.eye(2), "x", "y", x_names=names, y_names=["a", "b"]))
+    assert (panel.rows, panel.columns) == (("a", "b"), ("the", "cat"))
+    assert {"a", "b", "the", "cat"} <= set(words(panels(PanelsOf([panel]), captions())))
+    strip = cells_of(np.array([[0.5, -np.inf, -1.0]]), columns=["x", "y", "z"], title="scores")
+    assert (strip.cells, strip.signed) == (((0.5, None, -1.0),), True)
+    plate = panels(PanelsOf([strip]), captions())
+    (raster,) = (mark for mark in plate.marks if isinstance(mark, Raster))
+    assert raster.height < 20
+    np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[127])  # what is infinite has no colour
+    assert {"scores", "from −1 to 1", "x", "y", "z"} <= set(words(plate))
+
+
+def test_words_on_a_plane_are_dots_with_their_names():
+    places = np.array([[0.0, 0], [1, 1], [2, 0]])
+    panel = panel_of(word_plane(places, ["cat", "dog", "2"], ["animals", "animals", "digits"], named=[0, 2], title="T"))
+    animals, digits = panel.lines
+    assert (animals.words, digits.words) == (("cat", ""), ("2",))
+    assert (animals.colour, digits.colour) == (0, 1)
+    plate = panels(PanelsOf([panel]), captions())
+    assert {"cat", "2", "animals", "digits"} <= set(words(plate))
+    dots = [mark for mark in plate.marks if isinstance(mark, Stroke) and len(mark.points) == 1]
+    assert [dot.colour for dot in dots] == [CLASSES[0], CLASSES[0], CLASSES[1]]
+
+
+def test_bars_are_dots_at_their_ends():
+    (line,) = panel_of(bars(["a", "b"], [0.5, -1.0], "cosine")).lines
+    assert (line.x, line.y, line.words) == ((1.0, 2.0), (0.5, -1.0), ("a", "b"))

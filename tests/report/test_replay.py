@@ -203,3 +203,41 @@ def test_a_file_says_what_is_in_it():
     assert names[4] == "digits_vit_digit_3_grad_cam_3_against_5"
     assert names[3] == "digits_vit_digit_3_rollout_layers1-4_mean_row3_column4"
     assert opened(Report("", (Entry(item_of(*ALL[0])),)).to_json().encode()).entries[0].item == item_of(*ALL[0])
+
+
+CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
+
+
+@pytest.mark.parametrize("shows", [Attention("cls", 3), Multiplied("cls", upto=4), Relevance("generic_relevance", 3)])
+def test_a_picture_with_changes_is_made_again_with_them(shows):
+    item = replace(item_of(VIT, shows), edits=CHANGED)
+    report = Report("changes", (Entry(item),))
+    pictures = []
+    for _ in range(2):
+        (inputs,) = inputs_for(report, {}, {})
+        pictures.append(made(item, inputs))
+        report = opened(dict(files(report, [inputs]))["replay.json"])
+        assert not changed(report.entries[0].item, inputs)
+        assert report.entries[0].item.edits == CHANGED
+    assert pictures[0].png == pictures[1].png
+    assert f"Changed: {', '.join(CHANGED)}" in pictures[0].svg
+    (plain,) = inputs_for(Report("plain", (Entry(replace(item, edits=())),)), {}, {})
+    unchanged = made(replace(item, edits=()), plain).drawn.numbers["places"]
+    assert not np.array_equal(unchanged, pictures[0].drawn.numbers["places"])
+
+
+@pytest.mark.parametrize(
+    "edit",
+    ["<script>alert(1)</script>", "heads:99=0", "pixels:2x2:erase=99", "pixels:2x2:paste=../../secret@1", "x" * 3000],
+)
+def test_changes_of_strangers_give_one_sentence(edit: str):
+    item = replace(item_of(VIT, Attention("cls", 3)), edits=(edit,))
+
+    def make() -> None:
+        (inputs,) = inputs_for(Report("hostile", (Entry(item),)), {}, {})
+        made(item, inputs)
+
+    with pytest.raises(ReportError) as refused:
+        make()
+    assert len(str(refused.value)) < 250
+    assert str(refused.value).count("\n") == 0

@@ -101,6 +101,7 @@ def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     opened = open_sequence(run.path)
     assert (opened.task, opened.data) == (TASK_OF[model], "copy")
     assert run.read("result.json")["test_images"] == 2000
+    assert not (run.path / "samples.json").exists(), "there are no pictures to show"
     assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in (run.path / "card.md").read_text()
 
 

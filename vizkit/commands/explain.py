@@ -3,6 +3,7 @@
 python -m vizkit explain photo.jpg --model bundled:insects_vit --method rollout -o rollout.png
 python -m vizkit explain photo.jpg --model bundled:insects_swin --method all -o maps.png -o maps.npz
 python -m vizkit explain photo.jpg --model runs/mine --target mayfly --against stonefly --method fast -o why.png
+python -m vizkit explain photo.jpg --model bundled:insects_vit --edit pixels:14x14:erase=17,18 -o without.png
 python -m vizkit explain photos/ --model runs/mine --method rollout -o maps/
 
 Several methods become one sheet. In the .npz every map has its own name; `meta` is JSON. Of a folder: `explain_folder`.
@@ -35,6 +36,9 @@ def add(commands: Any) -> None:  # noqa: ANN401
     add_methods(command, "rollout")
     command.add_argument("--target", metavar="CLASS", help="name or number of the class (the most probable one)")
     command.add_argument("--against", metavar="CLASS", help="explain the target's logit less that of this class")
+    command.add_argument("--edit", action="append", default=[], metavar="EDIT",
+                         help="change the picture or the model: pixels:14x14:erase=17,18, heads:3.5=0 and others as of "
+                         "trace; repeatable")  # fmt: skip
     command.set_defaults(run=explain)
 
 
@@ -53,19 +57,24 @@ def add_methods(command: argparse.ArgumentParser, usual: str) -> None:
 
 def explain(arguments: argparse.Namespace) -> None:
     if Path(arguments.image).is_dir():
+        if arguments.edit:
+            raise ValueError("--edit is for one picture, not for a folder.")
         explain_folder(arguments)
         return
     for output in arguments.output:
         refuse_output(output, (".png", ".npz"))
 
     from vizkit.image import seen_box
+    from vizkit.interventions import Changes
     from vizkit.scoring import Question
 
-    image = vizkit.open_image(arguments.image)
-    loaded = load(arguments)
+    changes = Changes.parse(arguments.edit)
+    loaded, image = changes.given(load(arguments), vizkit.open_image(arguments.image))
     target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
-    question = Question.of(loaded, image, target, against, arguments.layer)
+    question = Question.of(loaded, image, target, against, arguments.layer, [str(edit) for edit in changes.model])
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
+    if changes:
+        print(f"Changed: {', '.join(changes.texts)}.")
     for line in said(question, loaded):
         print(line)
     methods = chosen(arguments.method or ["rollout"])

@@ -20,9 +20,14 @@ __all__ = ["add"]
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("translate", help="rewrite a text, word after word, and see what each word looks at")
-    command.add_argument("text", metavar="TEXT", help="a date in English words or digits; for copy and reverse letters")
+    command.add_argument(
+        "text",
+        metavar="TEXT",
+        help="a date in English words or digits; for copy and reverse letters; for models of transformers any text",
+    )
     command.add_argument("--model", default="bundled:dates_transformer", metavar="MODEL",
-                         help="bundled:NAME or a run folder (bundled:dates_transformer)")  # fmt: skip
+                         help="bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or "
+                         "GPT-2 (bundled:dates_transformer)")  # fmt: skip
     command.add_argument("--beams", type=int, default=1, metavar="N", help="keep N texts at every step (1)")
     command.add_argument("-o", "--output", type=Path, metavar="TRACE.npz", help="all attention weights and the logits")
     command.set_defaults(run=_translate)
@@ -38,18 +43,19 @@ def _translate(arguments: argparse.Namespace) -> None:
     from vizkit.saving import save_npz
 
     model = open_sequence(arguments.model)
-    source = split_text(model.data, arguments.text)
+    source = split_text(model.data, arguments.text) if model.data else model.split(arguments.text)
     if arguments.beams > 1:
         searched = beam(model, source, arguments.beams)
         for i in searched.final:
-            print(f"{''.join(searched.words(i))}  log probability {searched.tree[i].log_probability:.4f}")
+            print(f"{model.text_of(searched.words(i))}  log probability {searched.tree[i].log_probability:.4f}")
         return
     written = greedy(model, source)
-    print("".join(written.words))
+    print(model.text_of(written.words))
     if not model.translates:
         return
     trace = trace_pair(model, source, written.words)
-    print("\n".join(_looked_at(trace, source, written.words)))
+    read = tuple(model.vocabulary.spelled(model.source_ids(source)))
+    print("\n".join(_looked_at(trace, read, written.words)))
     if arguments.output:
         save_npz(trace, arguments.output)
         print(f"{arguments.output}: {len(trace.attention)} attention layers")

@@ -1,13 +1,14 @@
-"""What every patch says, as coloured cells over what the model saw: a class each, or the probability of one class."""
+"""What every patch says, as coloured cells over what the model saw: a class each, the probability of one class, or
+what it restores."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from vizkit.figure.charts import laid_out, lying, squared
-from vizkit.figure.palette import CEILING, FLOOR, OTHERS, ramp
+from vizkit.figure.palette import CEILING, CLASSES, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 HEIGHT, OPACITY, STEPS = 460, 0.62, 17
 REST = "other classes"
+COVER = 0.88
 
 
 def class_cells(
@@ -55,6 +57,88 @@ def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "
     bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
     heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
     return _over(seen, size_hw, shares.shape, [heat])
+
+
+def norm_cells(
+    seen: str,
+    size_hw: tuple[int, int],
+    norms: Float[np.ndarray, "row column"],
+    outliers: Bool[np.ndarray, "row column"],
+) -> "go.Figure":
+    """How long the vector of each patch is; those far longer than the others are framed."""
+    import plotly.graph_objects as go
+
+    opacity = np.linspace(FLOOR, CEILING, STEPS)
+    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(steps=STEPS), opacity, strict=True)]
+    heat = go.Heatmap(z=norms, zmin=0, colorscale=scale, colorbar=lying("norm") | {"len": 0.9},
+                      hovertemplate="%{z:.3g}<extra></extra>")  # fmt: skip
+    rows, columns = np.nonzero(outliers)
+    figure = _over(seen, size_hw, norms.shape, [heat])
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+                         line={"color": CLASSES[0], "width": 2})  # fmt: skip
+    return figure
+
+
+def restored_cells(
+    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], chosen: tuple[int, int] | None
+) -> "go.Figure":
+    """What each region restores: 1 is everything, red; below 0 blue. Cells can be clicked and carry (row, column);
+    `chosen` is framed."""
+    import plotly.graph_objects as go
+
+    opacity = CEILING * np.abs(np.linspace(-1, 1, STEPS))
+    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(SIGNED, steps=STEPS), opacity, strict=True)]
+    bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-1, 0, 1)}
+    heat = go.Heatmap(z=shares, zmin=-1, zmax=1, colorscale=scale, colorbar=bar,
+                      hoverinfo="skip", xgap=1, ygap=1)  # fmt: skip
+    figure = _over(seen, size_hw, shares.shape, [heat, _points(shares, "restores %{customdata[2]:.0%}")])
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+                         line={"color": DARK, "width": 3})  # fmt: skip
+    return figure
+
+
+def layer_cells(
+    seen: str, size_hw: tuple[int, int], layers: Float[np.ndarray, "row column"], count: int
+) -> "go.Figure":
+    """After which block, from 1 to `count`, something holds of each region; NaN: after none."""
+    import plotly.graph_objects as go
+
+    bar = lying("block", "d") | {"tickvals": [1, count]}
+    heat = go.Heatmap(z=layers, zmin=1, zmax=count, colorscale=ramp(), colorbar=bar, opacity=OPACITY, xgap=1, ygap=1,
+                      texttemplate="%{z}", hovertemplate="block %{z}<extra></extra>")  # fmt: skip
+    return _over(seen, size_hw, layers.shape, [heat])
+
+
+def _points(values: Float[np.ndarray, "row column"], words: str) -> Any:  # noqa: ANN401
+    """A heat map cannot be clicked, so an unseen point lies on every cell."""
+    import plotly.graph_objects as go
+
+    at = [(row, column, float(values[row, column])) for row, column in np.ndindex(*values.shape)]
+    unseen = {"marker": {"opacity": 0}}
+    return go.Scatter(x=[column for _, column, _ in at], y=[row for row, *_ in at], mode="markers", customdata=at,
+                      marker={"size": 14, "opacity": 0}, selected=unseen, unselected=unseen, showlegend=False,
+                      hovertemplate=f"{words}<extra></extra>")  # fmt: skip
+
+
+def numbered_cells(
+    seen: str, size_hw: tuple[int, int], grid: tuple[int, int], order: Sequence[int], kept: bool
+) -> "go.Figure":
+    """Cells in the order in which they were taken, from 1. `kept`: they alone are seen, else they are covered."""
+    import plotly.graph_objects as go
+
+    covered = np.full(grid[0] * grid[1], 0.0 if kept else np.nan)
+    covered[list(order)] = np.nan if kept else 0.0
+    cover = [[0, OTHERS], [1, OTHERS]]
+    heat = go.Heatmap(z=covered.reshape(grid), colorscale=cover, opacity=COVER, showscale=False, hoverinfo="skip")
+    rows, columns = np.divmod(np.array(order, int), grid[1])
+    texts = [str(number) for number in range(1, len(order) + 1)]
+    numbers = go.Scatter(x=columns, y=rows, mode="markers+text", text=texts, hoverinfo="skip", showlegend=False,
+                         textfont={"color": LIGHT, "size": 12},
+                         marker={"symbol": "square", "size": 15, "color": DARK, "opacity": 0.7})  # fmt: skip
+    return _over(seen, size_hw, grid, [heat, numbers])
 
 
 def _over(seen: str, size_hw: tuple[int, int], grid: tuple[int, ...], traces: Sequence[Any]) -> "go.Figure":

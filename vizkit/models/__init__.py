@@ -1,7 +1,6 @@
 """Models: load one from any source, run an image through it, get a Trace. One file per family."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from jaxtyping import UInt8
@@ -10,8 +9,9 @@ from torch import Tensor
 
 import vizkit.models.quick_import  # noqa: F401 # isort: skip - before all that imports timm
 from vizkit.image import prepare
+from vizkit.models.changing import attention_places, changed_trace
 from vizkit.models.families import FAMILIES, family, family_of
-from vizkit.models.recording.editing import Place, Plan, planned
+from vizkit.models.probes.interventions.stream_edits import Directions
 from vizkit.models.recording.edits import Edit, EditError, parse
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.hub import ModelError, OfflineError
@@ -49,23 +49,25 @@ def trace(
     target: int | None = None,
     keep: Keep | None = None,
     edits: Sequence[Edit | str] = (),
+    reference: Sequence[UInt8[ndarray, "_height _width 3"]] = (),
+    directions: Directions | None = None,
 ) -> Trace:
     """Run one image and record what every layer attends to.
 
     `target`: class whose logit's gradient with respect to every attention weight is recorded too. `keep`: which layers,
     rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the way, as records or as
-    text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. Raises TraceError when
-    the recording does not hold together, or the memory does not suffice for it, and EditError for an edit that cannot
-    be made.
+    text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. `reference`: images
+    from which "heads:3.5=mean", "frozen:3.5" and "patch:stream.3" take what they put in, `directions`: what
+    "steer:6=2*1" adds (`probes.interventions`). Raises TraceError when the recording does not hold together, or the
+    memory does not suffice for it, and EditError for an edit that cannot be made.
     """
     pixels = pixels_of(loaded, image)
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
     try:
         if not changes:
             return family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
-        with planned(Plan(changes, attention_places(loaded, pixels))):
-            changed = family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
-        return replace(changed, notes=(f"Changed: {', '.join(map(str, changes))}.", *changed.notes))
+        others = [pixels_of(loaded, other) for other in reference]
+        return changed_trace(loaded, pixels, changes, others, directions, target=target, keep=keep)
     except (RuntimeError, MemoryError) as error:
         if not (owner := memory_short(error)):
             raise
@@ -73,13 +75,3 @@ def trace(
             f"The memory of {owner} does not suffice to record {loaded.name}: keep fewer layers, some rows only or the "
             "mean of the heads, or choose a smaller image size or model."
         ) from error
-
-
-def attention_places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
-    """The attention layers of the unchanged model at this input size, once."""
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if size_hw not in loaded.places:
-        plain = family(loaded.model).trace(loaded, pixels, target=None, keep=Keep(heads="mean"))
-        learned = [layer for layer in plain.attention if layer.learned]
-        loaded.places[size_hw] = tuple(Place(len(a.key_ids), a.heads, a.key_ids) for a in learned)
-    return loaded.places[size_hw]

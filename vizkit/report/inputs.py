@@ -1,6 +1,8 @@
 """A model and a picture, from which every kind of saved picture is made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,8 @@ from jaxtyping import UInt8
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.analysis.attribution.explaining import Explanation
-    from vizkit.image import Box
+    from vizkit.image import RGB, Box
+    from vizkit.interventions import Changes
     from vizkit.models import Keep, Loaded
     from vizkit.traces import Trace
 
@@ -19,15 +22,42 @@ FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone a
 
 
 class Inputs:
-    """`open` gives the model, `rgb` are the pixels of the picture before any preprocessing. It holds no weights and no
-    trace: whoever waits for a click may hold it."""
+    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights and
+    no trace: whoever waits for a click may hold it.
 
-    def __init__(self, open: "Callable[[], Loaded]", rgb: UInt8[np.ndarray, "height width 3"]) -> None:
-        self.open, self.rgb = open, rgb
+    `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
+    `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
+    """
+
+    def __init__(
+        self,
+        open: "Callable[[], Loaded]",
+        rgb: UInt8[np.ndarray, "height width 3"],
+        edits: Sequence[str] = (),
+        picture_of: "Callable[[str], RGB] | None" = None,
+    ) -> None:
+        self.open, self.original, self.edits, self.picture_of = open, rgb, tuple(edits), picture_of
+
+    @cached_property
+    def changes(self) -> "Changes":
+        from vizkit.interventions import Changes
+
+        with sentences():
+            return Changes.parse(self.edits)
+
+    def _given(self) -> "tuple[Loaded, RGB]":
+        from vizkit.interventions import bundled_picture
+
+        with sentences():
+            return self.changes.given(self.open(), self.original, self.picture_of or bundled_picture)
+
+    @property
+    def rgb(self) -> UInt8[np.ndarray, "height width 3"]:
+        return self._given()[1] if self.edits and self.changes.pixels else self.original
 
     @property
     def loaded(self) -> "Loaded":
-        return self.open()
+        return self._given()[0] if self.edits else self.open()
 
     @property
     def box_xyxy(self) -> "Box":
@@ -60,13 +90,30 @@ class Inputs:
     def _traced(self, keep: "Keep") -> "Trace":
         from vizkit.models import trace
 
-        return trace(self.loaded, self.rgb, keep=keep)
+        with sentences():
+            return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
 
     def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
         """Raises NotApplicable where this model has no such map, or not at this layer."""
         from vizkit.scoring import Question
 
-        return Question.of(self.loaded, self.rgb, target, against, layer).explain(method)
+        with sentences():
+            edits = [str(edit) for edit in self.changes.model]
+            question = Question.of(self.loaded, self.rgb, target, against, layer, edits)
+        return question.explain(method)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What is wrong with a change, as the report's own error."""
+    from vizkit.analysis.comparison.pixel_edits import PixelError
+    from vizkit.models import EditError
+    from vizkit.report.from_json import ReportError
+
+    try:
+        yield
+    except (PixelError, EditError) as error:
+        raise ReportError(str(error)) from None
 
 
 def no_model() -> Any:  # noqa: ANN401

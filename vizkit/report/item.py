@@ -1,12 +1,12 @@
 """What a saved picture shows, and everything that is needed to make it again. It is small: no pixels, no weights."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from vizkit import __version__
 from vizkit.image import digest_of
-from vizkit.report.from_json import ReportError, read
+from vizkit.report.from_json import LATER, ReportError, read
 from vizkit.report.inputs import Inputs
 from vizkit.report.kinds import KINDS, Shows
 from vizkit.writing import name_of_file
@@ -21,6 +21,8 @@ class Item:
     """`shows`: one of the kinds. `source`: the model as `vizkit.load` or the page takes it, `model` as people call it;
     `size_hw`: its input where the whole picture was given in its own shape; `classes`: those that were typed. `image`:
     the name of the picture. `link`: the address of the view. Without a model `source` is "", without a picture `image`.
+
+    `edits`: changes of the picture and of the model (`interventions.Changes`).
 
     Filled when the picture is made (`complete`): `weights` and `pixels`, SHA-256 digests; `box_xyxy`, the part of the
     picture that the model saw.
@@ -38,6 +40,7 @@ class Item:
     weights: str = ""
     pixels: str = ""
     box_xyxy: tuple[float, float, float, float] | None = None
+    edits: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> str:
@@ -46,7 +49,7 @@ class Item:
 
 def complete(item: Item, inputs: Inputs) -> Item:
     """The item with what only the model and the picture tell."""
-    item = replace(item, version=__version__, pixels=digest_of(inputs.rgb) if item.image else "")
+    item = replace(item, version=__version__, pixels=digest_of(inputs.original) if item.image else "")
     if not item.source:
         return item
     box = inputs.box_xyxy

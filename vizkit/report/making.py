@@ -60,7 +60,7 @@ def made(item: Item, inputs: Inputs) -> Made:
 
 
 def _captions(item: Item, drawn: Drawn, inputs: Inputs) -> Captions:
-    lines = drawn.lines
+    lines = (f"Changed: {', '.join(item.edits)}", *drawn.lines) if item.edits else drawn.lines
     if item.image:
         lines = (f"Picture: {item.image}", *lines)
     if item.source:

@@ -25,7 +25,7 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
 
     Raises ReportError, ModelError or ImageError with one sentence.
     """
-    for given, known in ((images, {entry.item.image for entry in report.entries} - {""}),
+    for given, known in ((images, {name for entry in report.entries for name in named_in(entry.item)} - {""}),
                          (models, {entry.item.model for entry in report.entries} - {""})):  # fmt: skip
         if strange := set(given) - known:
             raise ReportError(f"Nothing in this report is called {min(strange)[:60]!r}; there are "
@@ -53,8 +53,13 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
         item = entry.item
         loaded = model(item.source, item.model, item.size_hw, item.classes) if item.source else no_model()
         rgb = picture(item.image) if item.image else no_picture()
-        all_inputs.append(Inputs(lambda loaded=loaded: loaded, rgb))
+        all_inputs.append(Inputs(lambda loaded=loaded: loaded, rgb, item.edits, picture))
     return all_inputs
+
+
+def named_in(item: Item) -> list[str]:
+    """The pictures that an item shows, or takes patches from."""
+    return [item.image, *(edit.image for edit in Inputs(no_model, no_picture(), item.edits).changes.pixels)]
 
 
 def _loaded(source: str, name: str, models: Mapping[str, str], size_hw: tuple[int, int] | None) -> Loaded:

@@ -11,6 +11,7 @@ from vizkit import models
 from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, seen_box
 from vizkit.models import Keep, Loaded
+from vizkit.models.probes.interventions.stream_edits import Directions
 from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
 from vizkit.traces import Trace
 from vizkit.writing import write
@@ -58,15 +59,20 @@ def trace(
     target: int | None = None,
     keep: Keep | None = None,
     edits: Sequence[models.Edit | str] = (),
+    reference: Sequence[UInt8[np.ndarray, "_height _width 3"]] = (),
+    directions: Directions | None = None,
 ) -> PicturedTrace:
     """Run one image and record what every layer attends to.
 
     `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is recorded too.
     `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the
-    way, such as "heads:3.5=0" (`models.recording.edits`). Raises TraceError when the recording does not hold together,
-    or the memory does not suffice for it, EditError for an edit that cannot be made.
+    way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from which some of them take what they
+    put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the recording does not hold together, or the
+    memory does not suffice for it, EditError for an edit that cannot be made.
     """
-    made = models.trace(loaded, image, target=target, keep=keep, edits=edits)
+    made = models.trace(
+        loaded, image, target=target, keep=keep, edits=edits, reference=reference, directions=directions
+    )
     return PicturedTrace(
         **{part.name: getattr(made, part.name) for part in fields(made)},
         picture=image,

@@ -163,7 +163,8 @@ class Loop:
         if self.main:
             if merit(line) > best:
                 self.task.save(self.run, judged)
-            self.run.write("samples.json", evaluation.samples)
+            if evaluation.samples:
+                self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
             saving.save_state(self.run, self.epoch, self.parts, self.data)
             for name, value in line.items() if self.board else ():

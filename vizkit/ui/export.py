@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from vizkit.writing import name_of_file
+from vizkit.writing import csv_of, name_of_file
 
-__all__ = ["name_of_file", "npz_of"]
+__all__ = ["csv_of", "name_of_file", "npz_of"]
 
 
 def npz_of(**arrays: Any) -> bytes:  # noqa: ANN401

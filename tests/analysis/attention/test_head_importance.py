@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from vizkit.analysis.attention.head_importance import rank_correlation, summed_up
-from vizkit.analysis.remarks.interventions import of_heads
+from vizkit.analysis.attention.head_importance import grid_of, rank_correlation, summed_up
+from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
 
 NAMES = [(0, 0), (0, 1), (1, 0)]
 LOST = np.array([[1.0, 0.0, -0.5], [3.0, 0.0, 0.5]])
@@ -18,7 +18,8 @@ def test_means_intervals_and_order_by_hand():
     assert result.half == pytest.approx((1.96, 0, 1.96 * 0.5), abs=1e-9)
     assert result.flipped == (0.5, 0, 0)
     assert result.order[0] == 0
-    grid = result.grid(result.lost)
+    assert result.examples == ((1, 0), (0, 1), (1, 0))
+    grid = grid_of(NAMES, result.lost)
     assert grid[0].tolist() == [2, 0]
     assert grid[1, 0] == 0
     assert math.isnan(grid[1, 1])
@@ -38,4 +39,22 @@ def test_the_sentence_counts_heads_that_lose_nothing():
     assert said.words == (
         "Head 1 of layer 1 matters most: without it the answer loses 2.00 ± 0.50 nats. 2 of 3 heads cannot be told "
         "from no loss at all; the gradient orders them alike to 0.75 (1 would be the same order)."
+    )
+
+
+def test_the_sentence_of_a_behaviour_says_whether_it_tells_of_importance():
+    said = of_behaviour("how far it looks", NAMES, [2.0, float("nan"), 0.5], -0.7)
+    assert said.words == (
+        "How far it looks: the most in head 1 of layer 1 (2.00), the least in head 1 of layer 2 (0.50). "
+        "It tells much of how much a head matters: rank correlation −0.70 with what the answer loses."
+    )
+    assert of_behaviour("how far it looks", NAMES, [float("nan")] * 3, 0.1) is None
+    assert of_behaviour("x", NAMES, [1.0, 2.0, 3.0], None).words.endswith("(1.00).")
+
+
+def test_the_sentence_of_pruning():
+    said = of_pruning(24, {"measured": 12, "estimate": 8, "random": 2}, 0.9)
+    assert said.words == (
+        "12 of 24 heads can go, the least important first, while 90 % of the answers stay; in the gradient's order 8, "
+        "at random 2."
     )

@@ -34,6 +34,33 @@ def test_switches_are_heard_go_into_the_link_and_come_back(page: Page, server: s
     expect(switches).to_have_attribute("data-off", "1")
 
 
+def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str):
+    page.goto(f"{server}/{HERE}&brush=Erase")
+    ready(page)
+    canvas = page.locator(f"{MAIN} .switches canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    middle = {"x": 0.5 * box["width"] + 3, "y": 0.5 * box["height"] + 3}
+    canvas.click(position=middle)
+    expect(page).to_have_url(re.compile("edits=pixels%3A8x8%3Aerase%3D36$|edits=pixels%3A8x8%3Aerase%3D36&"))
+    page.locator(MAIN).get_by_role("radio", name="Exchange").click()
+    expect(page.locator(f"{MAIN} .switches")).to_have_attribute("data-tool", "Exchange")
+    canvas.click(position={"x": 3, "y": 3})
+    canvas.click(position=middle)
+    expect(page).to_have_url(re.compile("swap%3D0-36"))
+    page.get_by_role("button", name="Undo").click()
+    expect(page).not_to_have_url(re.compile("swap"))
+
+
+def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
+    page.goto(f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
+              "&smallest_goal=flip the answer")  # fmt: skip
+    ready(page)
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(MAIN).get_by_text("Stopped; what was computed is kept.")).to_be_visible()
+
+
 def test_a_phone_has_the_picture_above_the_heads(phone: Page, server: str):
     phone.goto(f"{server}/{HERE}")
     ready(phone)

@@ -122,6 +122,13 @@ def test_an_edit_is_the_same_change_in_the_weights(kind: type[nn.Module], text: 
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
+@pytest.mark.parametrize("text", ["temperature:all=1", "temperature:2.1=1"])
+def test_an_edit_that_changes_nothing_changes_no_bit(kind: type[nn.Module], text: str) -> None:
+    loaded = wrapped(kind)
+    assert torch.equal(trace(loaded, IMAGE, edits=[text]).logits, trace(loaded, IMAGE).logits)
+
+
+@pytest.mark.parametrize("kind", [Fused, Written, Torch])
 def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None:
     loaded = wrapped(kind)
     weights = trace(loaded, IMAGE, edits=["blind:2=1,3"]).attention[1].weights
@@ -197,7 +204,8 @@ def test_other_threads_see_the_unchanged_model() -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [Edit("heads", 2, 4), Edit("heads", 2), Edit("temperature", 0, 1, 2.5), Edit("uniform", ALL), Edit("uniform", 3, 0),
+    [Edit("heads", 2, 4), Edit("heads", 2), Edit("heads", 2, 1, how="mean"),
+     Edit("temperature", 0, 1, 2.5), Edit("uniform", ALL), Edit("uniform", 3, 0),
      Edit("blind", ALL, tokens=(3, 17)), Edit("temperature", ALL, None, 1e-3)],
 )  # fmt: skip
 def test_what_is_written_is_read_again(edit: Edit) -> None:

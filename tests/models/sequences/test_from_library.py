@@ -7,6 +7,7 @@ import torch
 
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.models import ModelError
+from vizkit.models.recording.recorder import Recorder
 from vizkit.models.sequences import beam, continue_with, open_sequence, trace_pair, trace_text
 from vizkit.models.sequences.influence import influence
 from vizkit.vocabulary import TextError
@@ -60,6 +61,7 @@ def test_a_translator_of_the_library(tmp_path, name):
     library, model = saved(tmp_path, name), open_sequence(tmp_path)
     source, target = model.split("the cats sat"), ("▁cat", "t")
     assert source == ("▁the", "▁cat", "s", "▁sat")
+    assert model.text_of(source) == "the cats sat"
     trace = trace_pair(model, source, target)
     assert trace.check.passed
     assert trace.check.layers_expected in (6, None)
@@ -79,7 +81,42 @@ def test_a_translator_of_the_library(tmp_path, name):
     assert origins(trace).source.shape == (3, 5)
 
 
-@pytest.mark.parametrize("name", ["MarianMTModel", "T5ForConditionalGeneration", "GPT2LMHeadModel"])
+WRITING = ["MarianMTModel", "T5ForConditionalGeneration", "GPT2LMHeadModel"]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_cached_steps_are_the_whole_pass(tmp_path, name):
+    """Logits as of one pass over everything; a row of weights at each step, together the matrix of the trace. A state
+    is not changed by a step, and its rows are those of the batch."""
+    saved(tmp_path, name)
+    model, source, words = open_sequence(tmp_path), ("▁the", "▁cat"), ("▁sat", "s", "t")
+    given = model.tensor(model.source_ids(source))
+    if model.translates:
+        trace, state, read = trace_pair(model, source, words), model.model.start(given), model.target_ids(words)
+    else:
+        read = model.line_ids(source, words)
+        trace, state = trace_text(model, read), model.model.start(given)
+    layers = [layer for layer in trace.attention if not model.translates or layer.query.name == "target"]
+    joined = [torch.zeros_like(layer.weights) for layer in layers]
+    for place, number in enumerate(read):
+        with torch.no_grad(), Recorder(model.model, single_keys=True) as recorder:
+            logits, after = model.model.step(torch.tensor([number]), state)
+        with torch.no_grad():
+            others = torch.tensor([number, 3, number])
+            batch, _ = model.model.step(others, state.rows(torch.tensor([0, 0, 0])))
+            again, _ = model.model.step(torch.tensor([number]), state)
+        free = torch.arange(logits.shape[1]) != (model.begin if model.translates else -1)
+        torch.testing.assert_close(logits[0][free], trace.logits[place][free])
+        torch.testing.assert_close(batch[::2], logits.expand(2, -1))
+        torch.testing.assert_close(again, logits)
+        for matrix, call in zip(joined, recorder.calls, strict=True):
+            matrix[:, :, place, : call.weights.shape[-1]] = call.weights[:, :, 0]
+        state = after
+    for matrix, layer in zip(joined, layers, strict=True):
+        torch.testing.assert_close(matrix, layer.weights)
+
+
+@pytest.mark.parametrize("name", WRITING)
 def test_writing_with_a_model_of_the_library(tmp_path, name):
     saved(tmp_path, name)
     model, source, words = open_sequence(tmp_path), ("▁the", "▁cat"), ("▁sat", "s", "t")
@@ -118,6 +155,7 @@ def test_text_is_split_by_the_tokenizer_where_there_is_one(tmp_path):
     saved(tmp_path, "BertForMaskedLM")
     model = open_sequence(tmp_path)
     assert model.split("the cat  barked") == ("the", "cat", "[UNK]")
+    assert model.text_of(("the", "cat")) == "the cat"
     with pytest.raises(TextError, match="no text"):
         model.split("   ")
 

@@ -45,3 +45,15 @@ def test_a_logit_is_drawn_as_a_sum():
     assert so_far["x"][0] == "embedding"
     assert "sum of all parts: the logit within" in texts(test)
     assert "against 5, " in texts(test)
+
+
+def test_the_norms_of_every_token_by_layer():
+    test = opened(
+        "intervene", intervene_view="Lenses", models=VIT, image="digit 3", lens_layer="3", lens_map="its norm"
+    )
+    fine(test)
+    names = [trace["name"] for trace in drawn(test, "norms_by_layer")["data"]]
+    assert {"[cls]", "median of the patches", "longest patch"} <= set(names)
+    *_, heat = drawn(test, "lens_norms")["data"]
+    assert len(heat["z"]) >= 1
+    assert "Norms after layer 3" in texts(test)

@@ -35,7 +35,8 @@ def test_what_changes_comes_first_then_what_stays():
     ]
     assert data["columns"] == ["“november” in a sentence", "patch 37 of an image"]
     assert "The numbers are the models’ own" in texts(test)
-    assert [button.key for button in test.button] == ["bridge_patches", "bridge_translate"]
+    buttons = [button.key for button in test.button]
+    assert buttons == ["texts_open", "bridge_patches", "bridge_translate", "report_bridge"]
 
 
 def test_numbers_of_both_sides_belong_together():

@@ -73,7 +73,7 @@ def test_a_text_that_is_no_date_gets_a_sentence(text: str):
 
 def test_an_example_is_taken_with_a_click():
     test = opened("sequences")
-    test.pills(key="_sequence_example").set_value("21.11.2026").run()
+    test.pills(key="_sequence_text_example").set_value("21.11.2026").run()
     fine(test)
     assert "".join(content_of(test)["source"]) == "21.11.2026"
 
@@ -113,16 +113,17 @@ def test_every_part_of_memory_opens(part: str):
 def test_a_run_that_was_trained_here_stands_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
     source = Path(vizkit.__file__).parent / "bundled/sequences/dates_rnn"
-    for name in ("mine", "letters"):
-        shutil.copytree(source, tmp_path / name)
+    for name, folder in (("mine", source), ("letters", source.parent / "copy_rnn")):
+        shutil.copytree(folder, tmp_path / name)
         (tmp_path / name / "status.json").write_text('{"state": "done"}')
-    recipe = (tmp_path / "letters/recipe.json").read_text().replace('"dates"', '"copy"')
-    (tmp_path / "letters/recipe.json").write_text(recipe)
     test = opened("sequences")
-    assert test.selectbox(key="sequence_model").options[4:] == ["mine"]
+    assert sorted(test.selectbox(key="sequence_model").options[4:]) == ["letters", "mine"]
     test.selectbox(key="sequence_model").set_value("run:mine").run()
     fine(test)
     assert content_of(test)["parts"][0]["title"] == "Gradient"
+    test.selectbox(key="sequence_model").set_value("run:letters").run()
+    fine(test)
+    assert "".join(content_of(test)["source"]) == "bfac........?"
 
 
 def test_the_gates_have_a_column_for_every_word():

@@ -36,7 +36,9 @@ PRIVATE = (
     "eval_folder",
     "agree_folder",
     "distil_folder",
-    "_sequence_example",
+    "_sequence_text_example",
+    "_sequence_letters_example",
+    "_sequence_words_example",
 )  # mirrored by hand; folders, never
 TYPED = {"logits": "cat 3, dog 1", "published_words": "swin", "sequence_text": "21.11.2026"}
 ROUNDS = 3  # a choice may bring other widgets with it

@@ -6,13 +6,14 @@ for its answer (Jain & Wallace 2019).
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import id_at
-from vizkit.traces import Attention, NotApplicable, Trace, query_row
+from vizkit.traces import Attention, NotApplicable, Trace, query_row, row_times
 
-__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "layers"]
+__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "head_map", "layers"]
 
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
@@ -90,3 +91,19 @@ def fused(attention: Attention, head: int | None) -> Float[Tensor, "group query 
     """The weights of one head, or their mean over heads, in the layer's own groups."""
     weights = attention.weights.float()
     return weights.mean(1) if head is None else weights[:, min(head, weights.shape[1] - 1)]
+
+
+def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | None:
+    """Where the first special token looks in one head, else where all tokens look on average; shares of the whole. None
+    where the keys have no place in the image."""
+    if attention.key.grid is None:
+        return None
+    if attention.query.special:
+        return attention_map(attention, attention.query.special[0], head).places
+    heads = attention.weights.shape[1]
+    alone = torch.nn.functional.one_hot(torch.tensor(min(head, heads - 1)), heads).float()
+    queries = len(attention.query)
+    received = row_times(torch.full((queries,), 1 / queries), attention, alone)
+    rows, columns = attention.key.grid
+    first = len(attention.key.special)
+    return received[first : first + rows * columns].reshape(rows, columns)

@@ -7,14 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["HeadImportance", "rank_correlation", "summed_up"]
+__all__ = ["HeadImportance", "grid_of", "rank_correlation", "summed_up"]
 
 Z = 1.96  # a 95 % interval of a mean of many
+EXAMPLES = 6
 
 
 class HeadImportance(NamedTuple):
     """Of every head by (layer, head) from 0: the mean of what log p of the answer loses without it, in nats, `half` of
-    its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate."""
+    its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate;
+    `examples`: the pictures that lose the most, by their numbers, the first first."""
 
     names: tuple[tuple[int, int], ...]
     images: int
@@ -22,6 +24,7 @@ class HeadImportance(NamedTuple):
     half: tuple[float, ...]
     flipped: tuple[float, ...]
     estimate: tuple[float, ...]
+    examples: tuple[tuple[int, ...], ...]
 
     @property
     def correlation(self) -> float:
@@ -33,13 +36,14 @@ class HeadImportance(NamedTuple):
         """The heads from the most to the least important."""
         return sorted(range(len(self.names)), key=lambda i: -self.lost[i])
 
-    def grid(self, values: Sequence[float]) -> Float[np.ndarray, "layer head"]:
-        """Numbers of the heads as a matrix; NaN where a layer has fewer."""
-        layers, heads = (1 + max(name[axis] for name in self.names) for axis in (0, 1))
-        matrix = np.full((layers, heads), np.nan)
-        for (layer, head), value in zip(self.names, values, strict=True):
-            matrix[layer, head] = value
-        return matrix
+
+def grid_of(names: Sequence[tuple[int, int]], values: Sequence[float]) -> Float[np.ndarray, "layer head"]:
+    """Numbers of heads, (layer, head) from 0, as a matrix; NaN where a layer has fewer."""
+    layers, heads = (1 + max(name[axis] for name in names) for axis in (0, 1))
+    matrix = np.full((layers, heads), np.nan)
+    for (layer, head), value in zip(names, values, strict=True):
+        matrix[layer, head] = value
+    return matrix
 
 
 def summed_up(
@@ -51,8 +55,10 @@ def summed_up(
     """Of measurements of single images; `flipped`: 1 where the answer became another."""
     count = len(lost)
     half = Z * lost.std(0, ddof=1) / np.sqrt(count) if count > 1 else np.full(lost.shape[1], np.inf)
-    means = (tuple(map(float, each)) for each in (lost.mean(0), half, flipped.mean(0), estimate.mean(0)))
-    return HeadImportance(tuple(names), count, *means)
+    columns = {"lost": lost.mean(0), "half": half, "flipped": flipped.mean(0), "estimate": estimate.mean(0)}
+    means = {name: tuple(map(float, values)) for name, values in columns.items()}
+    most = tuple(tuple(map(int, column)) for column in np.argsort(-lost, 0, kind="stable")[:EXAMPLES].T)
+    return HeadImportance(tuple(names), count, **means, examples=most)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

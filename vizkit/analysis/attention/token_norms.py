@@ -1,8 +1,11 @@
 """How long every token's vector is, layer by layer (Darcet et al. 2024, "Vision transformers need registers", arXiv
 2309.16588): in large models a few patches of plain background become far longer than all others."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -52,3 +55,20 @@ def norms_of(features: Features, k: float = 5.0) -> Norms:
     outliers[: len(names)] = False
     special = dict(zip(names, norms.tolist(), strict=False))
     return Norms(features.name, norms, special, lower, median, upper, threshold, outliers)
+
+
+def lines_of(norms: Sequence[Norms], places: Sequence[int | None] = ()) -> dict[str, Float[np.ndarray, " layer"]]:
+    """By layer: quartiles, median and maximum of the patches, every special token (NaN where a layer has none), and the
+    token `places` of each layer."""
+    lines = {
+        "lower quartile": [layer.lower for layer in norms],
+        "upper quartile": [layer.upper for layer in norms],
+        "median of the patches": [layer.median for layer in norms],
+        "longest patch": [float(layer.patches.max()) for layer in norms],
+    }
+    for name in dict.fromkeys(name for layer in norms for name in layer.special):
+        lines[f"[{name}]"] = [layer.special.get(name, math.nan) for layer in norms]
+    if places:
+        lines["patch under the cursor"] = [math.nan if i is None else float(layer.norms[i])
+                                           for i, layer in zip(places, norms, strict=True)]  # fmt: skip
+    return {name: np.array(values) for name, values in lines.items()}

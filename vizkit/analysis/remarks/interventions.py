@@ -1,14 +1,17 @@
 """What becomes of an answer when something in the model is changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 LITTLE = 0.02
+SOME, MUCH = 0.25, 0.6  # of a rank correlation
 
 
 def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], edits: int) -> Remark | None:
@@ -28,6 +31,34 @@ def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[fl
     if abs(after[first] - before[first]) < LITTLE:
         return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
     return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
+
+
+def of_smallest(result: Search, what: str, name: str) -> Remark:
+    """How many parts, called `what`, the answer `name` needs, or falls without."""
+    count, first, last = len(result.order), result.probability[0], result.probability[-1]
+    numbers = {"taken": count, "parts": result.parts, "probability": last}
+    alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
+    if not result.reached:
+        return Remark(f"{alone} are not enough yet: {name} is at {percent(last)}.", numbers)
+    if not count:
+        return Remark(f"No {what} are needed: {name} is the answer without any, at {percent(first)}.", numbers)
+    if result.goal == "keep":
+        return Remark(f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}.", numbers)
+    return Remark(f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}.", numbers)
+
+
+def of_deciding(differences: Mapping[str, tuple[float, float]]) -> Remark:
+    """By model how many logits more deciding parts cost than other pixels, with the half of its 95 % interval."""
+    numbers = {name: mean for name, (mean, _) in differences.items()}
+    surely = {name: mean for name, (mean, half) in differences.items() if mean > half}
+    rest = [name for name in differences if name not in surely]
+    if not surely:
+        return Remark("No model surely loses more by the deciding parts than by as many other pixels.", numbers)
+    best = max(surely, key=surely.__getitem__)
+    mean, half = differences[best]
+    words = f"{len(surely)} of {len(differences)} models surely lose more by the deciding parts"
+    words += f", {best} the most: {mean:.2f} ± {half:.2f} logits more"
+    return Remark(f"{words}; not {joined(rest)}." if rest else f"{words}.", numbers)
 
 
 def of_heads(
@@ -87,6 +118,53 @@ def of_contributions(
     return Remark(f"{words}{against}.", numbers)
 
 
+def of_patching(
+    name: str,
+    before: float,
+    after: float,
+    regions: Float[Tensor, "layer row column"],
+    special: Float[Tensor, "layer special"],
+    names: Sequence[str],
+) -> Remark:
+    """Which region of a clean run restores the most of an answer whose probability a corruption took from `before` to
+    `after`, and from which block on a special token alone restores half."""
+    layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
+    best = float(regions[layer, row, column])
+    numbers = {"before": before, "after": after, "best": best, "layer": layer + 1}
+    words = (
+        f"The corruption takes {name} from {percent(before)} to {percent(after)}; of single regions, row {row + 1}, "
+        f"column {column + 1} after block {layer + 1} restores most of its logit ({percent(best)})"
+    )
+    for at, token in enumerate(names):
+        half = stays_from((special[:, at] >= 0.5).tolist(), True)
+        if half is not None:
+            return Remark(f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
+                          numbers | {"token": half + 1})  # fmt: skip
+    return Remark(f"{words}.", numbers)
+
+
+def of_steering(
+    names: Sequence[str], factors: Sequence[float], values: Float[Tensor, "factor label"], steered: str
+) -> Remark:
+    """Probabilities of all classes, called `names`, when a direction is added by each factor, 0 among them."""
+    start = min(range(len(factors)), key=lambda at: abs(factors[at]))
+    answers = values.argmax(1).tolist()
+    first = names[answers[start]]
+    turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]
+    numbers = {"from": factors[turned[0]] if turned else 0.0, "most": factors[-1]}
+    if not turned:
+        return Remark(f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}.", numbers)
+    last = answers[-1]
+    stays = stays_from(answers, last)
+    left = f"Towards {steered}: from λ = {factors[turned[0]]:g} on the answer is no longer {first}"
+    if last == answers[start] or stays is None:
+        return Remark(f"{left}, but at λ = {factors[-1]:g} it is again.", numbers)
+    settled = f"{names[last]} ({percent(float(values[stays, last]))})"
+    if stays == turned[0]:
+        return Remark(f"{left} but {settled}.", numbers)
+    return Remark(f"{left}, from λ = {factors[stays]:g} on it is {settled}.", numbers)
+
+
 def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
@@ -98,3 +176,53 @@ def _listed(layers: Sequence[int]) -> str:
     if layers[-1] - layers[0] == len(layers) - 1:
         return f"layers {layers[0]} to {layers[-1]}"
     return f"layers {joined([*map(str, layers)])}" if len(layers) < 5 else f"{len(layers)} layers"
+
+
+def of_behaviour(
+    what: str, names: Sequence[tuple[int, int]], values: Sequence[float], importance: float | None
+) -> Remark | None:
+    """Which heads do the most and the least of `what`, (layer, head) from 0; `importance`: the rank correlation with
+    what the answer loses without them. None where no head has a number."""
+    known = [i for i, value in enumerate(values) if value == value]
+    if not known:
+        return None
+    most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
+    numbers = {"most": values[most], "least": values[least]}
+    where = [f"head {names[i][1] + 1} of layer {names[i][0] + 1} ({values[i]:.2f})" for i in (most, least)]
+    words = f"{what[:1].upper()}{what[1:]}: the most in {where[0]}, the least in {where[1]}"
+    if importance is None or importance != importance:
+        return Remark(f"{words}.", numbers)
+    tells = "hardly tells" if abs(importance) < SOME else "tells a little" if abs(importance) < MUCH else "tells much"
+    signed = f"{importance:.2f}".replace("-", "−")
+    words += f". It {tells} of how much a head matters: rank correlation {signed} with what the answer loses."
+    return Remark(words, numbers | {"correlation": importance})
+
+
+def of_pruning(heads: int, can_go: dict[str, int], share: float) -> Remark:
+    """How many of the heads can go, by order, while at least this share of the answers stays."""
+    words = (
+        f"{can_go['measured']} of {heads} heads can go, the least important first, while {percent(share)} of the "
+        f"answers stay; in the gradient's order {can_go['estimate']}, at random {can_go['random']}."
+    )
+    return Remark(words, {"heads": heads, **can_go})
+
+
+def of_alignment(values: Float[np.ndarray, "layer layer2"], name: str, other: str) -> Remark:
+    """CKA of the layers of two models, or of a model with itself where `other` is empty."""
+    last = len(values) - 1
+    if not other:
+        near = float(np.mean(np.diagonal(values, 1))) if last else 1.0
+        far = float(values[0, last])
+        numbers = {"neighbours": near, "first and last": far}
+        return Remark(
+            f"In {name} layers next to each other agree to {near:.2f} on average, the first and the last to {far:.2f}.",
+            numbers,
+        )
+    row, column = np.unravel_index(np.nanargmax(values), values.shape)
+    best = float(values[row, column])
+    end = float(values[-1, -1])
+    return Remark(
+        f"The most alike are layer {row + 1} of {name} and layer {column + 1} of {other} ({best:.2f}); the last layers "
+        f"of both agree to {end:.2f}.",
+        {"most": best, "last": end},
+    )

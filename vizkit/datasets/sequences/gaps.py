@@ -5,10 +5,11 @@ arXiv 1410.5401, § 4.1): "b f a c . . . . ?" → "b f a c", or "c a f b".
 """
 
 import random
+from collections.abc import Sequence
 
 from vizkit.vocabulary import SPECIAL, TextError, Vocabulary
 
-__all__ = ["LETTERS", "LONGEST_GAP", "MOST_LETTERS", "VOCABULARY", "answer", "source", "split"]
+__all__ = ["LETTERS", "LONGEST_GAP", "MOST_LETTERS", "VOCABULARY", "answer", "letters", "source", "split"]
 
 LETTERS = tuple("abcdefgh")
 DOT, QUESTION = ".", "?"
@@ -26,6 +27,11 @@ def source(letters: tuple[str, ...], gap: int) -> tuple[str, ...]:
 def answer(letters: tuple[str, ...], task: str) -> tuple[str, ...]:
     """The letters as they were ("copy") or from the last to the first ("reverse")."""
     return letters if task == "copy" else letters[::-1]
+
+
+def letters(source: Sequence[str]) -> tuple[str, ...]:
+    """Those of a source that are to be said again."""
+    return tuple(word for word in source if word in LETTERS)
 
 
 def random_letters(rng: random.Random, count: int) -> tuple[str, ...]:

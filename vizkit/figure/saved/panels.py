@@ -1,60 +1,22 @@
-"""Charts and small pictures below one another on a plate: lines with their axes, heat maps, tiles of pixels.
-
-A `Panel` holds its numbers as plain values, so that a record can hold it; it is read off the figure that a page draws.
-"""
+"""Charts and small pictures below one another on a plate: lines with their axes, heat maps, tiles of pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import unescape
-from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
+from vizkit.figure.saved.panel import Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
 from vizkit.figure.saved.text import fitting
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-__all__ = ["Line", "Panel", "PanelsOf", "Tile", "panel_of", "panels"]
+__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "panel_of", "panels"]
 
 HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
-DIGITS = 6
+STRIP, ROWS = 13.0, 74.0  # of cells of a single row, and the room for the names of rows
 FRAME = CLASSES[1]
-Dash = Literal["solid", "dash", "dot"]
-Numbers = tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """`colour`: which one of CLASSES. A number that is not there is None."""
-
-    name: str
-    x: Numbers
-    y: Numbers
-    colour: int = 0
-    dash: Dash = "solid"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
-    what the axes are; `log`: the second one is logarithmic. `span_y`: its ends, powers of ten then. `boxes`: frames
-    (x0, y0, x1, y1) on the axes, rules where x0 = x1."""
-
-    title: str
-    x: str
-    y: str
-    lines: tuple[Line, ...] = ()
-    cells: tuple[Numbers, ...] = ()
-    limit: float = 0.0
-    signed: bool = False
-    log: bool = False
-    span_y: tuple[float, float] | None = None
-    boxes: tuple[tuple[float, float, float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +31,6 @@ class Tile:
 @dataclass(frozen=True, eq=False)
 class PanelsOf:
     panels: Sequence[Panel | Tile]
-
-
-def panel_of(figure: "go.Figure") -> Panel:
-    """What is drawn in a figure of curves or cells, in few digits."""
-    layout: Any = figure.layout
-    drawn: list[Any] = [*figure.data]
-    x, y, title = (unescape(part.title.text or "") for part in (layout.xaxis, layout.yaxis, layout))
-    boxes = tuple(
-        (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
-    )
-    if drawn and drawn[0].type == "heatmap":
-        cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
-        if columns is not None and not isinstance(columns[0], str):
-            x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
-        return Panel(title, x, y, cells=tuple(map(_few, cells)), limit=float(drawn[0].zmax or 0),
-                     signed=(drawn[0].zmin or 0) < 0, boxes=boxes)  # fmt: skip
-    lines = tuple(
-        Line(unescape(line.name or ""), _few(line.x), _few(line.y),
-             CLASSES.index(line.line.color) if line.line.color in CLASSES else index, line.line.dash or "solid")
-        for index, line in enumerate(drawn)
-    )  # fmt: skip
-    ends = layout.yaxis.range
-    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", boxes=boxes,
-                 span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
-
-
-def _few(values: Any) -> Numbers:  # noqa: ANN401
-    return tuple(float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float))
 
 
 def panels(drawn: PanelsOf, captions: Captions) -> Plate:
@@ -123,7 +57,7 @@ def _chart(panel: Panel, y: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     if panel.title:
         y += TEXT * 1.2
-        marks.append(Words(panel.title, MARGIN, y, TEXT))
+        marks.append(Words(fitting(panel.title, TEXT, WIDTH - 2 * MARGIN), MARGIN, y, TEXT))
     y += 6
     return (_cells if panel.cells else _lines)(panel, marks, y)
 
@@ -132,6 +66,9 @@ def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
     x0, width = MARGIN + AXIS, WIDTH - 2 * MARGIN - AXIS
     low, high = _ends([value for line in panel.lines for value in line.x])
     bottom, top = _ends(panel.span_y or [_level(value, panel.log) for line in panel.lines for value in line.y])
+    if any(line.words for line in panel.lines):  # room for what is written at the outermost places
+        low, high = low - 0.06 * (high - low), high + 0.06 * (high - low)
+        bottom, top = bottom - 0.05 * (top - bottom), top + 0.08 * (top - bottom)
 
     def at(x: float | None, level: float | None) -> tuple[float, float] | None:
         if x is None or level is None:
@@ -153,7 +90,13 @@ def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
             marks.append(Stroke(((place, y), (place, y + HEIGHT)), OTHERS, 1.0, "dot"))
     for line in panel.lines:
         places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
-        marks += [Stroke(part, CLASSES[line.colour % len(CLASSES)], 1.6, line.dash) for part in _whole(places)]
+        ink = CLASSES[line.colour % len(CLASSES)]
+        if not line.words:
+            marks += [Stroke(part, ink, 1.6, line.dash) for part in _whole(places)]
+            continue
+        for place, word in zip(places, line.words, strict=True):
+            if place is not None:
+                marks += [Stroke((place,), ink, 4.0), Words(word, place[0], place[1] - 4, SMALL, INK, "middle")]
     return _named(panel, marks, y + HEIGHT + SMALL + 4)
 
 
@@ -162,26 +105,41 @@ def _cells(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
     limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
     share = (values / limit + 1) / 2 if panel.signed else values / limit
     scale = SIGNED if panel.signed else SCALE
-    width, (rows, columns) = WIDTH - 2 * MARGIN, values.shape
-    marks.append(Raster(colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)], MARGIN, y, width, HEIGHT))
-    across, down = width / columns, HEIGHT / rows
+    count, single = values.shape[1], len(values) == 1
+    left = MARGIN + (ROWS if panel.rows and not single else 0)
+    width = WIDTH - MARGIN - left
+    height = STRIP if single else max(HEIGHT, SMALL * 1.25 * len(panel.rows))
+    top = y
+    marks.append(Raster(colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)], left, y, width, height))
+    across, down = width / count, height / len(values)
     marks += [
-        Outline(MARGIN + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
+        Outline(left + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
         for x0, y0, x1, y1 in panel.boxes
         if x0 < x1 and y0 < y1
     ]
-    words = f"{panel.y}, downwards; {panel.x}, to the right" if panel.y else panel.x
+    if not single:
+        marks += [Words(fitting(name, SMALL, ROWS - 4), left - 4, y + (at + 0.5) * down + SMALL / 3, SMALL, INK, "end")
+                  for at, name in enumerate(panel.rows)]  # fmt: skip
+    y += height
+    if panel.columns and across > 2 * SMALL:
+        y += SMALL + 2
+        marks += [Words(fitting(name, SMALL, across - 2), left + (at + 0.5) * across, y, SMALL, INK, "middle")
+                  for at, name in enumerate(panel.columns)]  # fmt: skip
     end = f"{limit:.3g}"
-    made, y = scale_bar(y + HEIGHT + 5, width, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
+    if single:
+        said = f"from {'−' + end if panel.signed else '0'} to {end}"
+        return [*marks, Words(said, WIDTH - MARGIN, top - 4, SMALL, PALE, "end")], y
+    words = f"{panel.y}, downwards; {panel.x}, to the right" if panel.y else panel.x
+    made, y = scale_bar(y + 5, WIDTH - 2 * MARGIN, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
     return [*marks, *made], y
 
 
 def _named(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
     """The axes, and below them the lines with their names, two in a row."""
     y += TEXT * 1.2
-    marks.append(Words(f"{panel.y} against {panel.x}", MARGIN + AXIS, y, SMALL, INK))
+    marks.append(Words(f"{panel.y} against {panel.x}" if panel.x else panel.y, MARGIN + AXIS, y, SMALL, INK))
     half = (WIDTH - 2 * MARGIN) / 2
-    for index, line in enumerate(panel.lines):
+    for index, line in enumerate([line for line in panel.lines if line.name] or panel.lines):
         y += TEXT * 1.3 if index % 2 == 0 else 0
         x = MARGIN + half * (index % 2)
         marks.append(Stroke(((x, y - 3), (x + 22, y - 3)), CLASSES[line.colour % len(CLASSES)], 1.6, line.dash))

@@ -5,12 +5,14 @@ SigLIP's attention pooling, mean-pooled and hybrid models, torchvision's ViT (Do
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
 from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features, names_of
 from vizkit.models.recording.forward import Pass, forward
 from vizkit.models.recording.kinds import home, is_torchvision, kind
+from vizkit.models.recording.plan import kept_of
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Features, Tokens, Trace
@@ -104,6 +106,10 @@ def has(model: nn.Module, attribute: str) -> bool:
 def layer(call: Call, tokens: Tokens, name: str) -> Attention:
     assert call.weights is not None
     keys = call.weights.shape[-1]
+    kept = kept_of(len(tokens))
+    if kept is not None and keys == len(kept):
+        ids = torch.tensor([kept])
+        return attention_of(call, tokens, tokens, ids, ids, name)
     seen = tokens if keys == len(tokens) else replace(tokens, special=())
     if "attn_pool" in call.path:
         pool = Tokens("pool", tuple(f"pool{i + 1}" if i else "pool" for i in range(call.weights.shape[-2])))
@@ -112,7 +118,13 @@ def layer(call: Call, tokens: Tokens, name: str) -> Attention:
 
 
 def features(result: Pass, tokens: Tokens) -> list[Features]:
-    return [
-        features_of(f"blocks.{i}", values, special, tokens)
-        for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
-    ]
+    kept = kept_of(len(tokens))
+    made = []
+    for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True)):
+        if kept is not None:  # zeros where a token was dropped
+            first = 0 if special is None else len(special)
+            whole = values.new_zeros(len(tokens) - first, values.shape[-1])
+            whole[[token - first for token in kept[first:]]] = values
+            values = whole
+        made.append(features_of(f"blocks.{i}", values, special, tokens))
+    return made

@@ -1,72 +1,37 @@
 """Change the attention of any model while it runs: nothing in the model is changed or hooked, no other thread sees it.
 
 The same interceptor that records (`recorder`) is entered a second time, inside: what it hands on is what the recorder
-sees. Everything that happens before the softmax is scores ↦ factor · scores + mask, and what happens after it is a
-factor for a head's output, so all ways in which models write attention are edited alike.
+sees. Everything that happens before the softmax is scores ↦ factor · scores + mask (`edited_scores`), and what happens
+after it is done to a head's output, so all ways in which models write attention are edited alike.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.edits import Edit, EditError, refuse_impossible
+from vizkit.models.recording.edited_scores import as_scores, factor_of, mask_of, scaled, scored, which
+from vizkit.models.recording.edits import Edit, EditError
+from vizkit.models.recording.plan import NOW, Place, Plan, planned
 from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
+from vizkit.models.recording.watching import PRODUCTS
 from vizkit.models.recording.weights import softmax_axis
 
-__all__ = ["NOW", "Editing", "Place", "Plan", "planned"]
-
-NOWHERE = float("-inf")
-
-
-@dataclass(frozen=True)
-class Place:
-    """An attention layer of the unchanged model: how many groups and heads, and the token of each key."""
-
-    groups: int
-    heads: int
-    key_ids: Int[Tensor, "group key"]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Edits, and the layers that they are for, in the order of the pass. `scales`: of every layer, factors for what its
-    heads add, of each image of a batch; may be leaves of a graph (the ξ of Michel et al. 2019, § 2.3)."""
-
-    edits: tuple[Edit, ...]
-    places: tuple[Place, ...]
-    scales: tuple[Float[Tensor, "image _head"], ...] = ()  # layers differ in heads
-
-
-NOW: ContextVar[Plan | None] = ContextVar("NOW", default=None)
-"""The plan that recordings of this thread follow, see `planned`."""
-
-
-@contextmanager
-def planned(plan: Plan) -> Iterator[None]:
-    """Every recording of this thread follows the plan meanwhile. EditError for a layer or head that there is not."""
-    refuse_impossible(plan.edits, [place.heads for place in plan.places])
-    token = NOW.set(plan)
-    try:
-        yield
-    finally:
-        NOW.reset(token)
+__all__ = ["NOW", "Editing", "HeadOutputs", "Place", "Plan", "planned"]
 
 
 class Editing(TorchFunctionMode):
-    """Follows a plan for one forward pass."""
+    """Follows a plan for one forward pass. `first`: the attention layer that calls first, from 0."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, first: int = 0) -> None:
         super().__init__()
         self.plan = plan
-        self.layer = -1
+        self.layer = first - 1
+        self._weights: Tensor | None = None  # of a softmax whose product with the values is still to come
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
@@ -76,61 +41,61 @@ class Editing(TorchFunctionMode):
             return self._multi_head(func, MULTI_HEAD.bind(*args, **kwargs).arguments)
         if func in SOFTMAXES and softmax_axis(args[0], args, kwargs) is not None:
             return self._softmax(func, args, kwargs)
+        if self._weights is not None and func in PRODUCTS and _same(args[0], self._weights):
+            self._weights = None
+            return self.outputs(self._edits(), func(*args, **kwargs))
         return func(*args, **kwargs)
 
-    def _next(self) -> list[Edit]:
-        """The edits of the layer that calls now."""
-        self.layer += 1
-        return [edit for edit in self.plan.edits if edit.concerns(self.layer)]
+    def __exit__(self, *raised: Any) -> None:  # noqa: ANN401
+        super().__exit__(*raised)
+        if raised[0] is None:
+            self._refuse_lost_product()
 
-    def _known(self, groups: int, heads: int) -> Place:
-        """The layer that calls now; EditError where its numbers do not lie as (group, head, query, key)."""
-        place = self.plan.places[self.layer] if self.layer < len(self.plan.places) else None
-        if place is None or place.heads != heads or groups < 1 or groups % place.groups:
-            raise EditError(f"Layer {self.layer + 1} of this model computes its attention in a way that is not edited.")
-        return place
-
+    # ---- the ways in which models write attention ----------------------------------------------------------------
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
         edits = self._next()
-        if not edits and not self.plan.scales:
+        if not self.acts(edits):
             return func(query, key, value, *args, **kwargs)
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
         heads, queries, keys = query.shape[-3], query.shape[-2], key.shape[-2]
-        self._known(query.shape[0] if query.dim() == 4 else 1, heads)
-        factor = self._factor(edits, heads, query)
-        if _scored(edits):
-            mask = _as_scores(options.pop("attn_mask", None), options.pop("is_causal", False), queries, keys, query)
-            mask = _scaled(mask, factor) + self._unseen(edits, query.shape[0], keys, query)
+        self._refuse_unknown(query.shape[0] if query.dim() == 4 else 1, heads)
+        if scored(edits):
+            factor = factor_of(edits, heads, query)
+            mask = as_scores(options.pop("attn_mask", None), options.pop("is_causal", False), queries, keys, query)
+            mask = scaled(mask, factor) + self._mask(edits, (query.shape[0], heads, queries, keys), query)
             query, options["attn_mask"] = query * factor, mask
         out = func(query, key, value, **options)
-        return out * self._output(edits, heads, out) if self._weighs(edits) else out
+        return self.outputs(edits, out) if self.weighs(edits) else out
 
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         edits = self._next()
-        if not edits and not self.plan.scales:
+        if not self.acts(edits):
             return func(*args, **kwargs)
         scores = args[0]
         if scores.dim() != 4 or softmax_axis(scores, args, kwargs) != -1:
-            self._known(-1, -1)
-        self._known(*scores.shape[:2])
-        heads, keys = scores.shape[1], scores.shape[-1]
-        factor = self._factor(edits, heads, scores)
-        scores = _scaled(scores, factor) + self._unseen(edits, scores.shape[0], keys, scores)
+            self._refuse_unknown(-1, -1)
+        self._refuse_unknown(*scores.shape[:2])
+        scores = scaled(scores, factor_of(edits, scores.shape[1], scores)) + self._mask(edits, scores.shape, scores)
         weights = func(scores, *args[1:], **kwargs)
-        # What the model goes on with; the recorder has seen the weights themselves, whose rows sum to 1.
-        return weights * self._output(edits, heads, weights) if self._weighs(edits) else weights
+        if self.mixes(edits):
+            self._weights = weights
+        elif self.weighs(edits):
+            # What the model goes on with; the recorder has seen the weights themselves, whose rows sum to 1.
+            return self.outputs(edits, weights)
+        return weights
 
     def _multi_head(self, func: Callable, arguments: dict) -> Any:  # noqa: ANN401
-        """torch's own layer projects inside: factors go to the projection of the queries and to that of the output."""
+        """torch's own layer projects inside: factors go to the projection of the queries, and W_O is applied here."""
         edits = self._next()
-        if not edits and not self.plan.scales:
+        if not self.acts(edits):
             return func(**arguments)
         heads, dim = arguments["num_heads"], arguments["embed_dim_to_check"]
         query, key = arguments["query"], arguments["key"]
-        self._known(query.shape[1] if query.dim() == 3 else 1, heads)
+        self._refuse_unknown(query.shape[1] if query.dim() == 3 else 1, heads)
         changed = dict(arguments)
-        if _scored(edits):
-            factor = self._factor(edits, heads, query).view(heads, 1).expand(heads, dim // heads).reshape(dim, 1)
+        if scored(edits):
+            factors = factor_of(edits, heads, query)
+            factor = factors.view(heads, 1).expand(heads, dim // heads).reshape(dim, 1)
             if arguments.get("use_separate_proj_weight"):
                 changed["q_proj_weight"] = arguments["q_proj_weight"] * factor
             else:
@@ -138,79 +103,105 @@ class Editing(TorchFunctionMode):
                 changed["in_proj_weight"] = torch.cat([weight[:dim] * factor, weight[dim:]])
             if (bias := arguments.get("in_proj_bias")) is not None:
                 changed["in_proj_bias"] = torch.cat([bias[:dim] * factor[:, 0], bias[dim:]])
-            mask = _as_scores(arguments.get("attn_mask"), False, query.shape[0], key.shape[0], query)
-            mask = _scaled(mask, self._factor(edits, heads, query)) + self._unseen(edits, 1, key.shape[0], query)
-            changed["attn_mask"] = mask[0].expand(heads, query.shape[0], key.shape[0])
+            mask = as_scores(arguments.get("attn_mask"), False, query.shape[0], key.shape[0], query)
+            shape = (query.shape[1] if query.dim() == 3 else 1, heads, query.shape[0], key.shape[0])
+            mask = scaled(mask, factors) + self._mask(edits, shape, query)
+            changed["attn_mask"] = mask.expand(shape).flatten(0, 1)
             changed["is_causal"] = False
-        if self._weighs(edits):
-            if self.plan.scales and query.dim() == 3 and query.shape[1] > 1:
-                raise EditError("A layer of torch's own projects inside: the heads of one image at a time are weighed.")
-            columns = (
-                self._output(edits, heads, query[:, :1]).view(heads, 1).expand(heads, dim // heads).reshape(1, dim)
-            )
-            changed["out_proj_weight"] = arguments["out_proj_weight"] * columns
-        return func(**changed)
+        if not self.weighs(edits):
+            return func(**changed)
+        changed["out_proj_weight"] = torch.eye(dim, dtype=query.dtype, device=query.device)
+        changed["out_proj_bias"] = None
+        side_by_side, weights = func(**changed)  # query (image) channel
+        batched = side_by_side if side_by_side.dim() == 3 else side_by_side[:, None]
+        mixed = self.outputs(edits, batched.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3))
+        out = mixed.permute(2, 0, 1, 3).reshape(side_by_side.shape)
+        return F.linear(out, arguments["out_proj_weight"], arguments["out_proj_bias"]), weights
 
-    # ---- what the edits of a layer come to ---------------------------------------------------------------------------
-    def _factor(self, edits: Sequence[Edit], heads: int, like: Tensor) -> Tensor:
-        """(1, head, 1, 1): 1/T of temperatures, 0 of uniform heads."""
-        factor = torch.ones(1, heads, 1, 1, dtype=like.dtype, device=like.device)
-        for edit in _of(edits, "temperature"):
-            factor[:, _which(edit)] /= edit.value
-        for edit in _of(edits, "uniform"):
-            factor[:, _which(edit)] = 0.0
-        return factor
+    # ---- which layer it is, and what its edits come to -----------------------------------------------------------
+    def _next(self) -> list[Edit]:
+        """The edits of the layer that calls now."""
+        self._refuse_lost_product()
+        self.layer += 1
+        return self._edits()
 
-    def _weighs(self, edits: Sequence[Edit]) -> bool:
-        return bool(self.plan.scales or _of(edits, "heads"))
+    def _edits(self) -> list[Edit]:
+        return [edit for edit in self.plan.edits if edit.concerns(self.layer)]
 
-    def _output(self, edits: Sequence[Edit], heads: int, like: Tensor) -> Tensor:
-        """(group or 1, head, 1, 1): 0 of heads that add nothing, times the plan's own factors."""
-        factor = torch.ones(1, heads, 1, 1, dtype=like.dtype, device=like.device)
-        for edit in _of(edits, "heads"):
-            factor[:, _which(edit)] = 0.0
-        if not self.plan.scales:
-            return factor
-        scales = self.plan.scales[self.layer].to(like)
-        return factor * scales.repeat_interleave(self.plan.places[self.layer].groups, 0)[:, :, None, None]
+    def _refuse_unknown(self, groups: int, heads: int) -> None:
+        """EditError where the numbers of the layer that calls now do not lie as (group, head, query, key)."""
+        place = self.plan.places[self.layer] if self.layer < len(self.plan.places) else None
+        if place is None or place.heads != heads or groups < 1 or groups % place.groups:
+            raise EditError(f"Layer {self.layer + 1} of this model computes its attention in a way that is not edited.")
 
-    def _unseen(self, edits: Sequence[Edit], groups: int, keys: int, like: Tensor) -> Tensor:
-        """(group, 1, 1, key): −∞ where a key is not seen. A query that would see nothing at all sees everything."""
-        mask = torch.zeros(groups, 1, 1, keys, dtype=like.dtype, device=like.device)
-        for edit in _of(edits, "blind"):
-            ids = self.plan.places[self.layer].key_ids
-            ids = ids.repeat(groups // len(ids), 1)
-            if tuple(ids.shape) != (groups, keys):
-                raise EditError(f"{edit}: which tokens the keys of this layer are is not known.")
-            blind = torch.isin(ids, torch.tensor(edit.tokens, device=ids.device)).to(like.device)
-            mask[:, 0, 0][blind & ~blind.all(-1, keepdim=True)] = NOWHERE
-        return mask
+    def _refuse_lost_product(self) -> None:
+        if self._weights is not None:
+            raise EditError(f"Layer {self.layer + 1} of this model changes its weights after the softmax: what a head "
+                            "gives cannot be exchanged.")  # fmt: skip
+
+    def _mask(self, edits: Sequence[Edit], shape: tuple[int, ...], like: Tensor) -> Tensor:
+        groups, heads, queries, keys = shape
+        ids = self.plan.places[self.layer].key_ids
+        if self.plan.dropped:
+            ids = ids[:, ~torch.isin(ids[0], torch.tensor(self.plan.dropped))]
+        return mask_of(edits, ids, self.plan.frozen, self.layer, (groups, heads, queries, keys), like)
+
+    def acts(self, edits: Sequence[Edit]) -> bool:
+        return bool(edits or self.plan.scales)
+
+    def weighs(self, edits: Sequence[Edit]) -> bool:
+        """Whether something happens to what the heads give."""
+        return bool(self.plan.scales or any(edit.kind == "heads" for edit in edits))
+
+    def mixes(self, edits: Sequence[Edit]) -> bool:
+        """Whether factors are not enough: the product of weights and values itself is needed."""
+        return any(edit.how == "mean" for edit in edits) or bool(self.plan.scales and self.plan.means)
+
+    def outputs(
+        self, edits: Sequence[Edit], out: Float[Tensor, "group head query channel"]
+    ) -> Float[Tensor, "group head query channel"]:
+        """What the layer goes on with instead. Of two edits of a head the later one holds."""
+        share, own = (torch.ones(1, out.shape[1], 1, 1, dtype=out.dtype, device=out.device) for _ in range(2))
+        for edit in edits:
+            if edit.kind == "heads":
+                share[:, which(edit)] = 0.0
+                own[:, which(edit)] = float(edit.how == "mean")
+        if self.plan.scales:
+            scales = self.plan.scales[self.layer].to(out)
+            share = share * scales.repeat_interleave(self.plan.places[self.layer].groups, 0)[:, :, None, None]
+        if not self.mixes(edits):
+            return out * share
+        return out * share + self._means(out) * own * (1 - share)
+
+    def _means(self, out: Tensor) -> Tensor:
+        if not self.plan.means:
+            raise EditError("A head's mean is taken over reference images: give some.")
+        means = self.plan.means[self.layer].to(out)
+        if means.shape[1:] != out.shape[1:] or len(out) % len(means):
+            raise EditError(f"Layer {self.layer + 1}: the means are those of other tokens, or of another model.")
+        return means.repeat(len(out) // len(means), 1, 1, 1)
 
 
-def _of(edits: Sequence[Edit], kind: str) -> list[Edit]:
-    return [edit for edit in edits if edit.kind == kind]
+class HeadOutputs(Editing):
+    """Hears what the heads of every layer give, (layer, (group, head, query, channel)), and changes nothing: the
+    weights times the values, before W_O."""
+
+    def __init__(self, places: tuple[Place, ...], hear: Callable[[int, Tensor], None]) -> None:
+        super().__init__(Plan((), places))
+        self.hear = hear
+
+    def acts(self, edits: Sequence[Edit]) -> bool:
+        del edits
+        return True
+
+    weighs = mixes = acts
+
+    def outputs(self, edits: Sequence[Edit], out: Tensor) -> Tensor:
+        del edits
+        self.hear(self.layer, out)
+        return out
 
 
-def _scored(edits: Sequence[Edit]) -> bool:
-    """Whether something happens before the softmax."""
-    return any(edit.kind != "heads" for edit in edits)
-
-
-def _which(edit: Edit) -> slice | int:
-    return slice(None) if edit.head is None else edit.head
-
-
-def _scaled(scores: Tensor, factor: Tensor) -> Tensor:
-    """factor · scores, −∞ staying what it is also times 0."""
-    return torch.where(torch.isneginf(scores), scores, scores * factor)
-
-
-def _as_scores(mask: Tensor | None, causal: bool, queries: int, keys: int, like: Tensor) -> Tensor:
-    """A mask of the kernel as numbers that are added to the scores."""
-    if causal:
-        mask = torch.ones(queries, keys, dtype=torch.bool, device=like.device).tril()
-    if mask is None:
-        return torch.zeros(1, 1, 1, 1, dtype=like.dtype, device=like.device)
-    if mask.dtype == torch.bool:
-        mask = torch.zeros_like(mask, dtype=like.dtype).masked_fill(~mask, NOWHERE)
-    return mask.to(like.dtype)
+def _same(weights: Any, known: Tensor) -> bool:  # noqa: ANN401
+    """Whether a product's left factor is that tensor; a dropout that is off gives it on as it is."""
+    return isinstance(weights, Tensor) and weights.data_ptr() == known.data_ptr() and weights.shape == known.shape

@@ -1,6 +1,7 @@
 """MarianMT, T5, BERT and GPT-2 of the transformers library, from a folder as the hub has them. Never code from it."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ class LibraryModel(SequenceModel):
         """A typed text in pieces. TextError for one that it cannot read."""
         return self.pieces.split(text)
 
+    def text_of(self, words: Sequence[str]) -> str:
+        return self.pieces.joined(words)
+
     def source_ids(self, words: Sequence[str]) -> list[int]:
         return [*self.before, *self.vocabulary.ids(words), *self.after]
 
@@ -75,23 +79,22 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
         title, network, pieces, task, "", device, f"folder, transformers {config['model_type']}",
         licence_on(folder / "README.md") or "not stated", max_length=min(lengths, default=None), begin=begin, end=end,
         before=pieces.named("[CLS]") if task == "masked" else (), after=after, pieces=pieces,
+        mask=next(iter(pieces.named("[MASK]")), None),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class SoFar:
-    """A generation without a cache: the texts so far, and of a translator the source with what its encoder gave."""
+    """A generation: the library's keys and values of the text so far, and of a translator what its encoder gave."""
 
-    ids: Int[Tensor, "text token"]
-    source: Int[Tensor, "text source_token"] | None = None
+    cache: Any = None
     memory: Float[Tensor, "text source_token dim"] | None = None
 
     def rows(self, indices: Int[Tensor, " row"]) -> "SoFar":
-        source = None if self.source is None else self.source[indices]
-        return SoFar(self.ids[indices], source, None if self.memory is None else self.memory[indices])
-
-    def then(self, token_ids: Int[Tensor, " text"]) -> "SoFar":
-        return SoFar(torch.cat([self.ids, token_ids[:, None]], 1), self.source, self.memory)
+        cache = deepcopy(self.cache)
+        if cache is not None:
+            cache.batch_select_indices(indices)
+        return SoFar(cache, None if self.memory is None else self.memory[indices])
 
 
 class SourceAndTarget(nn.Module):
@@ -105,16 +108,17 @@ class SourceAndTarget(nn.Module):
         return self.library(input_ids=source_ids, decoder_input_ids=target_ids, use_cache=False).logits
 
     def start(self, source_ids: Tensor) -> SoFar:
-        memory = self.library.get_encoder()(input_ids=source_ids).last_hidden_state
-        return SoFar(source_ids[:, :0], source_ids, memory)
+        return SoFar(None, self.library.get_encoder()(input_ids=source_ids).last_hidden_state)
 
     def step(self, token_ids: Tensor, state: SoFar) -> tuple[Float[Tensor, "text word"], SoFar]:
-        """Everything so far is read again. What begins a target is never written, as the library's own bans say."""
-        state = state.then(token_ids)
-        out = self.library(encoder_outputs=(state.memory,), decoder_input_ids=state.ids, use_cache=False)
+        """What begins a target is never written, as the library's own bans say."""
+        cache = deepcopy(state.cache)  # the library adds to what it is given; a state stays as it is
+        out = self.library(
+            encoder_outputs=(state.memory,), decoder_input_ids=token_ids[:, None], past_key_values=cache, use_cache=True
+        )
         logits = out.logits[:, -1].clone()
         logits[:, self.library.config.decoder_start_token_id] = float("-inf")
-        return logits, state
+        return logits, SoFar(out.past_key_values, state.memory)
 
 
 class OneText(nn.Module):
@@ -128,8 +132,9 @@ class OneText(nn.Module):
         return self.library(input_ids=ids, **({"use_cache": False} if self.causal else {})).logits
 
     def start(self, ids: Tensor) -> SoFar:
-        return SoFar(ids[:, :0])
+        del ids  # nothing is read yet
+        return SoFar()
 
     def step(self, token_ids: Tensor, state: SoFar) -> tuple[Float[Tensor, "text word"], SoFar]:
-        state = state.then(token_ids)
-        return self(state.ids)[:, -1], state
+        out = self.library(input_ids=token_ids[:, None], past_key_values=deepcopy(state.cache), use_cache=True)
+        return out.logits[:, -1], SoFar(out.past_key_values)

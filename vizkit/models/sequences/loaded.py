@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from vizkit.vocabulary import ARROW, BEGIN, END, TextError, Vocabulary
+from vizkit.vocabulary import ARROW, BEGIN, END, MASK, TextError, Vocabulary
 
 __all__ = ["SequenceModel", "Task"]
 
@@ -23,7 +23,7 @@ class SequenceModel:
     next, as GPT). `data`: which texts it has learned, by their name in `datasets.sequences`. `facts`: what result.json
     beside the weights says, such as "test_accuracy"; of bundled models "alignment", too: by role the fields of
     `analysis.sequences.alignment.Aligned`. `max_length`: the most tokens of a text, None without a limit. `begin` and
-    `end`: the words with which a target begins and ends.
+    `end`: the words with which a target begins and ends; `mask`: the word that hides another, None where there is none.
     """
 
     name: str
@@ -39,6 +39,7 @@ class SequenceModel:
     notes: tuple[str, ...] = ()
     begin: int = BEGIN
     end: int = END
+    mask: int | None = MASK
 
     @property
     def parameters(self) -> int:
@@ -52,6 +53,14 @@ class SequenceModel:
     def writes(self) -> bool:
         """Whether it can write a text word after word; a model that sees the words to come cannot."""
         return self.task != "masked"
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The words between blanks; how texts of our tasks are spelled, `datasets.sequences.opening` knows."""
+        return tuple(text.split())
+
+    def text_of(self, words: Sequence[str]) -> str:
+        """Written words as a person reads them."""
+        return "".join(words)
 
     def tensor(self, ids: Sequence[int]) -> Int[Tensor, "1 token"]:
         """A text as the model takes it. TextError where there is none, too much of it, or a number that is no word."""

@@ -3,6 +3,7 @@
 Only tokenizer.json and vocab.json are read, which hold data; other files of a folder may name paths or run code.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,12 @@ class Pieces(Vocabulary):
         if not pieces:
             raise TextError("There is no text: type a word at least.")
         return pieces
+
+    def joined(self, pieces: Sequence[str]) -> str:
+        """Pieces as the text that they are of."""
+        if self.tokenizer is not None:
+            return self.tokenizer.decode(self.ids(pieces)).strip()
+        return "".join(pieces).replace(SPACE, " ").strip()
 
     def _longest(self, rest: str) -> list[str]:
         pieces = []

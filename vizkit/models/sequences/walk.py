@@ -17,7 +17,7 @@ from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
 from vizkit.vocabulary import PAD
 
-__all__ = ["AttentionSteps", "Embedded", "FeedForwardSteps", "LayerSteps", "Walk", "walk", "walk_text"]
+__all__ = ["AttentionSteps", "Embedded", "FeedForwardSteps", "LayerSteps", "Walk", "refuse_others", "walk", "walk_text"]
 
 Stream = Float[Tensor, "token dim"]
 ByHead = Float[Tensor, "head token d_k"]
@@ -98,16 +98,20 @@ class Walk:
 def walk(model: SequenceModel, source: Sequence[str], target: Sequence[str] = ()) -> Walk:
     """Of a translation: the target begins with [BEGIN]. Raises TextError for words that the model does not know,
     NotApplicable for a network that is built differently."""
-    if not isinstance(model.model, Seq2SeqTransformer):
-        raise NotApplicable(f"These are the steps of an encoder and a decoder; {model.name} is built differently.")
+    refuse_others(model, Seq2SeqTransformer)
     return _walked(model, model.source_ids(source), model.target_ids(target))
 
 
 def walk_text(model: SequenceModel, ids: Sequence[int]) -> Walk:
     """Of one line of a language model. Raises as `walk` does."""
-    if not isinstance(model.model, LanguageModel):
-        raise NotApplicable(f"These are the steps of a language model; {model.name} is built differently.")
+    refuse_others(model, LanguageModel)
     return _walked(model, ids)
+
+
+def refuse_others(model: SequenceModel, *kinds: type) -> None:
+    """NotApplicable for what is none of these networks, by default of those that are computed here."""
+    if not isinstance(model.model, kinds or (Seq2SeqTransformer, LanguageModel)):
+        raise NotApplicable(f"These are the steps of vizkit's own transformers; {model.name} is built differently.")
 
 
 @torch.no_grad()

@@ -33,14 +33,18 @@ class Chart:
             for index, line in enumerate(panel.lines, 1):
                 numbers |= {f"panel{number}_line{index}_{axis}": _array(values) for axis, values in
                             (("x", line.x), ("y", line.y))}  # fmt: skip
+            for of, names in (("rows", panel.rows), ("columns", panel.columns)):
+                numbers |= {f"panel{number}_{of}": np.array(names, dtype=str)} if names else {}
             numbers[f"panel{number}_names"] = np.array([line.name for line in panel.lines], dtype=str)
         return Drawn(self.title, self.lines, PanelsOf(self.panels), numbers)
 
 
 def _whole(panel: Panel) -> bool:
-    """Whether the numbers belong together: as many x as y, rows of one length."""
+    """Whether the numbers belong together: as many x as y, rows of one length, and as many names."""
     rows = {len(row) for row in panel.cells}
-    return len(rows) <= 1 and 0 not in rows and all(len(line.x) == len(line.y) for line in panel.lines)
+    named = len(panel.rows) in (0, len(panel.cells)) and all(len(panel.columns) in (0, width) for width in rows)
+    lines = all(len(line.x) == len(line.y) and len(line.words) in (0, len(line.x)) for line in panel.lines)
+    return len(rows) <= 1 and 0 not in rows and named and lines
 
 
 def _array(values: Numbers | tuple[Numbers, ...]) -> np.ndarray:

@@ -3,13 +3,14 @@
 A download waits on the server as long as its page is open, so what it holds has no trace and no weights.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from vizkit.image import Picture
+from vizkit.image import RGB, Picture
 from vizkit.report.inputs import Inputs, no_model, no_picture, proven
 from vizkit.ui.session import cached, explained
 from vizkit.ui.session.address import link
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
+PictureOf = Callable[[str], RGB]
 NOTHING = Inputs(no_model, no_picture())
 
 
@@ -78,23 +80,24 @@ def inputs_of(shown: Shown, picture: Picture) -> Kept:
     return Kept(shown.source, cached.opening(shown.source, picture if whole_image() else None), picture)
 
 
-def item_of(shown: Shown, shows: Any, draw: str = "over image") -> "Item":  # noqa: ANN401
-    """The record of a picture on this page, of the chosen image."""
+def item_of(shown: Shown, shows: Any, draw: str = "over image", edits: tuple[str, ...] = ()) -> "Item":  # noqa: ANN401
+    """The record of a picture on this page, of the chosen image; `edits`: changes of it and of the model."""
     from vizkit.report.item import Item
 
     size_hw = shown.loaded.preprocessing.size_hw if whole_image() else None
     return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")),
-                cast("Draw", draw), size_hw, classes_of(shown.source), link())  # fmt: skip
+                cast("Draw", draw), size_hw, classes_of(shown.source), link(), edits=edits)  # fmt: skip
 
 
 def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
-    """The record of plotly figures with their numbers, from which alone they are drawn again. `lines`: what they are
-    of; any inputs will do for it, `NOTHING` too."""
-    from vizkit.figure.saved.panels import panel_of
+    """The record of plotly figures, or of panels, with their numbers, from which alone they are drawn again. `lines`:
+    what they are of; any inputs will do for it, `NOTHING` too."""
+    from vizkit.figure.saved.panel import Panel, panel_of
     from vizkit.report.item import Item
     from vizkit.report.kinds import Chart
 
-    return Item(Chart(title, lines, tuple(map(panel_of, figures))), "", "", "", link=link())
+    panels = tuple(figure if isinstance(figure, Panel) else panel_of(figure) for figure in figures)
+    return Item(Chart(title, lines, panels), "", "", "", link=link())
 
 
 def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
@@ -104,15 +107,21 @@ def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
     return Item(shows, "", "", str(st.session_state.get("image", "")), link=link())
 
 
-def inputs_again(item: "Item", picture: Picture | None) -> Inputs:
-    """Of an item of the report; `picture` of one that has one."""
+def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Inputs:
+    """As `inputs_of`, with changes of the picture and of the model; `named`: other pictures by their names."""
+    return Inputs(inputs_of(shown, picture).open, picture.rgb, edits, named)
+
+
+def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Inputs:
+    """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
     if picture is None or not item.source:
         return NOTHING if picture is None else Inputs(no_model, picture.rgb)
     own = cached.opening(item.source, picture if item.size_hw else None)
-    if not item.classes:
-        return Kept(item.source, own, picture)
-    source = f"{item.source}{MARK}{digest_of(item.classes)}"
-    return Kept(source, partial(cached.reading, own, source, item.classes), picture)
+    source = item.source
+    if item.classes:
+        source = f"{item.source}{MARK}{digest_of(item.classes)}"
+        own = partial(cached.reading, own, source, item.classes)
+    return Inputs(own, picture.rgb, item.edits, named) if item.edits else Kept(source, own, picture)
 
 
 # ---- the report of the session ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vizkit.analysis.comparison.pixel_edits import PixelError
 from vizkit.datasets import photographs
 from vizkit.datasets import samples as bundled
 from vizkit.datasets.samples import INSECTS
@@ -153,6 +154,16 @@ def sample(name: str) -> Picture:
     made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
     note = f"{made}, from the test split" if made else ""
     return Picture(bundled.picture(name), hashlib.sha256(name.encode()).hexdigest(), note)
+
+
+def picture_named(name: str) -> RGB:
+    """A bundled picture, or an upload of this session. PixelError where it is not here."""
+    uploads, _ = read_uploads()
+    if name in uploads:
+        return uploads[name].rgb
+    if name not in samples():
+        raise PixelError(f"{name[:60]} is not here: upload it in the sidebar, or take the change back.")
+    return sample(name).rgb
 
 
 def insect(name: str) -> "Sample":

@@ -5,11 +5,31 @@ from vizkit.ui.views import View
 VIEWS = (
     View(
         "Switches",
-        "Hide patches, switch heads off, warm a layer up: the answer and the attention before and after.",
+        "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "switches",
-        "transformer",
     ),
+    View(
+        "Smallest set",
+        "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
+        "smallest",
+        "classes",
+    ),
+    View(
+        "Patching",
+        "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
+        "patching",
+        "classes",
+    ),
+    View("Steer", "The direction of a class is added to what a block gives, more and more of it.", "steer", "classes"),
+    View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
     View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
     View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
-    View("Heads", "What the answers lose without each head, over many pictures.", "heads", "transformer"),
+    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
+    View(
+        "Deciding parts",
+        "Gills, case, wing pads: do the models look at what tells one insect from another?",
+        "deciding",
+        "",
+        picture=True,
+    ),
 )

@@ -14,6 +14,7 @@ from vizkit.figure.patch_cells import class_cells, share_cells
 from vizkit.image import Picture, data_url, prepare, unprepare
 from vizkit.ui import reading
 from vizkit.ui.export import npz_of
+from vizkit.ui.pages.intervene import lens_norms
 from vizkit.ui.session import cached, saved
 from vizkit.ui.session.explained import Request
 from vizkit.ui.session.shown import Shown, keep_valid
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from vizkit.models.probes.lenses.logit_lens import Lens
 
 MOST_NAMED = 6
-CLASS, SHARE = "its class", "the probability"
+CLASS, SHARE, NORM = "its class", "the probability", "its norm"
 
 
 def view(page: Page) -> None:
@@ -40,9 +41,12 @@ def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         request = request_for(shown, page.picture, choose([shown]))
         layer = int(st.slider("After layer", 1, max(depth, 2), depth, key="lens_layer", bind="query-params", width=240))
-        kind = st.segmented_control("Each patch shows", [CLASS, SHARE], default=CLASS, required=True, key="lens_map",
-                                    bind="query-params")  # fmt: skip
+        kind = st.segmented_control("Each patch shows", [CLASS, SHARE, NORM], default=CLASS, required=True,
+                                    key="lens_map", bind="query-params")  # fmt: skip
     layer = min(layer, depth)
+    if kind == NORM:
+        lens_norms.show(shown, page.picture, layer)
+        return
     left, right = st.columns(2)
     with left:
         st.markdown(in_words(request))

@@ -1,35 +1,44 @@
-// A picture on which patches are hidden, and a switch for every head. What is switched is told to Python once the pointer is
-// let go; everything before that is drawn here.
+// A picture on which patches are hidden, erased, exchanged or pasted, and a switch for every head. What is switched is told to
+// Python once the pointer is let go; everything before that is drawn here.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', CROSS = '#f43f5e'
+const INK = '#f59e0b'
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), canvas = root.querySelector('canvas'), heads = root.querySelector('.heads'), answers = root.querySelector('.answers'), said = root.querySelector('.said')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   // What a run that began before the latest switch sends is no news.
-  if (state.of !== data.of || !(data.heard < state.told)) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), told: data.heard })
+  if (state.of !== data.of || !(data.heard < state.told)) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), painted: new Set(data.painted), told: data.heard })
   if (state.url !== data.image) {
     state.url = data.image; state.picture = new Image()
     state.picture.onload = () => draw()
     state.picture.src = data.image
   }
   const [rows, columns] = data.grid, names = data.heads
-  const tell = () => setStateValue('switched', { number: ++state.told, hidden: [...state.hidden].sort((a, b) => a - b), off: [...state.off] })
+  const pair = data.tool === 'Exchange', cells = () => data.tool === 'Hide' ? state.hidden : state.painted
+  const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase: 'Paint over patches to erase them in the image', Exchange: 'Choose two patches that change places', Paste: 'Paint where the other picture shows' }
+  const sorted = set => [...set].sort((a, b) => a - b)
+  const tell = () => setStateValue('switched', { number: ++state.told, hidden: sorted(state.hidden), off: [...state.off], tool: data.tool, painted: pair ? [...state.painted] : sorted(state.painted) })
 
   const draw = () => {
     if (!canvas.isConnected || !canvas.clientWidth) return
-    const ratio = window.devicePixelRatio || 1, [x0, y0, x1, y1] = data.box, wide = canvas.clientWidth, tall = wide * data.ratio
+    const ratio = window.devicePixelRatio || 1, wide = canvas.clientWidth, tall = wide * data.ratio
     canvas.width = Math.round(wide * ratio); canvas.height = Math.round(tall * ratio); canvas.style.height = tall + 'px'
     const pen = canvas.getContext('2d'), { naturalWidth: w, naturalHeight: h } = state.picture
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
-    if (w) pen.drawImage(state.picture, x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h, 0, 0, wide, tall)
+    pen.imageSmoothingEnabled = w > 64
+    if (w) pen.drawImage(state.picture, 0, 0, w, h, 0, 0, wide, tall)
     const a = wide / columns, b = tall / rows
     for (const cell of state.hidden) {
       const x = cell % columns * a, y = Math.floor(cell / columns) * b
       pen.fillStyle = 'rgb(128 132 150)'; pen.fillRect(x, y, a, b)
       pen.strokeStyle = 'rgb(20 22 40 / .7)'; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x, y + b); pen.lineTo(x + a, y); pen.stroke()
+    }
+    const known = new Set(data.painted)
+    for (const cell of state.painted) {
+      if (known.has(cell)) continue
+      pen.fillStyle = 'rgb(245 158 11 / .55)'; pen.fillRect(cell % columns * a, Math.floor(cell / columns) * b, a, b)
     }
     if (a >= 6) {
       pen.strokeStyle = 'rgb(255 255 255 / .22)'; pen.lineWidth = 0.5; pen.beginPath()
@@ -38,12 +47,13 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.stroke()
     }
     if (state.at !== undefined && state.at !== null) { pen.strokeStyle = INK; pen.lineWidth = 2; pen.strokeRect(state.at % columns * a, Math.floor(state.at / columns) * b, a, b) }
-    said.textContent = (state.hidden.size ? `${state.hidden.size} of ${rows * columns} patches hidden` : data.paintable ? 'Paint over patches to hide them' : data.reason)
-      + (state.off.size ? ` · ${state.off.size} heads off` : '')
-    Object.assign(root.dataset, { hidden: state.hidden.size, off: state.off.size })
+    said.textContent = [pair && state.painted.size ? 'Now the other patch' : WORDS[data.tool], state.hidden.size && `${state.hidden.size} of ${rows * columns} hidden`,
+      state.off.size && `${state.off.size} heads off`].filter(Boolean).join(' · ')
+    Object.assign(root.dataset, { hidden: state.hidden.size, off: state.off.size, painted: state.painted.size, tool: data.tool })
   }
   const drawHeads = () => {
-    heads.style.setProperty('--across', Math.max(...names))
+    root.classList.toggle('no-heads', !names.length)
+    heads.style.setProperty('--across', Math.max(1, ...names))
     heads.replaceChildren(...names.flatMap((count, layer) => {
       const all = [...Array(count).keys()].map(head => `${layer}.${head}`), row = document.createElement('div'), label = document.createElement('button')
       row.className = 'row'; label.className = 'layer'; label.textContent = layer + 1
@@ -61,11 +71,12 @@ export default function ({ data, parentElement, setStateValue }) {
     }))
   }
 
-  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left]) => {
+  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left, logit]) => {
     const row = document.createElement('div'), title = document.createElement('span'), worth = document.createElement('b')
     row.className = 'answer'; title.textContent = name; worth.textContent = data.changed ? `${before} → ${after}` : before
     row.style.setProperty('--share', `${100 * share}%`); row.style.setProperty('--left', `${100 * left}%`)
     row.append(title, worth)
+    if (data.changed) { const moved = document.createElement('small'); moved.textContent = `logit ${logit}`; worth.before(moved) }
     return row
   }))
 
@@ -73,20 +84,27 @@ export default function ({ data, parentElement, setStateValue }) {
     const frame = canvas.getBoundingClientRect(), x = (event.clientX - frame.left) / frame.width, y = (event.clientY - frame.top) / frame.height
     return x < 0 || y < 0 || x >= 1 || y >= 1 ? null : Math.floor(y * rows) * columns + Math.floor(x * columns)
   }
-  const paint = at => { if (at !== null) { state.painting ? state.hidden.add(at) : state.hidden.delete(at) } }
+  const paint = at => { if (at !== null) { state.painting ? cells().add(at) : cells().delete(at) } }
+  // Of two patches that change places the first waits for the second.
+  const choose = at => {
+    if (at === null) return
+    cells().has(at) ? cells().delete(at) : cells().add(at)
+    draw()
+    if (cells().size === 2) tell()
+  }
   canvas.onpointerdown = event => {
-    if (!data.paintable) return
     const at = cell(event)
-    state.painting = !state.hidden.has(at); state.down = true
+    if (pair) return choose(at)
+    state.painting = !cells().has(at); state.down = true
     canvas.setPointerCapture(event.pointerId); paint(at); draw()
   }
-  canvas.onpointermove = event => { state.at = data.paintable ? cell(event) : null; if (state.down) paint(state.at); draw() }
+  canvas.onpointermove = event => { state.at = cell(event); if (state.down) paint(state.at); draw() }
   canvas.onpointerup = () => { if (state.down) { state.down = false; tell() } }
   canvas.onpointerleave = () => { state.at = null; draw() }
   canvas.onkeydown = event => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key], at = state.at ?? 0
     if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
-    if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (data.paintable) { state.painting = !state.hidden.has(at); paint(at); draw(); tell() } }
+    if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()

@@ -1,14 +1,14 @@
 """The canvas of Switches: what it receives, and what it reports."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.components.v2 import component
 
-from vizkit.image import Picture
+from vizkit.image import RGB, digest_of
 from vizkit.ui.pages.intervene.chosen_edits import Hidden
 from vizkit.ui.session import cached
 
@@ -20,65 +20,92 @@ SWITCHES = component(
     "vizkit_switches",
     html="<div class='switches'><div class='inside'><section><h4>Patches</h4>"
     "<canvas tabindex='0' role='application'></canvas><p class='said'></p></section>"
-    "<section><h4>Layers × heads</h4><div class='heads'></div>"
+    "<section><h4 class='of-heads'>Layers × heads</h4><div class='heads'></div>"
     "<h4>Answers</h4><div class='answers'></div></section></div></div>",
     css=(HERE / "switches.css").read_text(encoding="utf-8"),
     js=(HERE / "switches.js").read_text(encoding="utf-8"),
 )
 
 
+@dataclass(frozen=True)
+class Brush:
+    """`tool`: one of TOOLS; `painted`: cells that a further stroke of it would give back; `image`: the picture as the
+    model sees it with all changes; `grid`: its cells, (rows, columns)."""
+
+    tool: str
+    grid: tuple[int, int]
+    painted: tuple[int, ...]
+    image: RGB
+
+
+@dataclass(frozen=True)
+class Switched:
+    """What the canvas tells: cells and (layer, head) that are hidden and off, and the cells that the brush has painted,
+    of "Exchange" two."""
+
+    cells: tuple[int, ...]
+    off: tuple[tuple[int, int], ...]
+    tool: str
+    painted: tuple[int, ...]
+
+
 def switches(
     key: str,
     shown: "Shown",
-    picture: Picture,
-    grid: tuple[int, int],
+    brush: Brush,
     heads: Sequence[int],
     hidden: Hidden,
-    on_change: Callable[[Hidden], None],
-    reason: str,
-    answers: Sequence[tuple[str, float, float]],
+    on_change: Callable[[Switched], None],
+    answers: Sequence[tuple[str, float, float, float]],
     changed: bool,
 ) -> None:
-    """Mount the canvas. `answers`: by name, before and after; `changed`: whether anything is.
+    """Mount the canvas. `answers`: by name, before and after, and the difference of logits; `changed`: whether anything
+    is. `on_change` hears what is switched or painted."""
+    count = brush.grid[0] * brush.grid[1]
 
-    `reason`: why no patch can be hidden, "" where it can. `on_change` hears what is switched.
-    """
-    height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = shown.box_xyxy
-    count = grid[0] * grid[1]
+    def cells_of(numbers: Sequence[int]) -> tuple[int, ...]:
+        return tuple(int(cell) for cell in numbers[:count] if 0 <= int(cell) < count)
 
     def switched() -> None:
         told = st.session_state[key].switched
         if not told:
             return
         st.session_state["_switches_heard"] = int(told["number"])
-        cells = tuple(int(cell) for cell in told["hidden"][:count] if 0 <= int(cell) < count)
         off = []
         for name in told["off"][: sum(heads)]:
             layer, _, head = str(name).partition(".")
             if layer.isdecimal() and head.isdecimal() and int(layer) < len(heads) and int(head) < heads[int(layer)]:
                 off.append((int(layer), int(head)))
-        on_change(replace(hidden, cells=cells, off=tuple(sorted(off))))
+        painted = cells_of(told["painted"])
+        if told["tool"] != "Exchange" or len(painted) == 2:
+            on_change(Switched(cells_of(told["hidden"]), tuple(sorted(off)), str(told["tool"]), painted))
 
     off = tuple(f"{layer}.{head}" for layer, head in hidden.off)
     head = shown.loaded.head
-    shares = [(a, b) if head.probable else (0.0, 0.0) for _, a, b in answers]
+    digest = digest_of(brush.image)
+    rows = [
+        (
+            name,
+            head.text(a),
+            head.text(b),
+            *((a, b) if head.probable else (0.0, 0.0)),
+            f"{logit:+.2f}".replace("-", "−"),
+        )
+        for name, a, b, logit in answers
+    ]
     data: dict[str, Any] = {
-        "answers": tuple(
-            (name, head.text(a), head.text(b), *share) for (name, a, b), share in zip(answers, shares, strict=True)
-        ),
+        "answers": tuple(rows),
         "changed": changed,
-        "of": f"{shown.source} {picture.digest}",
+        "of": f"{shown.source} {digest} {brush.tool}",
         "heard": st.session_state.get("_switches_heard", 0),
-        "image": cached.browser_image(picture.digest, picture.rgb),
-        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
-        "ratio": (y1 - y0) / (x1 - x0),
-        "grid": grid,
+        "image": cached.browser_image(digest, brush.image),
+        "ratio": brush.image.shape[0] / brush.image.shape[1],
+        "grid": brush.grid,
         "heads": tuple(heads),
         "hidden": hidden.cells,
         "off": off,
-        "paintable": not reason,
-        "reason": reason,
-        "label": "Patches of the image. Arrow keys move, the space bar hides a patch.",
+        "tool": brush.tool,
+        "painted": brush.painted,
+        "label": "Patches of the image. Arrow keys move, the space bar paints.",
     }
     SWITCHES(key=key, data=data, on_switched_change=switched)

@@ -3,12 +3,11 @@
 Far longer patches than all others (Darcet et al. 2024) stand out as a line above the band, and on the image as spots.
 """
 
-import numpy as np
 import streamlit as st
 
-from vizkit.analysis.attention.token_norms import Norms, token_norms
+from vizkit.analysis.attention.token_norms import lines_of, token_norms
 from vizkit.analysis.remarks import patches
-from vizkit.figure.charts import curves
+from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.geometry import id_at, name_of
 from vizkit.ui import reading
 from vizkit.ui.session.shown import CENTRE, keep_valid
@@ -31,7 +30,7 @@ def view(page: Page) -> None:
     places = [id_at(features.tokens, point) for features in shown.trace.features]
     left, right = st.columns([3, 2])
     with left:
-        by_layer(norms, index, places)
+        chart(token_lengths(lines_of(norms, places), index), "norms_by_layer", "Norms of the tokens by layer")
     with right:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
@@ -51,29 +50,3 @@ def view(page: Page) -> None:
         "what is stored.",
         "Darcet et al. 2024, fig. 3 and 7",
     )
-
-
-def by_layer(norms: tuple[Norms, ...], chosen: int, places: list[int | None]) -> None:
-    depth = np.arange(1, len(norms) + 1)
-    lines = {
-        "lower quartile": np.array([layer.lower for layer in norms]),
-        "upper quartile": np.array([layer.upper for layer in norms]),
-        "median of the patches": np.array([layer.median for layer in norms]),
-        "longest patch": np.array([float(layer.patches.max()) for layer in norms]),
-    }
-    for name in dict.fromkeys(name for layer in norms for name in layer.special):
-        lines[f"[{name}]"] = np.array([layer.special.get(name, np.nan) for layer in norms])
-    lines["patch under the cursor"] = np.array(
-        [np.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)]
-    )
-    drawn = {name: (depth, values) for name, values in lines.items()}
-    figure = curves(
-        drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers", marked={float(chosen + 1): "dot"}
-    )
-    for name in ("lower quartile", "upper quartile"):
-        figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": name})
-    figure.update_traces(fill="tonexty", fillcolor="rgba(120, 120, 160, 0.25)", selector={"name": "upper quartile"})
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_xaxes(dtick=1 if len(norms) <= 12 else None)
-    figure.update_layout(legend_traceorder="normal")
-    chart(figure, "norms_by_layer", "Norms of the tokens by layer")

@@ -49,7 +49,7 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
     left, right = st.columns([3, 2])
     with left:
         try:
-            inputs = saved.inputs_again(entry.item, picture_of(entry.item))
+            inputs = saved.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
             if other := changed(entry.item, inputs):
                 raise ReportError(other)
             st.image(_png(entry.item, inputs), output_format="PNG", width="stretch", alt=entry.item.kind)

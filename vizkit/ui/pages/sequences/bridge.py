@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from vizkit.ui import export, reading
+from vizkit.ui import reading
 from vizkit.ui.pages.sequences import strips, typed
 from vizkit.ui.pages.sequences.bridge_steps import Image, Sentence, steps_of
+from vizkit.ui.pages.sequences.steps import walked_of
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
+from vizkit.ui.session import cached, saved
 from vizkit.ui.session.address import go_to
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.probes.from_parts import Inside
@@ -21,12 +23,13 @@ CANVAS, SIDE_PX = "sequence_bridge", 170
 
 
 def view(page: Page) -> None:
-    from vizkit.models.sequences.walk import walk
-
     shown = page.focus
-    words = typed.choose_text()
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        model = typed.choose_any({typed.TRANSFORMER: typed.TITLES[typed.TRANSFORMER]})
+    words = typed.choose_text(model, row)
     inside = _inside_of(page, shown)
-    walked = walk(typed.opened("bundled:dates_transformer"), words)
+    walked, words, _ = walked_of(model, words)
     rows, across = inside.model.patch_embed.grid_size
     with st.container(horizontal=True, vertical_alignment="bottom"):
         word = _slider("Word", "bridge_word", len(words), min(6, len(words)))
@@ -40,13 +43,13 @@ def view(page: Page) -> None:
     )
     right.image(_apart(shown, image), alt=f"The model's input, patch {patch + 1} framed", width=SIDE_PX)
     steps = steps_of(text, image)
-    of = f"{words} {shown.source} {page.picture.digest} {word} {patch} {layer}"
+    of = f"{model.name} {words} {shown.source} {page.picture.digest} {word} {patch} {layer}"
     name = title(shown.source)
     columns = (f"“{words[word]}” in a sentence", f"patch {patch + 1} of an image")
     content = strips.for_browser(steps, of, f"A word and a patch through the same block, {name}", columns=columns)
     strips.mount(CANVAS, content)
     st.caption(
-        f":green[:material/verified: The numbers are the models’ own: transformer, "
+        f":green[:material/verified: The numbers are the models’ own: {plain(typed.title_of(model))}, "
         f"{reading.within('logits', walked.error)}; {plain(name)}, {reading.within('logits', inside.logit_error)}]"
     )
     with st.container(horizontal=True):
@@ -54,10 +57,9 @@ def view(page: Page) -> None:
             go_to("pages/patches.py")
         st.button("Translate: the sentence’s model at work", icon=":material/translate:", key="bridge_translate",
                   on_click=_to_translate)  # fmt: skip
-        st.download_button(
-            "Numbers (NPZ)", lambda: export.npz_of(**strips.arrays(steps)), "words_to_patches.npz", "application/zip",
-            key="bridge_npz", icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        what = (" | ".join(columns), f"{typed.title_of(model)}; {name}")
+        panels = strips.panels(steps, (", text", ", image"))
+        save("bridge", {"": saved.charts_of("From words to patches", what, *panels)}, saved.NOTHING)
     reading.how(
         "Left a word, right a patch, the same step of the same block. Of the whole model only the beginning, the place "
         "of the norms and the end are others: an image is a sentence of patches.",

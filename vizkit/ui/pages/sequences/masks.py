@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, word_matrix
-from vizkit.ui import export, reading
-from vizkit.ui.pages.sequences import predict, typed
+from vizkit.figure.saved.panel import Panel, cells_of
+from vizkit.figure.sequences.word_matrix import word_matrix
+from vizkit.ui import reading
+from vizkit.ui.pages.sequences import masks_of, predict, typed
+from vizkit.ui.pages.sequences.masks_of import COLOURS, number
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = ("none", "causal", "cross", "BERT")
 SIX, OWN = "six words", "a date"
-COLOURS = {"none": BLUE, "causal": GREEN, "cross": ORANGE}
+DATES = typed.TRANSFORMER.partition(":")[2]
 
 
 def view(page: Page) -> None:
@@ -28,25 +32,31 @@ def view(page: Page) -> None:
 
     del page  # its models see images
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = typed.choose_any({typed.TRANSFORMER: "Models of dates"})
+        dates = model.name == DATES
+        kinds = KINDS if dates else masks_of.KINDS[model.task]
+        keep_valid("mask", kinds)
         kind: Kind = st.segmented_control(
-            "Mask", KINDS, default="causal", required=True, key="mask", bind="query-params"
+            "Mask", kinds, default="causal" if dates else kinds[0], required=True, key="mask", bind="query-params"
         )
         text = OWN
-        if kind in ("none", "causal"):
+        if dates and kind in ("none", "causal"):
             text = st.segmented_control(
                 "Text", (SIX, OWN), default=SIX, required=True, key="mask_text", bind="query-params"
             )
     st.markdown(MASKS[kind])
-    words = () if text == SIX else typed.choose_text()
-    if kind == "BERT":
-        predict.hidden_words(words)
+    words = () if text == SIX else typed.choose_text(model)
+    if not dates:
+        masks_of.of_model(model, words, kind)
+    elif kind == "BERT":
+        predict.hidden_words(typed.opened("bundled:dates_bert"), words)
     elif text == SIX:
         _six_words(kind)
     else:
         _own_text(kind, words)
-    if kind == "causal":
+    if dates and kind == "causal":
         st.subheader("Predict the next word: GPT, tiny", anchor=False)
-        predict.next_word(words or typed.choose_text())
+        predict.next_word(typed.opened("bundled:dates_gpt"), words or typed.choose_text())
     reading.how(
         "A row is a word that looks, a column a word that it looks at; hatched cells may not be looked at. The scores "
         "there become −∞ before the softmax, so that the other weights share the whole; weights that are set to 0 "
@@ -87,15 +97,10 @@ def _chosen(steps: "Walk", kind: "Kind") -> "tuple[AttentionSteps, int]":
     """(the chosen layer of the attention that has this mask, the chosen head from 0)."""
     layers = steps.encoder if kind == "none" else steps.decoder
     with st.container(horizontal=True):
-        layer = _number("Layer", "mask_layer", len(layers))
+        layer = number("Layer", "mask_layer", len(layers))
         own = layers[layer]
         part = own.cross if kind == "cross" and own.cross is not None else own.attention
-        return part, _number("Head", "mask_head", len(part.weights))
-
-
-def _number(label: str, key: str, count: int) -> int:
-    keep_valid(key, range(1, count + 1))
-    return int(st.number_input(label, 1, count, 1, key=key, bind="query-params", width=110, disabled=count < 2)) - 1
+        return part, number("Head", "mask_head", len(part.weights))
 
 
 def both_ways(
@@ -114,6 +119,8 @@ def both_ways(
         "after": result.after.numpy(),
     }
 
+    shown: list[Panel] = []
+
     def table(values: np.ndarray, title: str, hidden: str = "", sums: bool = False) -> None:
         mask = may if hidden else None
         st.html(
@@ -121,6 +128,8 @@ def both_ways(
                 values, queries, keys, colour=COLOURS[kind], allowed=mask, hidden=hidden, sums=sums, title=title
             )
         )
+        drawn = np.where(may, values, -np.inf) if hidden == "−∞" else values
+        shown.append(cells_of(drawn, queries, keys, title=title, x="is looked at", y="looks"))
 
     if looks.all():
         table(numbers["weights"], "Weights: every row sums to 1", sums=True)
@@ -135,7 +144,5 @@ def both_ways(
             table(numbers["weights"], "1 · Softmax of all scores", sums=True)
             table(numbers["after"], "2 · Weights set to 0: rows sum to less than 1", "0", sums=True)
         remark(masks.rows(result))
-    st.download_button(
-        "Numbers (NPZ)", lambda: export.npz_of(**numbers, queries=np.array(queries), keys=np.array(keys)), "masks.npz",
-        "application/zip", key="masks_npz", icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    what = (f"Mask: {kind}; {' '.join(queries)}",)
+    save("masks", {"": saved.charts_of("Masks", what, *shown)}, saved.NOTHING)

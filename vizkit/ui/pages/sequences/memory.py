@@ -3,6 +3,8 @@
 import streamlit as st
 
 from vizkit.ui.pages.sequences import memory_gates, memory_gradient, memory_match, memory_times
+from vizkit.ui.pages.sequences.brought import brought
+from vizkit.ui.pages.sequences.typed import MODEL
 from vizkit.ui.views import Page
 
 PARTS = {
@@ -18,4 +20,7 @@ def view(page: Page) -> None:
     names = list(PARTS)
     chosen = st.segmented_control("Show", names, default=names[0], required=True, key="memory", bind="query-params",
                                   label_visibility="collapsed")  # fmt: skip
+    if of := brought().get(st.session_state.get(MODEL, "")):
+        st.caption(f":material/info: {of.title} is not among them: these networks learned the same few letters to be "
+                   "compared, and it has not.")  # fmt: skip
     PARTS[chosen or names[0]]()

@@ -1,5 +1,7 @@
 """Of the view Memory: how much every word that was read matters for the answer, in all models that translate."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
@@ -8,24 +10,36 @@ from vizkit.figure.charts import curves
 from vizkit.ui import reading
 from vizkit.ui.pages.sequences.typed import choose_task_text, of_task, opened
 from vizkit.ui.session import saved
+from vizkit.ui.session.remembered import remembered
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from vizkit.models.sequences import SequenceModel
 
 FLOOR = 1e-4
 """Of the axis: what is smaller is as good as nothing."""
 
 
-def draw() -> None:
+@remembered
+def strength_of(model: "SequenceModel", words: tuple[str, ...]) -> "Float[Tensor, ' token']":
+    """Of each word for the model's own answer, of the largest."""
     from vizkit.models.sequences import greedy
     from vizkit.models.sequences.influence import influence
 
+    return influence(model, words, greedy(model, words).words).relative
+
+
+def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task, words = choose_task_text("gradient")
     lines = {}
     for source, title in reversed(of_task(task).items()):
-        model = opened(source)
-        strength = influence(model, words, greedy(model, words).words).relative
+        strength = strength_of(opened(source), words)
         lines[title] = (np.arange(1, len(words) + 1), strength.clamp(min=FLOOR).numpy())
     figure = curves(lines, "word of the source", "gradient, of its largest", mode="lines+markers")
     figure.update_xaxes(tickvals=list(range(1, len(words) + 1)), ticktext=list(words))

@@ -27,7 +27,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   const bars = (at, top) => {
     const card = made('section', '', ''), head = made('h4', '', ''), truth = data.line[at]
-    head.textContent = masked ? `Behind [MASK], truly “${truth}”` : 'The next word'
+    head.textContent = masked ? truth === '[MASK]' ? 'Behind [MASK]' : `Behind [MASK], truly “${truth}”` : 'The next word'
     card.append(head, ...top.map(([word, probability]) => {
       const bar = made(masked ? 'div' : 'button', 'bar', '')
       bar.append(made('span', '', word), made('b', '', percent(probability)))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import SIGNED, colours
+from vizkit.figure.saved.panel import Panel, cells_of
 from vizkit.ui.session.address import put
 
 if TYPE_CHECKING:
@@ -115,10 +115,21 @@ def _step() -> int:
     return max(0, int(linked) - 1) if linked.isdecimal() and len(linked) < 4 else 0
 
 
-def arrays(steps: Sequence[Step]) -> dict[str, np.ndarray]:
-    """All numbers by step and name, to be saved."""
-    return {
-        f"{number:02d} {step.part}, {step.title}: {strip.name}".replace("/", "÷"): strip.values.float().numpy()
-        for number, step in enumerate(steps, 1)
-        for strip in step.strips
-    }
+CROWD = 24
+"""Weights among which the largest is bright, as on the canvas."""
+
+
+def panels(steps: Sequence[Step], columns: Sequence[str] = ("",)) -> list[Panel]:
+    """Every strip of all steps, those of a step below one another, to be saved; on the scales of the canvas. `columns`:
+    what stands side by side there, in a word."""
+    made = []
+    for number, step in enumerate(steps, 1):
+        for strip in step.strips:
+            vector = strip.kind == "vector"
+            beside = [other.values for other in step.strips if other.kind == "vector" and other.column == strip.column]
+            limit = max(float(v[v.isfinite()].abs().max()) for v in beside) if vector else 1.0
+            limit = float(strip.values.max()) if not vector and len(strip.values) > CROWD else limit
+            title = f"{number}. {step.title}{columns[strip.column]}: {strip.name}"
+            values = strip.values.float().numpy()[None]
+            made.append(cells_of(values, (), strip.labels, title=title, limit=limit, signed=vector))
+    return made

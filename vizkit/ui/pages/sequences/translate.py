@@ -6,9 +6,11 @@ import streamlit as st
 
 from vizkit.analysis.remarks.sequences import of_alignment, of_beams
 from vizkit.figure.charts import heat_map
+from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.pages.sequences.translate_canvas import arcs, forced, forget_forced, kind_of
-from vizkit.ui.pages.sequences.typed import TITLES, choose_model, choose_text, facts, translating_here
+from vizkit.ui.pages.sequences.typed import TITLES, choose_any, choose_text, facts, title_of
+from vizkit.ui.plain import plain
 from vizkit.ui.session import saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.views import Page
@@ -29,18 +31,22 @@ WORDS = {"encoder": "Source at itself", "decoder": "Written words at those befor
 
 
 def view(page: Page) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        own = {source: source.removeprefix("run:") for source in translating_here()}
-        model = choose_model(titles={**TITLES, **own})
-        words = choose_text(model.data)
-    text, title = " ".join(words), TITLES.get(f"bundled:{model.name}", model.name)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        model = choose_any(TITLES)
+    words = choose_text(model, row)
+    text, title = " ".join(words), title_of(model)
+    if not model.translates:
+        raise NotApplicable(f"{title} reads one text and has no decoder: Masks shows where it looks and what it "
+                            "expects.")  # fmt: skip
+    source = tuple(model.vocabulary.spelled(model.source_ids(words)))
     try:
         written, trace, shares = translated(model, words, forced(text))
     except TextError:  # a link with words that this model has not
         forget_forced()
         written, trace, shares = translated(model, words, ())
-    st.markdown(f"**{''.join(written.words)}** · {facts(model)}")
-    arcs("translate", text, words, written, trace, title, shares)
+    st.markdown(f"**{plain(model.text_of(written.words))}** · {facts(model)}")
+    arcs("translate", text, source, written, trace, title, shares)
     if shares is not None:
         st.caption(
             f"The {title} has no attention: when it begins to write, all that it knows of the source is its last "
@@ -49,7 +55,7 @@ def view(page: Page) -> None:
     reading.proof(trace)
     remark(of_alignment(model.facts.get("alignment", {})))
     beams(model, words)
-    keep(trace, words, written.words, title)
+    keep(trace, source, written.words, title)
     reading.how(
         "Orange: which words of the source a written word looks at. Blue: the source's words at one another. "
         "Green: a written word at those before it, never at later ones. Hover a word; click a probability to write "

@@ -1,7 +1,8 @@
 """What all views of Sequences share: which model of texts is shown, and the text that was typed for it."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -9,6 +10,7 @@ from vizkit.datasets.sequences import dates, gaps
 from vizkit.datasets.sequences.opening import split_text
 from vizkit.traces import NotApplicable
 from vizkit.training.runs.folder import runs
+from vizkit.ui.pages.sequences.brought import brought, dialog
 from vizkit.ui.session.jobs import ACTIVE, jobs
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
@@ -17,8 +19,9 @@ from vizkit.vocabulary import TextError
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
 
+TRANSFORMER = "bundled:dates_transformer"
 TITLES = {
-    "bundled:dates_transformer": "Transformer",
+    TRANSFORMER: "Transformer",
     "bundled:dates_lstm_attention": "LSTM + attention",
     "bundled:dates_lstm": "LSTM",
     "bundled:dates_rnn": "RNN",
@@ -30,40 +33,76 @@ NETWORK_TITLES = {
     "seq2seq_rnn": "RNN",
 }
 LANGUAGE = {"bundled:dates_bert": "BERT, tiny", "bundled:dates_gpt": "GPT, tiny"}
+LANGUAGE_NETWORKS = ("masked_lm", "causal_lm")
 LONGEST = 200  # characters
 TASK_TITLES = {"copy": "letters and a gap", "dates": "a date"}
+MODEL = "sequence_model"
+
+
+class Text(NamedTuple):
+    """What a text is called, where it is kept, its examples, and how many pixels its field is wide."""
+
+    label: str
+    key: str
+    examples: tuple[str, ...]
+    width: int = 340
+
+
+LETTERS = Text("Letters, then dots", "sequence_letters", ("bfac........?", "hag?", "bcdaefgh....?"))
+FREE = Text("Any text", "sequence_words", (
+    "The animal didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too wide.",
+    "translate English to German: The house is wonderful.",
+    "The cat sat on the [MASK].",
+), 460)  # fmt: skip
+TEXTS = {"dates": Text("Any date", "sequence_text", dates.EXAMPLES), "copy": LETTERS, "reverse": LETTERS}
 SPELLED = ("c", "a", "f", "e")
 
 
 def opened(source: str) -> "SequenceModel":
     """A model by its name in the picker. Raises ModelError with a sentence."""
-    folder = translating_here().get(source)
+    if source in brought():
+        return _opened(source, 0, *brought()[source])
+    folder = trained_here().get(source)
     if folder is None:
         return _opened(source, 0)
-    return _opened(str(folder), (folder / "model.safetensors").stat().st_mtime_ns)
+    return _opened(source, (folder / "model.safetensors").stat().st_mtime_ns, folder.name, str(folder))
 
 
 @remembered
-def _opened(source: str, written_ns: int) -> "SequenceModel":
-    """`written_ns`: of its weights, which another training may have replaced."""
+def _opened(source: str, written_ns: int, _title: str = "", _path: str = "") -> "SequenceModel":
+    """`written_ns`: of its weights, which another training may have replaced. Bundled models need no path."""
     from vizkit.models.sequences import open_sequence
 
-    return open_sequence(source)
+    model = open_sequence(_path or source)
+    return replace(model, name=_title) if _title else model
 
 
-def translating_here() -> dict[str, Path]:
-    """Finished runs that have learned to rewrite dates, as "run:<name>" and their folder, latest first."""
+def trained_here() -> dict[str, Path]:
+    """Finished runs that have learned from texts, as "run:<name>" and their folder, latest first."""
     own = [run for run in runs() if run.has_model and not run.learns_pictures and jobs().state(run) not in ACTIVE]
-    return {f"run:{run.name}": run.path for run in own
-            if run.recipe.data == "dates" and run.recipe.model in NETWORK_TITLES}  # fmt: skip
+    return {f"run:{run.name}": run.path for run in own if run.recipe.model in (*NETWORK_TITLES, *LANGUAGE_NETWORKS)}
 
 
-def choose_model(key: str = "sequence_model", titles: dict[str, str] = TITLES) -> "SequenceModel":
+def choose_model(key: str, titles: dict[str, str]) -> "SequenceModel":
     keep_valid(key, titles)
     source = st.selectbox(
         "Model", list(titles), key=key, bind="query-params", width=200, format_func=lambda name: titles[name]
     )
-    return opened(source)
+    from vizkit.models import ModelError
+
+    try:
+        return opened(source)
+    except ModelError as sentence:  # a run or an upload that is gone or damaged
+        raise NotApplicable(str(sentence)) from None
+
+
+def choose_any(titles: dict[str, str]) -> "SequenceModel":
+    """One of those that ship, a run that was trained here, or what the visitor opened: the same on all views."""
+    here = {source: source.removeprefix("run:") for source in trained_here()}
+    model = choose_model(MODEL, titles | here | {name: of.title for name, of in brought().items()})
+    dialog(MODEL)
+    return model
 
 
 def of_task(task: str) -> dict[str, str]:
@@ -81,27 +120,35 @@ def choose_task_text(key: str) -> tuple[str, tuple[str, ...]]:
     return "copy", gaps.source(SPELLED, int(gap))
 
 
-def choose_text(data: str = "dates") -> tuple[str, ...]:
-    """The tokens of the text that was typed; NotApplicable with a sentence where no model can read it."""
-    st.session_state.setdefault("sequence_text", dates.EXAMPLES[0])
-    text = st.text_input("Any date", key="sequence_text", bind="query-params", max_chars=LONGEST, width=340)
-    st.pills(
-        "Examples", dates.EXAMPLES[1:], key="_sequence_example", on_change=_take_example, label_visibility="collapsed"
-    )
+def choose_text(model: "SequenceModel | None" = None, row: Any = st) -> tuple[str, ...]:  # noqa: ANN401
+    """The tokens of the text that was typed, a date where `model` is None; NotApplicable with a sentence where the
+    model cannot read it. `row`: where the field stands; the examples stand below, where they have room on a phone."""
+    data = "dates" if model is None else model.data
+    of = TEXTS.get(data, FREE)
+    st.session_state.setdefault(of.key, of.examples[0])
+    text = row.text_input(of.label, key=of.key, bind="query-params", max_chars=LONGEST, width=of.width)
+    st.pills("Examples", of.examples[1:], key=f"_{of.key}_example", on_change=_take_example, args=(of.key,),
+             label_visibility="collapsed")  # fmt: skip
     try:
-        return split_text(data, text)
+        return split_text(data, text) if model is None or data in TEXTS else model.split(text)
     except TextError as sentence:
         raise NotApplicable(str(sentence)) from None
 
 
-def _take_example() -> None:
-    if example := st.session_state["_sequence_example"]:
-        st.session_state["sequence_text"] = example
-    st.session_state["_sequence_example"] = None
+def _take_example(key: str) -> None:
+    if example := st.session_state[f"_{key}_example"]:
+        st.session_state[key] = example
+    st.session_state[f"_{key}_example"] = None
+
+
+def title_of(model: "SequenceModel") -> str:
+    """As the picker calls it."""
+    source = f"bundled:{model.name}"
+    return (TITLES | LANGUAGE).get(source, model.name)
 
 
 def facts(model: "SequenceModel") -> str:
     """How often this model is right, in words, and how large it is."""
     right, count = model.facts.get("test_accuracy"), model.facts.get("test_images")
     size = f"{model.parameters / 1000:.0f} k parameters"
-    return f"{right:.1%} of {count:,} unseen dates exactly right · {size}" if right is not None and count else size
+    return f"{right:.1%} of {count:,} unseen texts exactly right · {size}" if right is not None and count else size

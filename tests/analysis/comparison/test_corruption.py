@@ -1,0 +1,26 @@
+"""What corrupted pictures have lost."""
+
+import numpy as np
+import pytest
+
+from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted, erased
+
+RGB = np.random.default_rng(0).integers(0, 255, (64, 48, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("kind", CORRUPTIONS)
+def test_a_corruption_is_the_same_every_time_and_takes_a_lot(kind: str) -> None:
+    out = corrupted(RGB, kind)
+    assert out.shape == RGB.shape
+    assert np.abs(out.astype(int) - RGB).mean() > 20
+    np.testing.assert_array_equal(out, corrupted(RGB, kind))
+
+
+def test_an_object_is_filled_with_what_surrounds_it() -> None:
+    ground = np.full((20, 20, 3), 80, np.uint8)
+    mask = np.zeros((20, 20), bool)
+    mask[5:9, 5:9] = True
+    ground[mask] = 200
+    out = erased(ground, mask)
+    np.testing.assert_array_equal(out, np.full_like(out, 80))
+    np.testing.assert_array_equal(erased(ground, np.ones_like(mask)), ground)

@@ -1,0 +1,117 @@
+"""Models of a folder of transformers on the page: opened by a visitor, and every view with each of the four kinds."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.models.sequences.test_from_library import CASES, saved
+from tests.ui import test_views
+from tests.ui.conftest import VIT, fine, sent_to, texts
+from vizkit.ui.pages.sequences.brought import KINDS, Brought
+
+TEXT = {"BertForMaskedLM": "the cat sat the"}
+SAYS = {  # what stands on a view that cannot show such a model
+    "Step by step": "These are the steps of vizkit's own transformers; {title} is built differently.",
+    "From words to patches": "These are the steps of vizkit's own transformers; {title} is built differently.",
+    "Memory": "{title} is not among them: these networks learned the same few letters",
+}
+
+
+def view(title: str, source: str, brought: dict[str, Brought], text: str, **query: str) -> AppTest:
+    test = AppTest.from_string("from vizkit.ui.views import open_page\nopen_page('sequences')", default_timeout=120)
+    test.session_state["_picture"], test.session_state["image"] = test_views.sample(), test_views.IMAGE
+    test.session_state["models"], test.session_state["_texts_brought"] = [VIT], brought
+    test.session_state["sequence_model"] = source
+    test.query_params |= {"sequences_view": title, "sequence_words": text, **query}
+    return test.run()
+
+
+@pytest.fixture(params=CASES)
+def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """(class of the library, name in the picker, the models of a session)."""
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    saved(folder, request.param)
+    name = f"brought:{request.param}{tmp_path}"
+    return request.param, name, {name: Brought(f"{KINDS[request.param]}, 1a2b3c4d", str(folder))}
+
+
+def test_all_six_views_show_it_or_say_why_not(kind):
+    name, source, brought = kind
+    title, text = brought[source].title, TEXT.get(name, "the cats sat the")
+    for shown, sentence in SAYS.items():
+        assert sentence.format(title=title) in texts(view(shown, source, brought, text)), shown
+
+    translate = view("Translate", source, brought, text)
+    fine(translate)
+    if name in ("MarianMTModel", "T5ForConditionalGeneration"):
+        (content,) = sent_to(translate, "vizkit_translate")
+        assert content["source"] == ["▁the", "▁cat", "s", "▁sat", "▁the", "</s>"]
+        assert {part["kind"] for part in content["parts"]} == {"encoder", "decoder", "cross"}
+        assert content["label"].startswith(title)
+    else:
+        assert f"{title} reads one text and has no decoder" in texts(translate)
+
+    words = view("Words", source, brought, text)
+    fine(words)
+    assert len(words.get("plotly_chart")) == 5
+    assert "one word vector, cosine 1.00" in texts(words)
+
+    masks = view("Masks", source, brought, text)
+    options = masks.segmented_control(key="mask").options
+    assert options == {"B": ["BERT", "none"], "G": ["causal"]}.get(name[0], ["none", "causal", "cross"])
+    for option in options:
+        test = view("Masks", source, brought, text, mask=option)
+        fine(test)
+        drawn = [element.proto.body for element in test.main.get("html")]
+        assert len(drawn) == 1, option
+        several = drawn[0].count('<th scope="row">') > 1  # random weights may end a text where it begins
+        assert ("masked" in drawn[0]) == (option == "causal" and several)
+    if options == ["causal"]:
+        (data,) = sent_to(masks, "vizkit_predict")
+        assert data["line"] == ["▁the", "▁cat", "s", "▁sat", "▁the"]
+        assert len(data["tops"][0][1]) == 5
+    if options[0] == "BERT":
+        (data,) = sent_to(masks, "vizkit_predict")
+        assert data["line"] == ["[CLS]", "the", "cat", "sat", "the", "[SEP]"]
+        assert (data["fixed"], data["hidden"]) == ([0, 5], [1])
+
+
+def test_a_mask_that_was_typed_is_guessed(tmp_path: Path):
+    saved(tmp_path, "BertForMaskedLM")
+    test = view("Masks", "brought:b", {"brought:b": Brought("BERT, b", str(tmp_path))}, "the [MASK] sat")
+    (data,) = sent_to(test, "vizkit_predict")
+    assert data["hidden"] == [2]
+    assert len(data["tops"][0][1]) == 5
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_its_files_are_opened_or_refused_in_a_sentence(tmp_path: Path, whole: bool):
+    saved(tmp_path, "GPT2LMHeadModel")
+    test = test_views.opened("sequences", "Masks", [])
+    uploader = test.file_uploader(key="texts_files")
+    for name in ("config.json", "vocab.json", *(["model.safetensors"] if whole else [])):
+        uploader.upload(name, (tmp_path / name).read_bytes(), "application/octet-stream")
+    test.run().button(key="texts_open").click().run()
+    assert not test.exception
+    chosen = test.selectbox(key="sequence_model")
+    if whole:
+        assert chosen.value.startswith("brought:")
+        assert "knows no “The”" in test.info[0].value, "a text that it cannot read gets a sentence"
+        test.text_input(key="sequence_words").set_value("the cat").run()
+        fine(test)
+        assert test.query_params["sequence_model"] == test.session_state["_texts_brought"][chosen.value].title
+    else:
+        assert chosen.value == "bundled:dates_transformer"
+        assert "has no weights" in test.error[0].value
+
+
+def test_a_model_of_images_is_refused(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTModel"]}')
+    test = test_views.opened("sequences", "Translate", [])
+    test.file_uploader(key="texts_files").upload("config.json", (tmp_path / "config.json").read_bytes(), "a/b").run()
+    test.button(key="texts_open").click().run()
+    assert "is a ViTModel; of texts there are MarianMTModel" in test.error[0].value
+    assert "_texts_brought" not in test.session_state or not test.session_state["_texts_brought"]

@@ -1,0 +1,86 @@
+"""`python -m vizkit cka`: how alike the layers of one or several models represent the same pictures.
+
+python -m vizkit cka bundled:insects_vit bundled:insects_cnn --data insects --images 256 -o cka.json
+"""
+
+import argparse
+import io
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vizkit.commands.model_options import refuse_output
+from vizkit.writing import write
+
+if TYPE_CHECKING:
+    from vizkit.evaluation.inside.similarity import Similarity
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("cka", help="how alike layers represent pictures, in one model or between several")
+    command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a timm name, a run folder")
+    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder (insects)")
+    command.add_argument("--images", type=int, default=256, metavar="N", help="test pictures (256)")
+    command.add_argument(
+        "--batch", type=int, default=32, metavar="N", help="pictures compared together, 4 or more (32)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
+    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    command.add_argument("-o", "--output", type=Path, metavar="CKA.json", help="all pairs, as JSON, CSV or NPZ")
+    command.set_defaults(run=_cka)
+
+
+def _cka(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        refuse_output(arguments.output, (".json", ".csv", ".npz"))
+    if arguments.images < 1 or arguments.batch < 1:
+        raise ValueError("--images and --batch are 1 or more.")
+    arguments.models = [*dict.fromkeys(arguments.models)]
+    from tqdm import tqdm
+
+    import vizkit
+    from vizkit.evaluation.inside.similarity import similarity
+
+    models = [vizkit.load(name, device=arguments.device) for name in arguments.models]
+    with tqdm(total=100, unit="%", disable=None, dynamic_ncols=True) as bar:
+
+        def tell(share: float) -> None:
+            bar.update(100 * share - bar.n)
+
+        result = similarity(models, arguments.data, arguments.images, batch=arguments.batch, seed=arguments.seed,
+                            tell=tell)  # fmt: skip
+    if arguments.output:
+        _write(arguments, result)
+        print(f"{arguments.output}: {len(result.layers)} layers, {result.images} pictures")
+    else:
+        print(as_csv(result), end="")
+
+
+def as_csv(result: "Similarity") -> str:
+    """A row and a column for each layer."""
+    names = [f"{result.models[at]} {layer}" for at, layer in result.layers]
+    rows = [",".join([name, *(f"{value:.4f}" for value in row)])
+            for name, row in zip(names, result.values.tolist(), strict=True)]  # fmt: skip
+    return "\n".join([",".join(["layer", *names]), *rows]) + "\n"
+
+
+def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
+    if arguments.output.suffix == ".csv":
+        write(arguments.output, as_csv(result))
+    elif arguments.output.suffix == ".npz":
+        arrays = {"models": np.array(result.models), "layers": np.array(result.layers), "images": result.images}
+        buffer = io.BytesIO()
+        np.savez(buffer, cka=result.values.numpy(), **arrays)
+        write(arguments.output, buffer.getvalue())
+    else:
+        values = [[round(value, 4) for value in row] for row in result.values.tolist()]
+        content = {"models": arguments.models, "data": arguments.data, "images": result.images,
+                   "batch": arguments.batch, "seed": arguments.seed, "torch": version("torch"),
+                   "layers": result.layers, "cka": values}  # fmt: skip
+        write(arguments.output, json.dumps(content) + "\n")

@@ -1,0 +1,42 @@
+"""Some labelled pictures of a set as the input of one model: what measurements of many passes go over."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.datasets.image_set import ImageSet
+from vizkit.datasets.opening import open_set
+from vizkit.image import prepare
+from vizkit.models import Loaded
+
+__all__ = ["FewPictures", "few_pictures"]
+
+
+@dataclass(frozen=True)
+class FewPictures:
+    """Labelled pictures, and the model that is to see them."""
+
+    images: ImageSet
+    loaded: Loaded
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def pixels(self, rows: range) -> Float[Tensor, "image channel height width"]:
+        """The model's input, on the CPU."""
+        prepared = [prepare(self.images[row][0], self.loaded.preprocessing)[0] for row in rows]
+        return torch.from_numpy(np.stack(prepared))
+
+    def batches(self, size: int, start: int = 0) -> Iterator[range]:
+        """The numbers of the pictures from `start` on."""
+        return (range(first, min(first + size, len(self))) for first in range(start, len(self), size))
+
+
+def few_pictures(loaded: Loaded, data: str, images: int, split: str = "test", seed: int = 0) -> FewPictures:
+    """At most so many pictures of a split. Raises DatasetError."""
+    opened = open_set(data, split, images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
+    return FewPictures(opened, loaded)

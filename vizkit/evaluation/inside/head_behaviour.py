@@ -1,0 +1,53 @@
+"""What every head of a model does, averaged over pictures of a set: one recorded pass for each picture."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, by_layer
+from vizkit.evaluation.inside.few_pictures import few_pictures
+from vizkit.models import Loaded, family
+from vizkit.traces import NotApplicable
+
+__all__ = ["behaviours_of", "means", "measured"]
+
+Means = dict[str, tuple[float, ...]]
+Values = Float[Tensor, "behaviour head"]
+
+
+def behaviours_of(
+    loaded: Loaded,
+    data: str,
+    images: int,
+    *,
+    seed: int = 0,
+    tell: Callable[[float], None] = lambda _: None,
+    parts: list[Values] | None = None,
+) -> Means:
+    """Of test pictures of a set: each of BEHAVIOURS for every head, in the order of the pass. `tell` hears the share
+    that is done and may raise to stop; `parts` then holds what was measured, and the next call with them goes on.
+    Raises DatasetError, and NotApplicable for a model without attention."""
+    parts = [] if parts is None else parts
+    pictures = few_pictures(loaded, data, images, seed=seed)
+    for rows in pictures.batches(1, len(parts)):
+        tell(rows.start / len(pictures))
+        parts.append(measured(loaded, pictures.pixels(rows)))
+    tell(1.0)
+    return means(parts)
+
+
+def measured(loaded: Loaded, pixels: Float[Tensor, "1 channel height width"]) -> Values:
+    """Of one picture, all heads of all layers side by side."""
+    trace = family(loaded.model).trace(loaded, pixels)
+    heads = [torch.stack([layer[name] for name in BEHAVIOURS]) for layer in by_layer(trace, pixels[0])]
+    if not heads:
+        raise NotApplicable(f"{trace.no_attention}: there is no head to look at.")
+    return torch.cat(heads, 1)
+
+
+def means(parts: Sequence[Values]) -> Means:
+    """Over pictures; those in which a number has no meaning are left out of its mean."""
+    mean = torch.stack([*parts]).double().nanmean(0)
+    return {name: tuple(values.tolist()) for name, values in zip(BEHAVIOURS, mean, strict=True)}

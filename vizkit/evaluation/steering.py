@@ -1,0 +1,35 @@
+"""The directions of the classes of a set of pictures, in a model's residual stream."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vizkit.datasets.opening import open_set
+from vizkit.image import prepare
+from vizkit.models import Loaded
+from vizkit.models.probes.interventions.steering import class_directions
+from vizkit.models.probes.interventions.stream_edits import Directions
+
+__all__ = ["directions_of"]
+
+BATCH = 8
+
+
+def directions_of(
+    loaded: Loaded, data: str, images: int, *, seed: int = 0, tell: Callable[[int, int], None] = lambda *_: None
+) -> tuple[Directions, tuple[str, ...]]:
+    """From the first training pictures of a set, and the names of its classes. `tell` hears how many pictures of how
+    many are through, and may raise to stop. Raises DatasetError, and NotApplicable as `class_directions`."""
+    opened = open_set(data, "train", images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
+    count = min(images, len(opened))
+
+    def batches() -> Iterator[tuple[Tensor, Tensor]]:
+        for start in range(0, count, BATCH):
+            rows = range(start, min(start + BATCH, count))
+            pixels = torch.from_numpy(np.stack([prepare(opened[i][0], loaded.preprocessing)[0] for i in rows]))
+            yield pixels, torch.tensor([int(opened.targets[i]) for i in rows])
+
+    directions = class_directions(loaded, batches(), lambda done: tell(done, count))
+    return directions, tuple(opened.labels)

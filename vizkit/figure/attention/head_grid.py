@@ -1,0 +1,62 @@
+"""A number for every head of a model, layers down, heads across; cells can be clicked."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.figure.charts import heat_map, lying
+from vizkit.figure.palette import DARK, LIGHT, OTHERS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CELL_PX = 34
+MOST_NUMBERED = 12  # with more heads the cells are too narrow for numbers
+
+
+def head_grid(
+    values: Float[np.ndarray, "layer head"],
+    *,
+    signed: bool = False,
+    share: bool = False,
+    chosen: tuple[int, int] | None = None,
+) -> "go.Figure":
+    """`share`: written in percent; `chosen`: (layer, head) from 0, framed. NaN
+    where a layer has fewer heads. A point on every cell, which carries (layer, head), takes the clicks."""
+    import plotly.graph_objects as go
+
+    layers, heads = values.shape
+    figure = heat_map(values, "head", "layer", signed=signed, square=False, height=150 + CELL_PX * layers)
+    form = ".0%" if share else ".3g"
+    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("", form))
+    at = np.argwhere(np.isfinite(values)).tolist()
+    top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
+    low = 0.0 if signed else float(np.nanmin(values, initial=top))
+    # Strong colours at both ends of a signed scale are dark, at the upper end of the other one light.
+    strong = {(r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6
+              for r, c in at}  # fmt: skip
+    inks = [LIGHT if strong[r, c] == signed else DARK for r, c in at]
+    numbered = heads <= MOST_NUMBERED
+    texts = [f"{values[r, c]:{'.0%' if share else 'z.2f'}}" for r, c in at]  # z: no minus before a zero
+    figure.add_trace(
+        go.Scatter(
+            x=[column for _, column in at],
+            y=[row for row, _ in at],
+            mode="markers+text" if numbered else "markers",
+            text=texts if numbered else None,
+            textfont={"color": inks},
+            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            customdata=at,
+            hovertemplate=[f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}<extra></extra>" for r, c in at],
+            showlegend=False,
+        )
+    )
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+                         line={"color": OTHERS, "width": 3})  # fmt: skip
+    figure.update_xaxes(tickvals=[*range(heads)], ticktext=[str(n + 1) for n in range(heads)])
+    return figure.update_yaxes(tickvals=[*range(layers)], ticktext=[str(n + 1) for n in range(layers)])

@@ -1,0 +1,121 @@
+"""What a chart shows, as plain values that a record can hold; it is read off the figure that a page draws."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.figure.palette import CLASSES
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["Line", "Numbers", "Panel", "cells_of", "panel_of"]
+
+DIGITS = 6
+LATER = {"later": True}  # of fields that records of earlier versions lack
+Dash = Literal["solid", "dash", "dot"]
+Numbers = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """`colour`: which one of CLASSES. A number that is not there is None. `words`: written at its places, which are
+    dots then and not joined, "" for a dot alone."""
+
+    name: str
+    x: Numbers
+    y: Numbers
+    colour: int = 0
+    dash: Dash = "solid"
+    words: tuple[str, ...] = field(default=(), metadata=LATER)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
+    what the axes are; `log`: the second one is logarithmic. `span_y`: its ends, powers of ten then. `boxes`: frames
+    (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells. Cells of a single row
+    are drawn as a strip."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...] = ()
+    cells: tuple[Numbers, ...] = ()
+    limit: float = 0.0
+    signed: bool = False
+    log: bool = False
+    span_y: tuple[float, float] | None = None
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    rows: tuple[str, ...] = field(default=(), metadata=LATER)
+    columns: tuple[str, ...] = field(default=(), metadata=LATER)
+
+
+def cells_of(
+    values: Float[np.ndarray, "row column"],
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    *,
+    title: str = "",
+    x: str = "",
+    y: str = "",
+    limit: float = 0.0,
+    signed: bool | None = None,
+) -> Panel:
+    """Numbers as cells, by default of both signs where one is negative; what is infinite is left out."""
+    signed = bool((values[np.isfinite(values)] < 0).any()) if signed is None else signed
+    return Panel(title, x, y, cells=tuple(map(_few, values)), limit=limit, signed=signed, rows=tuple(rows),
+                 columns=tuple(columns))  # fmt: skip
+
+
+def panel_of(figure: "go.Figure") -> Panel:
+    """What is drawn in a figure of curves or cells, in few digits."""
+    layout: Any = figure.layout
+    drawn: list[Any] = [*figure.data]
+    x, y, title = (unescape(part.title.text or "") for part in (layout.xaxis, layout.yaxis, layout))
+    boxes = tuple(
+        (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
+    )
+    if drawn and drawn[0].type == "heatmap":
+        cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
+        if columns is not None and not isinstance(columns[0], str):
+            x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
+        return Panel(title, x, y, cells=tuple(map(_few, cells)), limit=float(drawn[0].zmax or 0),
+                     signed=(drawn[0].zmin or 0) < 0, boxes=boxes, rows=_names(drawn[0].y),
+                     columns=_names(columns))  # fmt: skip
+    if drawn and drawn[0].type == "bar":
+        return Panel(title, y, x, tuple(map(_bars, drawn, range(len(drawn)))))
+    lines = tuple(
+        Line(unescape(line.name or ""), _few(line.x), _few(line.y), _colour(line, index), line.line.dash or "solid",
+             _names(line.text) if "text" in (line.mode or "") else ())
+        for index, line in enumerate(drawn)
+    )  # fmt: skip
+    ends = layout.yaxis.range
+    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", boxes=boxes,
+                 span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
+
+
+def _bars(drawn: Any, colour: int) -> Line:  # noqa: ANN401
+    """Of bars that lie: their ends as dots with names, from 1."""
+    places = tuple(map(float, range(1, len(drawn.x) + 1)))
+    return Line(unescape(drawn.name or ""), places, _few(drawn.x), colour, words=_names(drawn.y))
+
+
+def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Of cells or places; none where they are numbers."""
+    if words is None or not len(words) or not isinstance(words[0], str):
+        return ()
+    return tuple(unescape(str(word)) for word in words)
+
+
+def _colour(line: Any, index: int) -> int:  # noqa: ANN401
+    ink = line.line.color or line.marker.color
+    return CLASSES.index(ink) if ink in CLASSES else index
+
+
+def _few(values: Any) -> Numbers:  # noqa: ANN401
+    return tuple(float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float))

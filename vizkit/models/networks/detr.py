@@ -1,0 +1,219 @@
+"""DETR: detection as a set of answers to learned questions (Carion et al. 2020, arXiv 2005.12872), from its parts.
+
+    image ─→ backbone ─→ 1×1 convolution ─→ encoder ─→ memory ──────┐
+    object queries (learned) ─→ [self-attention ─→ cross-attention ─→ FFN] × depth ─→ class, box of every query
+
+Positions, sines and cosines of a cell's place, are added to queries and keys of every layer, never to values. With
+`conditional` queries each has a place of its own to look at, which makes training several times shorter: Meng et al.
+2021 (arXiv 2108.06152); the place moves from layer to layer as in Liu et al. 2022 (arXiv 2201.12329).
+"""
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, MultiHeadAttention
+
+__all__ = ["DETR", "Answers", "EncoderLayer", "cell_positions", "point_positions"]
+
+Pixels = Float[Tensor, "image channel height width"]
+Cells = Float[Tensor, "image cell dim"]
+Queries = Float[Tensor, "image query dim"]
+ByHead = Float[Tensor, "image head token _channel"]
+Boxes = Float[Tensor, "image query 4"]
+Points = Float[Tensor, "*batch 2"]
+
+NEAR_EDGE = 1e-4
+
+
+class Answers(NamedTuple):
+    """`logits`: of every class, and last of "no object". `boxes_cxcywh`: middle, width, height as shares of it."""
+
+    logits: Float[Tensor, "image query label"]
+    boxes_cxcywh: Boxes
+
+
+class Attention(MultiHeadAttention):
+    """softmax((Q + P_q)(K + P_k)ᵀ / √d_k) V: positions choose where to look, not what is taken from there."""
+
+    def forward(self, asking: Queries, keys: Cells, values: Cells) -> Queries:  # pyright: ignore[reportIncompatibleMethodOverride]
+        all_seen = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=asking.device)
+        by_head = KeysValues(self.by_head(self.key(keys)), self.by_head(self.value(values)))
+        return super().forward(asking, by_head, all_seen)
+
+
+class EncoderLayer(nn.Module):
+    """Cells look at cells, then each thinks for itself; Add & Norm after each part."""
+
+    def __init__(self, dim: int, heads: int, hidden: int) -> None:
+        super().__init__()
+        self.attn, self.norm1 = Attention(dim, heads), nn.LayerNorm(dim)
+        self.ffn, self.norm2 = FeedForward(dim, hidden), nn.LayerNorm(dim)
+
+    def forward(self, x: Cells, place: Float[Tensor, "cell dim"]) -> Cells:
+        x = self.norm1(x + self.attn(x + place, x + place, x))
+        return self.norm2(x + self.ffn(x))
+
+
+class DecoderLayer(nn.Module):
+    """Queries look at each other, then at the image, then each thinks for itself; Add & Norm after each part."""
+
+    def __init__(self, dim: int, heads: int, hidden: int) -> None:
+        super().__init__()
+        self.attn, self.norm1 = Attention(dim, heads), nn.LayerNorm(dim)
+        self.cross, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim)
+        self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
+
+    def forward(
+        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"]
+    ) -> Queries:
+        """`place`: of the cells; `own`: the queries' own vectors."""
+        x = self.norm1(x + self.attn(x + own, x + own, x))
+        x = self.norm2(x + self.cross(x + own, memory + place, memory))
+        return self.norm3(x + self.ffn(x))
+
+
+class ConditionalAttention(Attention):
+    """Cross-attention whose scores are a sum: what the query looks for · what a cell holds, and where · where.
+
+    Side by side in each head, [content, place], so that one product gives the sum (Meng et al. 2021, § 3.2).
+    """
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__(dim, heads)
+        self.key_place = nn.Linear(dim, dim)
+
+    def looking(self, x: Queries, at: Queries, memory: Cells, place: Float[Tensor, "cell dim"]) -> Queries:
+        query = torch.cat([self.by_head(self.query(x)), self.by_head(at)], -1)
+        where = self.by_head(self.key_place(place)[None]).expand(len(memory), -1, -1, -1)
+        key = torch.cat([self.by_head(self.key(memory)), where], -1)
+        scores = (query @ key.transpose(-2, -1)) * (2 * self.d_k) ** -0.5
+        mixed = scores.softmax(-1) @ self.by_head(self.value(memory))
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class ConditionalLayer(DecoderLayer):
+    """A decoder layer whose queries look at a place of their own; `scale` says how sharply, seen what they hold."""
+
+    cross: ConditionalAttention
+
+    def __init__(self, dim: int, heads: int, hidden: int) -> None:
+        super().__init__(dim, heads, hidden)
+        self.cross = ConditionalAttention(dim, heads)
+        self.scale = MLPHead(dim, dim, 2)
+
+    def forward(
+        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
+        at: Queries,
+    ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`at`: sines and cosines of each query's place."""
+        x = self.norm1(x + self.attn(x + own, x + own, x))
+        x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
+        return self.norm3(x + self.ffn(x))
+
+
+class MLPHead(nn.Module):
+    """Linear layers with ReLU between them."""
+
+    def __init__(self, dim: int, out: int, depth: int) -> None:
+        super().__init__()
+        widths = [dim] * depth + [out]
+        self.layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
+
+    def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch out"]:
+        for layer in self.layers[:-1]:
+            x = layer(x).relu()
+        return self.layers[-1](x)
+
+
+class DETR(nn.Module):
+    """`backbone`: a module whose `forward_features` gives (image, channels, row, column), such as timm's CNNs.
+    `labels`: how many classes there are, "no object" not among them."""
+
+    def __init__(
+        self, backbone: nn.Module, channels: int, labels: int, *, dim: int = 256, heads: int = 8, hidden: int = 2048,
+        encoder_depth: int = 6, decoder_depth: int = 6, queries: int = 100, conditional: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.backbone: Any = backbone
+        self.sizes = {"dim": dim, "heads": heads, "hidden": hidden, "encoder_depth": encoder_depth,
+                      "decoder_depth": decoder_depth, "queries": queries, "conditional": conditional}  # fmt: skip
+        self.project = nn.Conv2d(channels, dim, kernel_size=1)
+        self.encoder = nn.ModuleList(EncoderLayer(dim, heads, hidden) for _ in range(encoder_depth))
+        layer = ConditionalLayer if conditional else DecoderLayer
+        self.decoder = nn.ModuleList(layer(dim, heads, hidden) for _ in range(decoder_depth))
+        self.queries = nn.Embedding(queries, dim)
+        self.norm = nn.LayerNorm(dim)
+        self.classes, self.box = nn.Linear(dim, labels + 1), MLPHead(dim, 4, 3)
+        self.places = nn.Parameter(_spread(queries)) if conditional else None
+
+    def forward(self, pixels: Pixels) -> Answers:
+        return self.by_layer(pixels)[-1]
+
+    def by_layer(self, pixels: Pixels) -> list[Answers]:
+        """What the heads say after each decoder layer: all are trained ("auxiliary losses"), the last counts."""
+        return self.decoded(*self.encoded(pixels))
+
+    def encoded(self, pixels: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"]]:
+        """The memory, and the positions of its cells."""
+        grid = self.project(self.backbone.forward_features(pixels))
+        place = cell_positions((grid.shape[-2], grid.shape[-1]), grid.shape[1]).to(grid)
+        x = grid.flatten(2).transpose(1, 2)
+        for layer in self.encoder:
+            x = layer(x, place)
+        return x, place
+
+    def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[Answers]:
+        own = self.queries.weight
+        x = torch.zeros(len(memory), *own.shape).to(own)
+        if self.places is None:
+            spoken = []
+            for layer in self.decoder:
+                x = layer(x, memory, place, own)
+                normed = self.norm(x)
+                spoken.append(Answers(self.classes(normed), self.box(normed).sigmoid()))
+            return spoken
+        return self._looking(x, memory, place, own)
+
+    def _looking(self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor) -> list[Answers]:
+        """Each query's place, and its box around it, move on from layer to layer."""
+        assert self.places is not None
+        middle = self.places.sigmoid().expand(len(memory), -1, -1)
+        spoken = []
+        for layer in self.decoder:
+            x = layer(x, memory, place, own, point_positions(middle, own.shape[1]))
+            normed = self.norm(x)
+            shift = self.box(normed)
+            boxes = torch.cat([shift[..., :2] + middle.clamp(NEAR_EDGE, 1 - NEAR_EDGE).logit(), shift[..., 2:]], -1)
+            spoken.append(Answers(self.classes(normed), boxes.sigmoid()))
+            middle = boxes[..., :2].sigmoid().detach()
+        return spoken
+
+
+def point_positions(points_xy: Points, dim: int, temperature: float = 10_000.0) -> Float[Tensor, "*batch {dim}"]:
+    """Sines and cosines of a place, x and y as shares of the image: half of the channels for y, then half for x
+    (Carion et al. 2020, appendix A.4)."""
+    if dim % 4:
+        raise ValueError(f"Rows and columns need pairs of their own, but {dim} channels are no multiple of 4.")
+    slowness = temperature ** (torch.arange(0, dim // 2, 2, device=points_xy.device) / (dim // 2))
+    angle = points_xy.flip(-1)[..., None] * 2 * math.pi / slowness
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-3).to(points_xy.dtype)
+
+
+def cell_positions(grid: tuple[int, int], dim: int) -> Float[Tensor, "cell {dim}"]:
+    """Of the cells of a grid row by row; the last row and column lie at 1, as in the authors' code."""
+    rows, columns = ((torch.arange(side) + 1) / (side + 1e-6) for side in grid)
+    y, x = torch.meshgrid(rows, columns, indexing="ij")
+    return point_positions(torch.stack([x, y], -1).flatten(0, 1), dim)
+
+
+def _spread(count: int) -> Float[Tensor, "{count} 2"]:
+    """Places all over the image, before the sigmoid: a grid that holds so many, its first cells."""
+    side = math.ceil(math.sqrt(count))
+    at = (torch.arange(side) + 0.5) / side
+    y, x = torch.meshgrid(at, at, indexing="ij")
+    return torch.stack([x, y], -1).flatten(0, 1)[:count].logit()
