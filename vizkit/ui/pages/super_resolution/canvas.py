@@ -43,6 +43,8 @@ def canvas(
         if at:
             st.session_state["_sr_at"] = int(at[0]), int(at[1])
 
+    import torch
+
     relevance = (seen.queries.T @ seen.keys).numpy()
     row, column = place_of(seen.grid)
     data = {
@@ -54,6 +56,7 @@ def canvas(
         "grid": seen.grid,
         "key_grid": seen.key_grid,
         "place": seen.place.tolist(),
+        "gate": [round(share, 3) for share in torch.stack(seen.gates).amax(0).tolist()],
         "relevance": text64(sixteen_bits(relevance, -1.0, 1.0)),
         "over": None if over is None else text64((over * 255).round().astype(np.uint8)),
         "over_size": None if over is None else over.shape,
