@@ -41,7 +41,9 @@ def fitting_reference(rgb: RGB) -> RGB:
     return np.ascontiguousarray(rgb[:rows, :columns])
 
 
-def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> Iterator[tuple[slice, ...]]:
+def tiles(
+    rows: int, columns: int, side: int = TILE, border: int = BORDER
+) -> Iterator[tuple[slice, slice, slice, slice]]:
     """(rows and columns of a tile, rows and columns that are seen for it), in order; together the whole picture."""
     for top in range(0, rows, side):
         for left in range(0, columns, side):

@@ -56,14 +56,14 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
     pixels = pixels_of(small)
     search = model.search(pixels, pixels_of(given))
     relevance = search.matched.relevance
-    results = [
+    hard, mixture = (
         bytes_of_pixels(model.enlarged(pixels, (model.textures(search, sharpness), relevance)))
         for sharpness in (0.0, SHARPNESS)
-    ]
+    )
     rows, columns = small.shape[:2]
     plain = bytes_of_pixels(bicubic(pixels, (TIMES * rows, TIMES * columns)))
     gates = tuple(transfer.gate(relevance)[0] for transfer in model.transfers)  # type: ignore[operator]
     return Seen(
-        small, given, *results, plain, (rows, columns), tuple(search.key.shape[-2:]), search.matched.place[0],  # type: ignore[arg-type]
+        small, given, hard, mixture, plain, (rows, columns), tuple(search.key.shape[-2:]), search.matched.place[0],  # type: ignore[arg-type]
         relevance[0], gates, directions(search.query)[0], directions(search.key)[0],
     )  # fmt: skip
