@@ -47,11 +47,11 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
         "networks": 0, "sources": 1, "recording": 2, "families": 3, "probes": 4, "": 5, "sequences": 5,
-        "sources.catalogue": 6,
+        "super_resolution": 5, "sources.catalogue": 6,
     },
     "vizkit.analysis": {
         "attention": 0, "comparison": 0, "convolution": 0, "attribution": 1, "distillation": 1, "sequences": 1,
-        "swin": 2, "trust": 2, "remarks": 3, "": 4,
+        "super_resolution": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
     },
     "vizkit.figure": {
         "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
@@ -59,8 +59,8 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     },
     "vizkit.report": {"from_json": 0, "inputs": 1, "kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
-        "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5, "": 6,
-        "experiments": 7,
+        "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5,
+        "super_resolution": 5, "": 6, "experiments": 7,
     },
     "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
 }  # fmt: skip

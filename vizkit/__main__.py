@@ -24,6 +24,7 @@ from vizkit.commands import (
     app,
     data_size,
     datasets,
+    enlarge,
     evaluate,
     explain,
     memory,
@@ -98,6 +99,7 @@ def parser() -> Parser:
     agreement.add(commands)
     receptive_field.add(commands)
     translate.add(commands)
+    enlarge.add(commands)
     heads.add(commands)
     patching.add(commands)
     steer.add(commands)

@@ -22,9 +22,13 @@ from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.recipes import TEXTS
+from vizkit.training.super_resolution.recipes import ENLARGING
 from vizkit.work_folder import speaks
 
 __all__ = ["Bar", "add", "end_with", "recipe_of"]
+
+OTHERS = TEXTS | ENLARGING
+"""Recipes of tasks other than telling pictures apart."""
 
 
 def add(commands: Any) -> None:  # noqa: ANN401
@@ -38,7 +42,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
     where.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the new run folder")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, recipe unchanged")
     command.add_argument(
-        "--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in (NAMED | TEXTS).items())
+        "--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in (NAMED | OTHERS).items())
     )
     command.add_argument("--changed-data", action="store_true", help="resume though the pictures have changed since")
     command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
@@ -74,7 +78,7 @@ def _add_field(options: Any, each: Any) -> None:  # noqa: ANN401
 def recipe_of(arguments: argparse.Namespace) -> Recipe:
     """The named recipe, or the default, with the fields that were given."""
     name = arguments.recipe
-    recipe = TEXTS[name][1] if name in TEXTS else named(name) if name else Recipe()
+    recipe = OTHERS[name][1] if name in OTHERS else named(name) if name else Recipe()
     options = {option.name: getattr(arguments, f"field_{option.name}") for option in fields(Recipe)}
     changes = {name: value for name, value in options.items() if value is not None}
     if "model_args" in changes:

@@ -27,7 +27,8 @@ class Score:
 
     `loss`: mean cross-entropy of an answer in nats. `accuracy`: share of examples all of whose answers are right,
     `answers_right`: share of answers; None where every example has but one, as a picture. `samples`: what was said
-    about some images: index, label, predicted, probability.
+    about some images: index, label, predicted, probability. `psnr`: of networks that enlarge, mean in dB; "right" is
+    then an enlargement nearer to the truth than the bicubic one, and the loss the mean absolute error.
     """
 
     loss: float
@@ -35,11 +36,19 @@ class Score:
     images: int
     samples: list[dict[str, Any]]
     answers_right: float | None = None
+    psnr: float | None = None
 
     def numbers(self, split: str) -> dict[str, float]:
         """For metrics.jsonl and result.json: "val_loss", "val_accuracy", and "val_answers_right" of text."""
-        more = {} if self.answers_right is None else {f"{split}_answers_right": self.answers_right}
-        return {f"{split}_loss": self.loss, f"{split}_accuracy": self.accuracy, **more}
+        more = {f"{split}_answers_right": self.answers_right, f"{split}_psnr": self.psnr}
+        known = {name: value for name, value in more.items() if value is not None}
+        return {f"{split}_loss": self.loss, f"{split}_accuracy": self.accuracy, **known}
+
+    def sentence(self, examples: str) -> str:
+        """The result of a test. `examples`: what they are called."""
+        if self.psnr is not None:
+            return f"{self.psnr:.2f} dB; {self.accuracy:.1%} of {self.images:,} test {examples} better than bicubic."
+        return f"{self.accuracy:.1%} of {self.images:,} test {examples} right."
 
 
 @torch.inference_mode()
@@ -84,8 +93,8 @@ def evaluate(
 
 def merit(line: Mapping[str, Any]) -> tuple[float, float]:
     """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
-    single answers."""
-    return line["val_accuracy"], line.get("val_answers_right", 0.0)
+    single answers; of enlarged pictures the PSNR."""
+    return line.get("val_psnr", line["val_accuracy"]), line.get("val_answers_right", 0.0)
 
 
 def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:

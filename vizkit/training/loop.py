@@ -12,7 +12,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from vizkit.training.evaluating import evaluate, merit
+from vizkit.training.evaluating import Score, evaluate, merit
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures.batches import Batches, loader
@@ -155,7 +155,7 @@ class Loop:
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
         judged: nn.Module = self.ema.module if self.ema else self.model
-        evaluation = evaluate(judged, self.val, self.needs, self.accelerator, self.workers, self.task.sampled())
+        evaluation = self.score(judged, self.val, self.task.sampled())
         line |= {**evaluation.numbers("val"), "seconds": time.monotonic() - begin}
         best = max((merit(epoch) for epoch in self.history), default=(-1.0, 0.0))
         self.history.append(line)
@@ -185,11 +185,16 @@ class Loop:
         """Test the best epoch once, write the card."""
         self.say("testing", message=f"Testing the best epoch on {self.task.examples} it has never seen.")
         saving.load_best(self.run, self.model)
-        tested = evaluate(self.model, self.read("test"), self.needs, self.accelerator, self.workers)
+        tested = self.score(self.model, self.read("test"))
         if self.main:
             self.run.write("result.json", tested.numbers("test") | {"test_images": tested.images})
             self.run.write_text("card.md", self.task.card(self.run, tested))
-        self.say("done", message=f"{tested.accuracy:.1%} of {tested.images:,} test {self.task.examples} right.")
+        self.say("done", message=tested.sentence(self.task.examples))
+
+    def score(self, model: nn.Module, data: Dataset, sampled: Sequence[int] = ()) -> Score:
+        if self.task.score:
+            return self.task.score(model, data, self.accelerator, self.workers, sampled)
+        return evaluate(model, data, self.needs, self.accelerator, self.workers, sampled)
 
     def read(self, split: str) -> Dataset:
         total = f"{len(self.sets[split]):,}"

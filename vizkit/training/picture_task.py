@@ -66,6 +66,7 @@ class PictureTask:
     sets: dict[str, ImageSet]  # by split
     teacher: Teacher | None
     examples = "images"
+    loss = score = None
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         """The set as the model sees it; in memory where it fits and no single picture is changed."""

@@ -24,8 +24,11 @@ TASK_OF = {
     "seq2seq_rnn": "translate",
     "masked_lm": "masked",
     "causal_lm": "causal",
+    "ttsr_small": "enlarge",
+    "sr_small": "enlarge",
 }
-"""Models of texts and what they learn: to translate, to guess hidden words (BERT), to continue a line (GPT)."""
+"""Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
+to enlarge pictures."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 
@@ -144,7 +147,7 @@ class Recipe:
 
     @property
     def task(self) -> str:
-        """What is learned, which the model decides: to "classify" pictures, or one of `TASK_OF` with texts."""
+        """What is learned, which the model decides: to "classify" pictures, or one of `TASK_OF`."""
         return TASK_OF.get(self.model, "classify")
 
     @property

@@ -5,6 +5,7 @@ import torch
 from vizkit.training.picture_task import picture_task
 from vizkit.training.recipe import Recipe
 from vizkit.training.sequences.task import sequence_task
+from vizkit.training.super_resolution.task import enlarging_task
 from vizkit.training.task import Task
 
 __all__ = ["set_up"]
@@ -12,4 +13,6 @@ __all__ = ["set_up"]
 
 def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
-    return picture_task(recipe, device) if recipe.task == "classify" else sequence_task(recipe)
+    if recipe.task == "classify":
+        return picture_task(recipe, device)
+    return enlarging_task(recipe) if recipe.task == "enlarge" else sequence_task(recipe)

@@ -1,4 +1,5 @@
-"""What the training loop asks of a task, and all it knows of one: pictures (`picture_task`) or text (`sequence_task`).
+"""What the training loop asks of a task, and all it knows of one: telling pictures apart (`picture_task`), texts
+(`sequences.task`) or enlarging pictures (`super_resolution.task`).
 
 A batch is (what the model is shown, labels). Labels have one place for each answer: of pictures one for each picture,
 of text one for each token, with IGNORED where no answer counts. An example is right when all its answers are.
@@ -7,7 +8,7 @@ of text one for each token, with IGNORED where no answer counts. An example is r
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
@@ -52,6 +53,17 @@ class Task(Protocol):
         ...
 
     @property
+    def loss(self) -> Callable[..., tuple[Tensor, Tensor, int]] | None:
+        """From the model's output and the targets of `shown`: the loss, how many answers are right, and how many there
+        are. None: cross-entropy of logits, and the teacher's part."""
+        ...
+
+    @property
+    def score(self) -> Callable[..., Score] | None:
+        """(model, data, accelerator, workers, sampled) as a Score. None: `evaluating.evaluate`."""
+        ...
+
+    @property
     def teacher(self) -> Callable[..., Float[Tensor, "answer label"]] | None:
         """Logits for what the model is shown, where there is a model to learn from."""
         ...
@@ -61,7 +73,7 @@ class Task(Protocol):
         ...
 
     def shown(
-        self, inputs: Any, labels: Int[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
+        self, inputs: Any, labels: Integer[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
     ) -> tuple[tuple[Tensor, ...], Float[Tensor, "answer label"]]:  # fmt: skip
         """What the model is given in a training step, and the shares of every label in each answer that counts.
 

@@ -34,6 +34,11 @@ PAGES = {
         ),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
         ("sequences", "Sequences", "Transformers on texts, where they began, beside RNN and LSTM."),
+        (
+            "super_resolution",
+            "Super-resolution",
+            "Attention between two images: where does the missing texture come from?",
+        ),
     ],
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),

@@ -37,7 +37,7 @@ class SequenceTask:
     recipe: Recipe
     model: nn.Module
     sets: dict[str, Lines]  # by split
-    needs = teacher = None
+    needs = teacher = loss = score = None
     examples = "texts"
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:

@@ -1,0 +1,9 @@
+"""Super-resolution: attention between two images."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+from vizkit.ui.views import open_page  # noqa: E402
+
+open_page("super_resolution")

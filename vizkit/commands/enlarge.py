@@ -1,0 +1,61 @@
+"""`python -m vizkit enlarge`: a picture four times as large, with the texture of a second one.
+
+python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png
+python -m vizkit enlarge small.png --model bundled:insects_sr -o enlarged.png
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from vizkit.commands.model_options import refuse_output
+
+__all__ = ["add"]
+
+MOST_PIXELS = 1024 * 1024
+"""Of the small picture: the result has sixteen times as many."""
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("enlarge", help="enlarge a picture four times, with the texture of a second one")
+    command.add_argument("image", metavar="IMAGE", help="a picture file, of at most a million pixels")
+    command.add_argument("--reference", metavar="REF",
+                         help="a picture with the texture that is missing, of any size and shape")  # fmt: skip
+    command.add_argument("--model", default="bundled:insects_ttsr", metavar="MODEL",
+                         help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no "
+                         "reference")  # fmt: skip
+    command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png", help="the enlarged picture")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.set_defaults(run=_enlarge)
+
+
+def _enlarge(arguments: argparse.Namespace) -> None:
+    refuse_output(arguments.output, (".png",))
+    from PIL import Image
+    from tqdm import tqdm
+
+    from vizkit.image import open_image
+    from vizkit.models.super_resolution import enlarge, open_enlarger
+    from vizkit.writing import write
+
+    enlarger = open_enlarger(arguments.model)
+    if enlarger.uses_reference and not arguments.reference:
+        raise ValueError(f"{enlarger.name} takes its texture from a second picture: give it by --reference.")
+    small = open_image(arguments.image)
+    if small.shape[0] * small.shape[1] > MOST_PIXELS:
+        raise ValueError("The picture has more than a million pixels already: give a smaller one.")
+    reference = open_image(arguments.reference) if enlarger.uses_reference else None
+    with tqdm(unit="tile", disable=arguments.quiet, leave=False) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        enlarged = enlarge(enlarger, small, reference, tell=tell)
+    try:
+        write(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ValueError(f"{arguments.output} cannot be written: {reason}.") from error
+    print(f"{arguments.output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")

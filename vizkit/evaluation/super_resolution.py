@@ -1,0 +1,72 @@
+"""How good enlarged pictures are: PSNR and SSIM of the luminance by torchmetrics, over pairs of graded likeness."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+from torchmetrics.functional.image import peak_signal_noise_ratio, structural_similarity_index_measure
+
+from vizkit.analysis.super_resolution.quality import luminance
+from vizkit.datasets.pairs.drawn import LEVELS, SIDE, DrawnPairs
+from vizkit.models.networks.super_resolution.parts import bicubic
+from vizkit.models.networks.super_resolution.ttsr import TTSR
+
+__all__ = ["Quality", "by_level", "quality_of"]
+
+BATCH = 20
+Pixels = Float[Tensor, "_picture 3 _row _column"]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Means over pictures. `psnr` in dB; `ssim`: at most 1, Gaussian window of 11 pixels (Wang et al. 2004)."""
+
+    psnr: float
+    ssim: float
+
+
+def quality_of(pixels: Pixels, truth: Pixels) -> Quality:
+    """Of pixels from 0 to 1, by their luminance; pictures of 11 pixels a side at least."""
+    own, true = (luminance(each)[:, None] for each in (pixels, truth))
+    decibels = peak_signal_noise_ratio(own, true, data_range=1.0, dim=(1, 2, 3), reduction="elementwise_mean")
+    alike = structural_similarity_index_measure(own, true, data_range=1.0)
+    assert isinstance(alike, Tensor)
+    return Quality(float(decibels), float(alike))
+
+
+@torch.inference_mode()
+def by_level(
+    with_reference: TTSR, without: TTSR, count: int, *, seed: int = 0, tell: Callable[[int, int], None] | None = None
+) -> dict[str, Quality]:
+    """Over `count` pairs of unseen scenes: "bicubic", "without" a reference, and every level of likeness."""
+    pairs = DrawnPairs("test", count, seed)
+    scenes = [pairs.scene(index) for index in range(count)]
+    results: dict[str, list[tuple[int, Quality]]] = {}
+
+    def note(name: str, pixels: Tensor, truth: Tensor) -> None:
+        results.setdefault(name, []).append((len(pixels), quality_of(pixels, truth)))
+
+    for start in range(0, count, BATCH):
+        rows = range(start, min(start + BATCH, count))
+        for level in LEVELS:
+            batch = [pairs.pair(row, level=level, scene=scenes.__getitem__) for row in rows]
+            small, reference, truth = (_pixels([pair[part] for pair in batch]) for part in range(3))  # type: ignore[misc]
+            if level == LEVELS[0]:
+                note("bicubic", bicubic(small, (SIDE, SIDE)), truth)
+                note("without", without(small), truth)
+            note(level, with_reference(small, reference), truth)
+        if tell:
+            tell(rows.stop, count)
+    return {name: _mean(parts) for name, parts in results.items()}
+
+
+def _pixels(pictures: Sequence[UInt8[np.ndarray, "_row _column 3"]]) -> Pixels:
+    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 255
+
+
+def _mean(parts: Sequence[tuple[int, Quality]]) -> Quality:
+    total = sum(count for count, _ in parts)
+    return Quality(*(sum(n * getattr(q, name) for n, q in parts) / total for name in ("psnr", "ssim")))

@@ -1,0 +1,7 @@
+"""Networks that enlarge a picture by a reference: open one, enlarge any picture, see what its attention took."""
+
+from vizkit.models.super_resolution.enlarging import enlarge
+from vizkit.models.super_resolution.opening import Enlarger, bundled_enlargers, open_enlarger
+from vizkit.models.super_resolution.seen import Seen, see
+
+__all__ = ["Enlarger", "Seen", "bundled_enlargers", "enlarge", "open_enlarger", "see"]

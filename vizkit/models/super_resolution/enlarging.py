@@ -1,0 +1,81 @@
+"""A picture of any size four times as large, tile after tile, so that memory does not grow with it."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from PIL import Image
+from torch import Tensor
+
+from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR
+from vizkit.models.super_resolution.opening import Enlarger
+
+__all__ = ["LARGEST_REFERENCE", "bytes_of_pixels", "enlarge", "fitting_reference", "pixels_of", "tiles"]
+
+RGB = UInt8[np.ndarray, "_row _column 3"]
+TILE, BORDER = 48, 32
+"""Pixels of the small picture: the side of a tile, and how much around it is seen, too: no result reaches further."""
+LARGEST_REFERENCE = 512 * 512
+"""Pixels of a reference; a larger one is shrunk, as every place of a tile is compared with every place of it."""
+
+
+def pixels_of(rgb: RGB) -> Float[Tensor, "1 3 row column"]:
+    return torch.from_numpy(rgb.copy()).permute(2, 0, 1)[None].float() / 255
+
+
+def bytes_of_pixels(pixels: Float[Tensor, "1 3 row column"]) -> RGB:
+    return (pixels[0].clamp(0, 1) * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
+
+
+def fitting_reference(rgb: RGB) -> RGB:
+    """The reference as the network takes it: no larger than LARGEST_REFERENCE, its sides multiples of four."""
+    rows, columns = rgb.shape[:2]
+    shrink = min(1.0, (LARGEST_REFERENCE / (rows * columns)) ** 0.5)
+    if shrink < 1:
+        size = max(TIMES, int(columns * shrink)), max(TIMES, int(rows * shrink))
+        rgb = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.BICUBIC))
+    padding = [(0, max(0, TIMES - side)) for side in rgb.shape[:2]]
+    rgb = np.pad(rgb, (*padding, (0, 0)), mode="edge")
+    rows, columns = (side // TIMES * TIMES for side in rgb.shape[:2])
+    return np.ascontiguousarray(rgb[:rows, :columns])
+
+
+def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> Iterator[tuple[slice, ...]]:
+    """(rows and columns of a tile, rows and columns that are seen for it), in order; together the whole picture."""
+    for top in range(0, rows, side):
+        for left in range(0, columns, side):
+            bottom, right = min(top + side, rows), min(left + side, columns)
+            yield (slice(top, bottom), slice(left, right),
+                   slice(max(top - border, 0), min(bottom + border, rows)),
+                   slice(max(left - border, 0), min(right + border, columns)))  # fmt: skip
+
+
+def enlarge(
+    enlarger: Enlarger, rgb: RGB, reference: RGB | None = None, *, tell: Callable[[int, int], None] | None = None,
+    tile: int = TILE,
+) -> RGB:  # fmt: skip
+    """The picture four times as large, 8 bits. `reference`: needed by a network that `uses_reference`, else not used.
+
+    `tell` hears how many of how many tiles are done; what it raises stops the work. ValueError without a reference.
+    """
+    if enlarger.uses_reference and reference is None:
+        raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second picture.")
+    second = pixels_of(fitting_reference(reference)) if reference is not None and enlarger.uses_reference else None
+    pixels = pixels_of(rgb)
+    whole = np.empty((TIMES * rgb.shape[0], TIMES * rgb.shape[1], 3), np.uint8)
+    parts = list(tiles(*rgb.shape[:2], tile))
+    for done, (rows, columns, seen_rows, seen_columns) in enumerate(parts, 1):
+        result = bytes_of_pixels(_tile(enlarger.model, pixels[:, :, seen_rows, seen_columns], second))
+        top, left = TIMES * (rows.start - seen_rows.start), TIMES * (columns.start - seen_columns.start)
+        height, width = TIMES * (rows.stop - rows.start), TIMES * (columns.stop - columns.start)
+        into = slice(TIMES * rows.start, TIMES * rows.stop), slice(TIMES * columns.start, TIMES * columns.stop)
+        whole[into] = result[top : top + height, left : left + width]
+        if tell:
+            tell(done, len(parts))
+    return whole
+
+
+@torch.inference_mode()
+def _tile(model: TTSR, pixels: Tensor, reference: Tensor | None) -> Tensor:
+    return model(pixels, reference)

@@ -1,0 +1,1 @@
+"""Learning to enlarge pictures: pairs as batches, and the task behind the loop's protocol."""

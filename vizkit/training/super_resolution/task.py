@@ -1,0 +1,144 @@
+"""The task of enlarging pictures behind the loop's protocol: L1 loss, the best epoch by PSNR."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from vizkit.analysis.super_resolution.quality import psnr
+from vizkit.datasets.image_set import SPLITS
+from vizkit.datasets.pairs.drawn import RGB, DrawnPairs
+from vizkit.models.networks.super_resolution.parts import bicubic
+from vizkit.models.networks.super_resolution.ttsr import TTSR, build
+from vizkit.training.evaluating import Score
+from vizkit.training.pictures.augmentation import Rows
+from vizkit.training.pictures.batches import Key, loader
+from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.runs import saving
+from vizkit.training.runs.folder import RunFolder
+from vizkit.training.super_resolution.card import card
+
+__all__ = ["COUNTS", "EnlargingTask", "Shown", "enlarging_task"]
+
+COUNTS = {"train": 800, "val": 48, "test": 120}
+"""Scenes of each split; the recipe's `images` may choose another number of those to learn from."""
+IDLE = (
+    "image_size", "pretrained", "train_blocks", "crop", "turn_deg", "randaugment", "mixup", "cutmix", "erasing",
+    "drop_path", "patch_drop", "teacher", "smoothing",
+)  # fmt: skip
+BATCH = 16
+
+Bytes = UInt8[Tensor, "_picture _row _column 3"]
+
+
+class Shown(Dataset):
+    """One split as batches of 8-bit pictures: ((small, reference), truth). Scenes are drawn once and kept."""
+
+    def __init__(self, pairs: DrawnPairs, tell: Callable[[int], None]) -> None:
+        self.pairs, self.scenes = pairs, []
+        for index in range(len(pairs)):
+            self.scenes.append(pairs.scene(index))
+            tell(index + 1)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitems__(self, keys: Sequence[Key]) -> tuple[tuple[Bytes, Bytes], Bytes]:
+        posed = self.pairs.split == "train"
+        pairs = [self.pairs.pair(index, seed, posed=posed, scene=self.scene) for index, seed in keys]
+        small, reference, truth = (
+            torch.from_numpy(np.stack([pair[part] for pair in pairs])) for part in range(3)  # type: ignore[arg-type]
+        )  # fmt: skip
+        return (small, reference), truth
+
+    def scene(self, index: int) -> RGB:
+        return self.scenes[index]
+
+
+def pixels_of(pictures: Bytes, device: torch.device) -> Float[Tensor, "_picture 3 _row _column"]:
+    return pictures.to(device).permute(0, 3, 1, 2).float() / 255
+
+
+@dataclass(frozen=True)
+class EnlargingTask:
+    """A `vizkit.training.task.Task`. The model is on the CPU."""
+
+    recipe: Recipe
+    model: TTSR
+    sets: dict[str, DrawnPairs]  # by split
+    needs = teacher = None
+    examples = "pairs"
+
+    def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
+        return Shown(self.sets[split], tell)
+
+    def shown(
+        self, inputs: tuple[Bytes, Bytes], labels: Bytes, place: tuple[int, int], own: Rows, batch: int
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """The small picture, the reference, and the truth, 0…1; how they are posed was drawn when they were read."""
+        del place, own, batch
+        return tuple(pixels_of(each, labels.device) for each in inputs), pixels_of(labels, labels.device)
+
+    def loss(self, enlarged: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, int]:
+        """The mean absolute error, how many pictures come nearer to the truth than bicubic ones, and how many there
+        are. What bicubic gives is not computed in training: the number is that of the validation."""
+        return (enlarged - truth).abs().mean(), torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
+
+    @torch.inference_mode()
+    def score(
+        self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, shown: Sequence[int] = ()
+    ) -> Score:
+        """Accuracy here is the share of pairs that come nearer to the truth than bicubic interpolation, by PSNR."""
+        del shown
+        model.eval()
+        total = len(data)  # type: ignore[arg-type]
+        starts = range(accelerator.process_index * BATCH, total, accelerator.num_processes * BATCH)
+        keys = [[(i, 0) for i in range(start, min(start + BATCH, total))] for start in starts]
+        sums = torch.zeros(3, device=accelerator.device, dtype=torch.float64)  # error, better than bicubic, dB
+        for inputs, labels in loader(data, keys, workers):
+            small, reference = (pixels_of(each, accelerator.device) for each in inputs)
+            truth = pixels_of(labels, accelerator.device)
+            with accelerator.autocast():
+                enlarged = model(small, reference)
+            own = psnr(enlarged, truth)
+            sums[0] += (enlarged - truth).abs().mean((1, 2, 3)).sum()
+            sums[1] += (own > psnr(bicubic(small, tuple(truth.shape[-2:])), truth)).sum()  # type: ignore[arg-type]
+            sums[2] += own.sum()
+        if accelerator.num_processes > 1:
+            sums = accelerator.reduce(sums, reduction="sum")
+        error, better, decibels = (float(each) / total for each in sums)
+        return Score(error, better, total, [], psnr=decibels)
+
+    def sampled(self) -> Sequence[int]:
+        return ()
+
+    def save(self, run: RunFolder, model: nn.Module) -> None:
+        """config.json says all that is needed to make the network again."""
+        saving.save_weights(run, model)
+        run.write("config.json", {"architecture": self.recipe.model, "sizes": self.model.sizes, "task": "enlarge",
+                                  "data": self.recipe.data, "license": self.recipe.licence or None})  # fmt: skip
+
+    def card(self, run: RunFolder, tested: Score) -> str:
+        return card(run, self.model, tested, len(self.sets["train"]))
+
+
+def enlarging_task(recipe: Recipe) -> EnlargingTask:
+    """Raises RecipeError or DatasetError with one sentence where something is not to be had."""
+    usual = Recipe()
+    if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
+        raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} enlarges them.")
+    if recipe.data != "insects":
+        raise RecipeError(f"{recipe.model} learns from drawn insects: leave the recipe's data at insects.")
+    counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
+    sets = {split: DrawnPairs(split, counts[split], recipe.data_seed) for split in SPLITS}
+    torch.manual_seed(recipe.seed)
+    try:
+        model = build(recipe.model, recipe.model_args)
+    except (TypeError, ValueError, RuntimeError, KeyError) as error:
+        raise RecipeError(f"{recipe.model} cannot be made with these model arguments: {error}.") from None
+    return EnlargingTask(recipe, model, sets)

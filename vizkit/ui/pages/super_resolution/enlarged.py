@@ -1,0 +1,112 @@
+"""The view Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from vizkit.analysis.remarks.super_resolution import of_reference, of_trust
+from vizkit.figure.charts import heat_map
+from vizkit.ui import export, reading
+from vizkit.ui.pages.super_resolution.canvas import canvas, place_of
+from vizkit.ui.pages.super_resolution.given import RGB, Given, choose
+from vizkit.ui.pages.super_resolution.results import Results, results
+from vizkit.ui.session import saved
+from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.views import Page
+from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
+
+if TYPE_CHECKING:
+    from vizkit.evaluation.super_resolution import Quality
+
+TEXTURES = {"one place": "with", "mixture of all": "mixture"}
+OVERLAYS = ("nothing", "S", "gate 1×", "gate 2×", "gate 4×", "error")
+BRIGHTEST_ERROR = 0.2
+"""Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
+
+
+def view(page: Page) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        given = choose(page.picture)
+        texture = st.segmented_control("Texture of", tuple(TEXTURES), default="one place", required=True,
+                                       key="sr_texture", bind="query-params",
+                                       help="Hard attention takes the texture of the most relevant place. A softmax "
+                                       "mixes all places, as in a transformer, and blurs.")  # fmt: skip
+    made = results(given)
+    own = made.seen.hard if texture == "one place" else made.seen.mixture
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ways = {"bicubic": made.seen.bicubic, "without reference": made.without}
+        ways |= {"truth": given.truth} if given.truth is not None else {}
+        keep_valid("sr_beside", ways)
+        beside = st.segmented_control("Left of the bar", tuple(ways), default="bicubic", required=True, key="sr_beside",
+                                      bind="query-params")  # fmt: skip
+        overlays = OVERLAYS if given.truth is not None else OVERLAYS[:-1]
+        keep_valid("sr_over", overlays)
+        over = st.segmented_control("Laid over", overlays, default="nothing", required=True, key="sr_over",
+                                    bind="query-params", help="S: how like the best place of the reference is. Gate: "
+                                    "how much of its texture is let through, at each scale.")  # fmt: skip
+    canvas("super_resolution", given, made.seen, ways[beside], own, (beside, f"TTSR, {texture}"),
+           map_of(over, given, made, own))  # fmt: skip
+    say(made, TEXTURES[texture])
+    keep(given, made, own)
+    reading.how(
+        "Drag the bar to compare. A click chooses a place of the small picture: the line leads to the place of the "
+        "reference that is most like it, whose texture it takes; bright places of the reference are like it, too.",
+        r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
+        r"\quad S_i = \max_j r_{ij},\quad F \leftarrow F + \mathrm{Conv}([F; T]) \odot \sigma(10\,a\,(S - b))",
+        "what the picture really held: texture that fits is put in, whether or not it was there.",
+        "Yang et al. 2020, with the gate σ added here",
+    )
+
+
+def map_of(over: str, given: Given, made: Results, own: RGB) -> "np.ndarray | None":
+    """What is laid over the result, (row, column), 0 to 1."""
+    if over == "nothing":
+        return None
+    if over == "error":
+        assert given.truth is not None
+        apart = np.abs(own.astype(np.float32) - given.truth).mean(2) / 255
+        return np.clip(apart / BRIGHTEST_ERROR, 0, 1)
+    values = made.seen.relevance if over == "S" else made.seen.gates[OVERLAYS.index(over) - 2]
+    return values.reshape(made.seen.grid).clamp(0, 1).numpy()
+
+
+def say(made: Results, way: str) -> None:
+    known = made.qualities
+    if known is None:
+        remark(of_trust(made.trusted))
+        return
+    remark(of_reference(known[way].psnr, known["without"].psnr, known["bicubic"].psnr, made.trusted))
+    columns = st.columns(3)
+    for column, (title, name) in zip(
+        columns, {"With the reference": way, "Without": "without", "Bicubic": "bicubic"}.items(), strict=True
+    ):
+        metric(column, title, known[name])
+
+
+def metric(column: Any, title: str, quality: "Quality") -> None:  # noqa: ANN401
+    column.metric(title, f"{quality.psnr:.2f} dB", help="PSNR and SSIM of the luminance.")
+    column.caption(f"SSIM {quality.ssim:.3f}")
+
+
+def keep(given: Given, made: Results, own: RGB) -> None:
+    """The maps as charts, the pictures as numbers."""
+    seen, name = made.seen, str(st.session_state.get("image", ""))
+    row, column = place_of(seen.grid)
+    figures = (
+        heat_map(seen.relevance.reshape(seen.grid).clamp(min=0).numpy(), "column", "row",
+                 "S, relevance of the best place", limit=1.0),
+        heat_map(seen.map_of(row * seen.grid[1] + column).clamp(min=0).numpy(), "column", "row",
+                 f"Relevance over the reference for row {row + 1}, column {column + 1}", limit=1.0),
+    )  # fmt: skip
+
+    def numbers() -> bytes:
+        pictures = {"small": given.small, "reference": seen.reference, "result": own, "without": made.without,
+                    "bicubic": seen.bicubic}  # fmt: skip
+        if given.truth is not None:
+            pictures["truth"] = given.truth
+        return export.npz_of(**pictures, place=seen.place.numpy(), relevance=seen.relevance.numpy())
+
+    item = saved.charts_of("Attention between two images", (name, "TTSR, ×4"), *figures)
+    save("super_resolution", {"": item}, saved.NOTHING, {"All pictures (NPZ)": numbers})
