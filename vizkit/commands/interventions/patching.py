@@ -13,6 +13,7 @@ import numpy as np
 import vizkit
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted
 from vizkit.commands.model_options import add_model_options, class_of, load, refuse_output, unwritable
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
@@ -78,7 +79,8 @@ def _patching(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         try:
             if output.suffix.lower() == ".npz":
-                np.savez(output, clean=made.clean.numpy(), corrupted=made.corrupted.numpy(), target=target, **shares)
+                arrays = {"clean": made.clean.numpy(), "corrupted": made.corrupted.numpy(), "target": target} | shares
+                write(output, lambda path, arrays=arrays: np.savez(path, allow_pickle=False, **arrays))
             else:
                 _picture(output, loaded, image, shares["regions"])
         except OSError as error:
@@ -98,4 +100,5 @@ def _picture(output: Path, loaded: "Loaded", image: "RGB", regions: np.ndarray) 
     large = enlarged(image, LEAST_PX)
     box = seen_box((large.shape[0], large.shape[1]), loaded.preprocessing)
     maps = [overlay(large, np.clip(each, -1, 1), box, top=1.0, scale=SIGNED) for each in regions]
-    Image.fromarray(sheet(maps, [f"after block {block}" for block in range(1, len(maps) + 1)])).save(output)
+    whole = Image.fromarray(sheet(maps, [f"after block {block}" for block in range(1, len(maps) + 1)]))
+    write(output, whole.save)

@@ -11,6 +11,7 @@ import numpy as np
 
 import vizkit
 from vizkit.commands.model_options import add_model_options, load, refuse_output, unwritable
+from vizkit.writing import write
 
 __all__ = ["add"]
 
@@ -55,7 +56,8 @@ def _steer(arguments: argparse.Namespace) -> None:
         print(f"λ = {factor:4.1f}  {text:>8}  {name}")
     if arguments.output:
         try:
-            np.savez(arguments.output, factors=np.array(FACTORS), logits=logits.numpy())
+            arrays = {"factors": np.array(FACTORS), "logits": logits.numpy()}
+            write(arguments.output, lambda path: np.savez(path, allow_pickle=False, **arrays))
         except OSError as error:
             raise unwritable(arguments.output, error) from error
         print(arguments.output)

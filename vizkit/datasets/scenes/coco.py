@@ -193,7 +193,7 @@ def _read(folder: Path, entry: Entry) -> Annotated:
 def _part(entries: list[Entry], split: str, seed: int) -> list[Entry]:
     order = np.random.default_rng(seed).permutation(len(entries))
     edges = np.round(np.cumsum([0, *(SHARES[name] for name in SPLITS)]) * len(entries)).astype(int)
-    start, end = dict(zip(SPLITS, pairwise(edges.tolist()), strict=True))[split]
+    start, end = list(pairwise(edges.tolist()))[SPLITS.index(split)]
     return [entries[row] for row in sorted(order[start:end].tolist())]
 
 

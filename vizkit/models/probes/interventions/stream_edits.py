@@ -112,7 +112,12 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
         if direction is None:
             raise NotApplicable("The direction of this class at this block was not given.")
         change = partial(add, edit, direction)
-    model.get_submodule(path).register_forward_hook(lambda _, __, out: change(out))
+
+    def changed(module: nn.Module, inputs: tuple, out: Any) -> Any:  # noqa: ANN401
+        del module, inputs
+        return change(out)
+
+    model.get_submodule(path).register_forward_hook(changed)
 
 
 def put_in(edit: Edit, other: Float[Tensor, "*place channel"], out: Tensor) -> Tensor:

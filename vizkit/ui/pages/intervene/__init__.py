@@ -27,7 +27,7 @@ VIEWS = (
     View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
     View(
         "Deciding parts",
-        "Gills, case, wing pads: do the models look at what tells one insect from another?",
+        "Gills, case or wing pads erased: how much more that costs the models than other pixels.",
         "deciding",
         "",
         picture=True,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from vizkit.analysis.attention.attention_map import attention_map, layers
+from vizkit.analysis.attention.attention_map import Query, attention_map, layers
 from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import on_cells
@@ -29,7 +29,6 @@ from vizkit.ui.widgets.tiles import Tile, tiles
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.analysis.attribution.layer_product import Query
     from vizkit.traces import Tokens, Trace
 
 ATTENTION, ROLLOUT, RELEVANCE = "Attention of a layer", "Rollout", "Relevance of the answer"
@@ -82,12 +81,12 @@ def followed(
     return Multiplied(asked_by(after, shown.query), upto=len(layers(after)))
 
 
-def of_layer(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
+def of_layer(trace: "Trace", query: Query, layer: int) -> "tuple[Rows, Tensor]":
     one = layers(trace)[layer - 1]
     return layer_for_browser(one, None, query, shared=True), attention_map(one, query, None).places
 
 
-def rolled(trace: "Trace", query: "Query", layer: int) -> "tuple[Rows, Tensor]":
+def rolled(trace: "Trace", query: Query, layer: int) -> "tuple[Rows, Tensor]":
     del layer
     tokens, at = rolled_from(trace), asked_by(trace, query)
     one = rollout_masses(trace, at)
@@ -107,7 +106,7 @@ def rolled_from(trace: "Trace") -> "Tokens":
     return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
 
 
-def asked_by(trace: "Trace", query: "str | tuple[float, float]") -> "Query":
+def asked_by(trace: "Trace", query: Query) -> str | tuple[int, int]:
     """A special token, or the (row, column) of the patch under the cursor."""
     tokens = rolled_from(trace)
     return query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"

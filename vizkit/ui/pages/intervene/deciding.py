@@ -79,6 +79,6 @@ def example(sample: insects.Sample) -> None:
 def shipped() -> dict[str, Deciding]:
     """By model, as `python -m vizkit deciding` measured it."""
     content: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    return {name: Deciding(**{field: tuple(value) if isinstance(value, list) else value
-                              for field, value in fields.items()})
+    return {name: Deciding(tuple(fields["labels"]), tuple(fields["deciding"]), tuple(fields["others"]),
+                           fields["skipped"])
             for name, fields in content["models"].items()}  # fmt: skip

@@ -137,8 +137,8 @@ def draw(run: Run, made: "Patched") -> None:
         figure = layer_cells(seen, size_hw, best.numpy(), depth)
         chart(figure, "patching_best", "After which block each region restores the most")
         st.caption("After which block each region restores the most.")
-    values = [float(loaded.head.values(logits)[target]) for logits in (made.clean, made.corrupted)]
-    remark(of_patching(loaded.label(target), *values, regions, special, made.names))
+    clean, worse = (float(loaded.head.values(logits)[target]) for logits in (made.clean, made.corrupted))
+    remark(of_patching(loaded.label(target), clean, worse, regions, special, made.names))
     error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
     st.caption(f":green[:material/verified: {reading.within('everything put in restores 1, nothing 0', error)}]",
                help="Measured after every block, on this picture.")  # fmt: skip
