@@ -14,6 +14,7 @@ from vizkit.models.super_resolution.opening import Enlarger
 __all__ = ["LARGEST_REFERENCE", "bytes_of_pixels", "enlarge", "fitting_reference", "pixels_of", "tiles"]
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
+Tile = tuple[slice, slice, slice, slice]
 TILE, BORDER = 48, 32
 """Pixels of the small picture: the side of a tile, and how much around it is seen, too: no result reaches further."""
 LARGEST_REFERENCE = 512 * 512
@@ -41,9 +42,7 @@ def fitting_reference(rgb: RGB) -> RGB:
     return np.ascontiguousarray(rgb[:rows, :columns])
 
 
-def tiles(
-    rows: int, columns: int, side: int = TILE, border: int = BORDER
-) -> Iterator[tuple[slice, slice, slice, slice]]:
+def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> Iterator[Tile]:
     """(rows and columns of a tile, rows and columns that are seen for it), in order; together the whole picture."""
     for top in range(0, rows, side):
         for left in range(0, columns, side):
@@ -66,7 +65,7 @@ def enlarge(
     second = pixels_of(fitting_reference(reference)) if reference is not None and enlarger.uses_reference else None
     pixels = pixels_of(rgb)
     whole = np.empty((TIMES * rgb.shape[0], TIMES * rgb.shape[1], 3), np.uint8)
-    parts = list(tiles(*rgb.shape[:2], tile))
+    parts = list(tiles(rgb.shape[0], rgb.shape[1], tile))
     for done, (rows, columns, seen_rows, seen_columns) in enumerate(parts, 1):
         result = bytes_of_pixels(_tile(enlarger.model, pixels[:, :, seen_rows, seen_columns], second))
         top, left = TIMES * (rows.start - seen_rows.start), TIMES * (columns.start - seen_columns.start)
