@@ -13,20 +13,26 @@ if TYPE_CHECKING:
 
 
 def contributions(
-    first: float, attention: Float[np.ndarray, " layer"], mlp: Float[np.ndarray, " layer"], last: float, total: float
+    first: float,
+    attention: Float[np.ndarray, " layer"],
+    mlp: Float[np.ndarray, " layer"],
+    last: float,
+    total: float,
+    before: int = 0,
 ) -> "go.Figure":
-    """`first`: of the embedding, before all layers; `last`: of the biases at the end; the sum of all is `total`."""
+    """`first`: of the embedding, and of the layers `before`; `last`: of the biases; the sum of all is `total`."""
     import plotly.graph_objects as go
 
-    layers = [str(number) for number in range(1, len(mlp) + 1)]
-    names = ["embedding", *layers, "biases"]
+    layers = [str(number) for number in range(before + 1, before + len(mlp) + 1)]
+    entering = f"up to {before}" if before else "embedding"
+    names = [entering, *layers, "biases"]
     so_far = first + np.concatenate([[0.0], np.cumsum(attention + mlp), [float(np.sum(attention + mlp)) + last]])
     hover = "%{x}: %{y:+.3f}"
     figure = laid_out(
         [
             go.Bar(x=layers, y=attention, name="attention", marker_color=CLASSES[0], hovertemplate=hover),
             go.Bar(x=layers, y=mlp, name="MLP", marker_color=CLASSES[1], hovertemplate=hover),
-            go.Bar(x=["embedding", "biases"], y=[first, last], name="the rest", marker_color=OTHERS,
+            go.Bar(x=[entering, "biases"], y=[first, last], name="the rest", marker_color=OTHERS,
                    hovertemplate=hover),
             go.Scatter(x=names, y=so_far, name="sum so far", mode="lines+markers",
                        line={"color": OTHERS, "width": 1.5, "dash": "dot"}, marker={"size": 5}, hovertemplate=hover),

@@ -97,14 +97,57 @@ def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_ave
     torch.testing.assert_close(patch_logits(pooled, seen, 2).mean((0, 1)), seen.logits, atol=1e-4, rtol=1e-4)
 
 
+def test_what_a_head_carries_from_each_patch():
+    """By hand: the weight of the class token's query, times the value, through W_O, the frozen norm and the head."""
+    loaded, traced = made("vit_tiny_patch16_224")
+    model: Any = loaded.model
+    entered = {}
+    handle = model.blocks[2].attn.qkv.register_forward_hook(lambda _, given, out: entered.update(out=out[0]))
+    with torch.no_grad():
+        model(pixels_of(loaded, IMAGE))
+        handle.remove()
+        values = entered["out"].chunk(3, -1)[2].unflatten(-1, (model.blocks[2].attn.num_heads, -1))  # token head d
+        sigma = traced.features[-1].values[0].var(unbiased=False).add(model.norm.eps).sqrt()
+        expected = torch.zeros(4)
+        for place in range(4):
+            weights = traced.attention[2].weights[0, :, 0, 1 + place]  # head
+            added = (weights[:, None] * values[1 + place]).flatten() @ model.blocks[2].attn.proj.weight.T
+            expected[place] = (added - added.mean()) / sigma * model.norm.weight @ model.head.weight[2]
+    parts = direct_attribution(loaded, traced, pixels_of(loaded, IMAGE), 2, None)
+    assert parts.places is not None
+    torch.testing.assert_close(parts.places[2].flatten().float(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_swin_is_a_sum_from_its_last_stage_on():
+    """What its windows carry from all places is all that its heads add: there is no class token."""
+    loaded = load("bundled:digits_swin", device="cpu")
+    traced = trace(loaded, IMAGE)
+    parts = direct_attribution(loaded, traced, pixels_of(loaded, IMAGE), 3, None)
+    assert parts.error < 1e-5
+    assert (parts.before, tuple(parts.heads.shape)) == (2, (4, 8))
+    assert parts.places is not None
+    torch.testing.assert_close(parts.places.sum((1, 2)), parts.heads.sum(1))
+    assert parts.heads.abs().min() > 0
+
+
+def test_a_norm_behind_the_attention_is_no_sum():
+    model = timm.create_model("swinv2_tiny_window8_256", img_size=64, window_size=2, num_classes=5, depths=(1, 1, 1, 2))
+    loaded = wrap(model.eval(), head="softmax", size_hw=(64, 64))
+    with pytest.raises(NotApplicable, match="do not add up"):
+        direct_attribution(loaded, trace(loaded, IMAGE), pixels_of(loaded, IMAGE), 0, None)
+
+
 @pytest.mark.parametrize(("name", "words"), [("digits_swin", "change their length"), ("digits_cnn", "change their")])
 def test_a_model_without_a_lens_says_so(name: str, words: str):
     loaded = load(f"bundled:{name}", device="cpu")
-    traced = trace(loaded, IMAGE)
     with pytest.raises(NotApplicable, match=words):
-        logit_lens(loaded, traced)
+        logit_lens(loaded, trace(loaded, IMAGE))
+
+
+def test_a_cnn_is_no_sum():
+    loaded = load("bundled:digits_cnn", device="cpu")
     with pytest.raises(NotApplicable, match="do not add up"):
-        direct_attribution(loaded, traced, pixels_of(loaded, IMAGE), 0, None)
+        direct_attribution(loaded, trace(loaded, IMAGE), pixels_of(loaded, IMAGE), 0, None)
 
 
 def test_attention_pooling_has_a_lens_but_no_sum():

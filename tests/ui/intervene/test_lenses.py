@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.ui.conftest import SWIN, VIT, fine, opened, texts
+from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, texts
 
 DEIT = "bundled:insects_deit"
 
@@ -30,12 +30,20 @@ def test_the_answer_is_read_off_every_layer(model: str, read: str):
     assert drawn(test, "lens_patches")["data"][1]["zmax"] == 1
 
 
-@pytest.mark.parametrize("name", ["Lenses", "Direct attribution"])
-def test_a_model_that_has_no_such_layers_says_so(name: str):
-    test = opened("intervene", intervene_view=name, models=SWIN, image="digit 3")
+@pytest.mark.parametrize(("name", "model", "words"), [("Lenses", SWIN, "Swin"), ("Direct attribution", CNN, "CNN")])
+def test_a_model_that_has_no_such_layers_says_so(name: str, model: str, words: str):
+    test = opened("intervene", intervene_view=name, models=model, image="digit 3")
     assert not test.exception
-    assert any("Swin" in each.value for each in test.info)
+    assert any(words in each.value for each in test.info)
     assert not test.get("plotly_chart")
+
+
+def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():
+    test = opened("intervene", intervene_view="Direct attribution", models=SWIN, image="digit 3")
+    fine(test)
+    *_, so_far = drawn(test, "direct_layers")["data"]
+    assert so_far["x"][:2] == ["up to 2", "3"]
+    assert "From which patches heads carry it" in texts(test)
 
 
 def test_a_logit_is_drawn_as_a_sum():

@@ -106,11 +106,12 @@ def of_patches(name: str, saying: int, patches: int, layer: int, others: Sequenc
 
 
 def of_contributions(
-    name: str, heads: Float[Tensor, "layer head"], mlp: Float[Tensor, " layer"], total: float
+    name: str, heads: Float[Tensor, "layer head"], mlp: Float[Tensor, " layer"], total: float, before: int = 0
 ) -> Remark:
-    """Which head or MLP adds the most to a logit, and which takes the most from it."""
-    parts = {f"head {h + 1} of layer {i + 1}": float(v) for i, row in enumerate(heads) for h, v in enumerate(row)}
-    parts |= {f"the MLP of layer {i + 1}": float(value) for i, value in enumerate(mlp)}
+    """Which head or MLP adds the most to a logit, and which takes the most from it. `before`: layers before these."""
+    first = before + 1
+    parts = {f"head {h + 1} of layer {i}": float(v) for i, row in enumerate(heads, first) for h, v in enumerate(row)}
+    parts |= {f"the MLP of layer {i}": float(value) for i, value in enumerate(mlp, first)}
     most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
     numbers = {"most": parts[most], "least": parts[least], "logit": total}
     words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"

@@ -3,43 +3,53 @@ Mathematical Framework for Transformer Circuits"; the name is TransformerLens's)
 
 What leaves the last block is the sum of all that was added to the stream. With the scale 1/σ of the last normalisation
 frozen, the way from there to a logit is linear, so the logit is a sum too: one number for each part, and the biases.
+What a head adds is in turn a sum over the patches it looks at. Where stages change the width of the stream, as in a
+Swin, the sum begins with what enters the last one.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.probes.flow import watched
-from vizkit.models.probes.lenses.logit_lens import readable
+from vizkit.models.probes.interventions.stream import blocks_of
+from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.recording.forward import UNABLE
+from vizkit.models.recording.layer_scores import reader
+from vizkit.models.recording.recorder import SOFTMAXES
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import LOGIT_TOLERANCE, NotApplicable, Trace
+from vizkit.traces import LOGIT_TOLERANCE, Attention, NotApplicable, Trace
 
 __all__ = ["Contributions", "direct_attribution"]
 
 LAYER_NORM = inspect.signature(F.layer_norm)
 PROJECTIONS = ("attn.proj", "attn.out")
 """Where W_O stands in a block: in timm's models, and in ours."""
+PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__})
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """What each part adds to a logit, or to the difference of two. `attention_bias`: the bias of W_O, of no head.
-    `bias`: of the last normalisation and of the head. `logit`: what the model itself gives."""
+    """What each part adds to a logit, or to the difference of two. `before`: attention layers whose sum enters as one
+    part, with the embedding; 0 but where the stream changes its width. `attention_bias`: the bias of W_O, of no head.
+    `bias`: of the last normalisation and of the head. `places`: what the heads of each layer carry from each patch;
+    None where a layer's keys are not patches. `logit`: what the model itself gives."""
 
     embedding: float
     heads: Float[Tensor, "layer head"]
     attention_bias: Float[Tensor, " layer"]
     mlp: Float[Tensor, " layer"]
     bias: float
+    places: Float[Tensor, "layer row column"] | None
     logit: float
+    before: int = 0
 
     @property
     def attention(self) -> Float[Tensor, " layer"]:
@@ -64,30 +74,46 @@ def direct_attribution(
         return logits[target] - (0.0 if against is None else logits[against])
 
     different = NotApplicable(f"{loaded.name} is built otherwise: its parts do not add up to its logit.")
-    if not hasattr(loaded.model, "blocks"):
-        raise different
+    learned = [layer for layer in trace.attention if layer.learned]
     try:
-        direction, bias = _direction(loaded, trace, score)
-        parts = _added(loaded, pixels.to(loaded.device), direction)
-        made = Contributions(*parts, bias, float(score(trace.logits.double())))
-    except UNABLE as error:
+        every = blocks_of(loaded)
+        paths = [path for path in every if path.rpartition(".")[0] == every[-1].rpartition(".")[0]]
+        seen = _entered(loaded, pixels, paths)
+        direction, bias = _direction(loaded, seen.out[-1], score)
+        with torch.enable_grad():
+            added = [_added(seen, at, direction, layer.heads)
+                     for at, layer in enumerate(learned[-len(paths):])]  # fmt: skip
+        shares, biases, mlps = zip(*added, strict=True)
+        places = [_by_place(each, layer) for each, layer in zip(shares, learned[-len(paths) :], strict=True)]
+        made = Contributions(
+            float((direction * seen.given[0]).sum()),
+            torch.stack([each.sum((0, 2)).cpu() for each in shares]),
+            torch.stack(biases).cpu(),
+            torch.stack(mlps).cpu(),
+            bias,
+            torch.stack([each for each in places if each is not None]) if all(p is not None for p in places) else None,
+            float(score(trace.logits.double())),
+            len(learned) - len(paths),
+        )
+    except (NotApplicable, *UNABLE) as error:
         raise different from error
     if not made.error <= LOGIT_TOLERANCE:
         raise different
     return made
 
 
-def _direction(loaded: Loaded, trace: Trace, score: Callable[[Tensor], Tensor]) -> tuple[Tensor, float]:
-    """(∂score/∂tokens, (token, channel), where the scale of the normalisation is frozen; the score of no tokens)."""
-    read = readable(loaded, trace)
-    final = trace.features[-1].values.to(loaded.device, next(loaded.model.parameters()).dtype)[None]
+def _direction(loaded: Loaded, final: Tensor, score: Callable[[Tensor], Tensor]) -> tuple[Tensor, float]:
+    """(∂score/∂what leaves the last block, where the scale of the normalisation is frozen; the score of nothing)."""
+    read = reader(loaded.model)
+    if read is None:
+        raise ValueError("no last normalisation and head")
     frozen = _FrozenScale()
     with torch.enable_grad(), frozen:
         final = final.detach().requires_grad_()
         (direction,) = torch.autograd.grad(score(read(final)[0]), final)
     frozen.again = iter(frozen.scales)
     with frozen:
-        return direction[0].double(), float(score(read(torch.zeros_like(final))[0].double()))
+        return direction.double(), float(score(read(torch.zeros_like(final))[0].double()))
 
 
 class _FrozenScale(TorchFunctionMode):
@@ -113,47 +139,104 @@ class _FrozenScale(TorchFunctionMode):
         return scaled if bias is None else scaled + bias
 
 
-def _added(
-    loaded: Loaded, pixels: Tensor, direction: Float[Tensor, "token channel"]
-) -> tuple[float, Tensor, Tensor, Tensor]:
-    """What embedding, heads, biases of W_O and MLPs add along the direction."""
-    model: Any = loaded.model
-    blocks = list(model.blocks)
-    paths = {f"blocks.{i}.{path}": i for i, block in enumerate(blocks) for path in PROJECTIONS if _has(block, path)}
-    embedding: list[float] = []
-    heads, biases, mlps = ({} for _ in range(3))
-
-    def see(path: str, inputs: tuple, out: Any) -> None:  # noqa: ANN401
-        given = inputs[0][0].double()
-        if path in paths:
-            at = paths[path]
-            projection = model.get_submodule(path)
-            along = direction * _scale(blocks[at], 1)
-            shares = (along @ projection.weight.double() * given).sum(0)
-            heads[at] = shares.unflatten(0, (blocks[at].attn.num_heads, -1)).sum(1)
-            own = projection.bias
-            biases[at] = torch.zeros(()) if own is None else (along @ own.double()).sum()
-        elif path.endswith(".mlp"):
-            at = int(path.split(".")[1])
-            mlps[at] = (direction * _scale(blocks[at], 2) * out[0].double()).sum()
-        else:
-            embedding.append(float((direction * given).sum()))
-
-    watched(model, ["blocks.0", *paths, *(f"blocks.{i}.mlp" for i in range(len(blocks)))], see)(pixels)
-
-    def in_order(values: dict[int, Tensor]) -> Tensor:
-        return torch.stack([values[i].cpu() for i in range(len(blocks))])
-
-    return embedding[0], in_order(heads), in_order(biases), in_order(mlps)
+def _entered(loaded: Loaded, pixels: Float[Tensor, "1 channel height width"], paths: Sequence[str]) -> "_Blocks":
+    """One pass with the blocks of `paths` cut apart, so that what each adds is a function of its own parts."""
+    clone: Any = copy_with(loaded.model, lambda tensor: tensor)
+    seen = _Blocks(clone, paths)
+    with torch.enable_grad(), seen:
+        clone(pixels.to(loaded.device))
+    return seen
 
 
-def _has(block: Any, path: str) -> bool:  # noqa: ANN401
-    first, second = path.split(".")
-    return hasattr(getattr(block, first, None), second)
+class _Blocks(TorchFunctionMode):
+    """Hears of some blocks what they are given, what their heads mix and what they give.
+
+    Within a block values and the output of W_O are leaves of a graph: what a block's attention adds is linear in them,
+    so ∂/∂value · value is what each key of each head adds, and ∂/∂output · bias what the bias adds.
+    """
+
+    def __init__(self, model: Any, paths: Sequence[str]) -> None:  # noqa: ANN401
+        super().__init__()
+        self.given, self.middle, self.out, self.values, self.projected, self.biases = _lists(6, len(paths))
+        self._now = -1
+        self._weights: Tensor | None = None
+        for at, path in enumerate(paths):
+            block = model.get_submodule(path)
+            projection = next((each for name in PROJECTIONS if (each := _sub(block, name)) is not None), None)
+            norm = _sub(block, "norm2")
+            if projection is None or norm is None:
+                raise ValueError("no W_O, or no normalisation between attention and MLP")
+            self.biases[at] = projection.bias
+            block.register_forward_pre_hook(partial(self._begin, at))
+            projection.register_forward_hook(partial(self._project, at))
+            norm.register_forward_pre_hook(partial(self._between, at))
+            block.register_forward_hook(partial(self._end, at))
+
+    def _begin(self, at: int, _: nn.Module, inputs: tuple) -> tuple:
+        self._now, self.given[at] = at, inputs[0].detach()
+        return (self.given[at], *inputs[1:])
+
+    def _project(self, at: int, _: nn.Module, inputs: tuple, out: Tensor) -> Tensor:
+        self.projected[at] = (inputs[0], out)
+        return out
+
+    def _between(self, at: int, _: nn.Module, inputs: tuple) -> tuple:
+        self.middle[at] = inputs[0].reshape(self.given[at].shape)  # Swin lays rows and columns in a line here
+        return (inputs[0].detach(),)
+
+    def _end(self, at: int, _: nn.Module, inputs: tuple, out: Tensor) -> Tensor:
+        self._now, self.out[at] = -1, out.detach()
+        return self.out[at]
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+        kwargs = kwargs or {}
+        if self._now < 0 or self.values[self._now] is not None:
+            return func(*args, **kwargs)
+        if func is F.scaled_dot_product_attention:
+            query, key, value, *others = args
+            return func(query.detach(), key.detach(), self._leaf(value), *others, **kwargs)
+        if func in SOFTMAXES:
+            self._weights = func(*args, **kwargs).detach()
+            return self._weights
+        if func in PRODUCTS and args[0] is self._weights and self._weights is not None:
+            return func(args[0], self._leaf(args[1]))
+        return func(*args, **kwargs)
+
+    def _leaf(self, value: Tensor) -> Tensor:
+        leaf = value.detach().requires_grad_()
+        self.values[self._now] = leaf
+        return leaf
 
 
-def _scale(block: Any, which: int) -> Tensor | float:  # noqa: ANN401
-    """What a block multiplies its attention (1) or its MLP (2) by before it is added, channel by channel."""
-    own = getattr(getattr(block, f"ls{which}", None), "gamma", None)
-    own = getattr(block, f"gamma_{which}", None) if own is None else own
-    return 1.0 if own is None else own.double()
+def _added(seen: _Blocks, at: int, direction: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of one block: what each head adds by each key, (group, head, key), what the bias of W_O adds, and the MLP."""
+    value, (_, out) = seen.values[at], seen.projected[at]
+    added = (direction * (seen.middle[at] - seen.given[at]).double()).sum()
+    by_value, by_out = torch.autograd.grad(added, [value, out])
+    shares = (by_value * value).double().sum(-1)
+    if shares.dim() != 3 or shares.shape[1] != heads:
+        raise ValueError("values that do not lie as (group, head, key)")
+    own = seen.biases[at]
+    bias = shares.new_zeros(()) if own is None else (by_out.double() * own.double()).sum()
+    mlp = (direction * (seen.out[at] - seen.middle[at].detach()).double()).sum()
+    return shares.detach(), bias.detach(), mlp.detach()
+
+
+def _by_place(shares: Float[Tensor, "group head key"], layer: Attention) -> Float[Tensor, "row column"] | None:
+    """What the heads of a layer carry from each place; None where a key has no place of its own."""
+    if layer.key.grid is None or tuple(layer.key_ids.shape) != (len(shares), shares.shape[2]):
+        return None
+    tokens = torch.zeros(len(layer.key) + 1, dtype=shares.dtype)  # the last collects the padding
+    tokens.index_add_(0, layer.key_ids.cpu().flatten() % (len(layer.key) + 1), shares.sum(1).cpu().flatten())
+    first, (rows, columns) = len(layer.key.special), layer.key.grid
+    return tokens[first : first + rows * columns].unflatten(0, (rows, columns))
+
+
+def _lists(many: int, length: int) -> list[list[Any]]:
+    return [[None] * length for _ in range(many)]
+
+
+def _sub(block: nn.Module, path: str) -> Any:  # noqa: ANN401
+    for name in path.split("."):
+        block = getattr(block, name, None)  # type: ignore[assignment]
+    return block
