@@ -46,6 +46,7 @@ def view(page: Page) -> None:
         heads = heat_map(made.heads.numpy(), "head", "layer", "What each head adds", signed=True, square=False,
                          x_names=numbered(made.heads.shape[1]),
                          y_names=numbered(len(made.heads), made.before))  # fmt: skip
+        heads.update_yaxes(type="category")  # two layers of a Swin are no numbers with halves between them
         chart(heads, "direct_heads", "What each head of each layer adds to the logit")
     loaded = shown.loaded
     against = "" if request.against is None else f" against {loaded.label(request.against)}"

@@ -59,6 +59,7 @@ def view(page: Page) -> None:
         fine = st.toggle("Finer regions", key="patching_fine", bind="query-params")
     run = Run(request, name, rgb, FINE if fine else COARSE)
     made: Patched | None = shelf().find(run.key)
+    pictures(request, run.name, run.rgb, made)
     if made is None and not background.at_work(TASK):
         if st.session_state.get("_patching_begun") == run.key:  # it was stopped, or failed
             st.button("Measure again", icon=":material/play_arrow:", on_click=background.start, args=(TASK, work(run)))
@@ -119,7 +120,6 @@ def draw(run: Run, made: "Patched") -> None:
     regions, special = share(made.regions), share(made.special)
     depth = len(regions)
     keep_valid("patching_layer", range(1, depth + 1))
-    pictures(request, run.name, run.rgb, made)
     st.markdown(in_words(replace(request, against=against)))
     layer = int(st.slider("After block", 1, max(depth, 2), 1, key="patching_layer", bind="query-params", width=400))
     layer = min(layer, depth)

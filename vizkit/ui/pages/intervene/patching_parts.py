@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 SHOWN = 4  # classes of an opened run
 
 
-def pictures(request: Request, name: str, rgb: RGB, made: "Patched") -> None:
+def pictures(request: Request, name: str, rgb: RGB, made: "Patched | None") -> None:
+    """Both at once; what the model says of them as soon as that is known."""
     loaded = request.shown.loaded
-    both = (("Clean", request.picture.rgb, made.clean), (f"Corrupted: {name}", rgb, made.corrupted))
+    clean, worse = (None, None) if made is None else (made.clean, made.corrupted)
+    both = (("Clean", request.picture.rgb, clean), (f"Corrupted: {name}", rgb, worse))
     with st.container(horizontal=True):
         for words, picture, logits in both:
-            (label, value), *_ = loaded.head.top(logits)
             with st.container(width=165):
                 st.image(seen_by(request.shown, picture)[0], width=165)
+                if logits is None:
+                    st.caption(words)
+                    continue
+                (label, value), *_ = loaded.head.top(logits)
                 st.caption(f"{words}: {loaded.label(label)}, {loaded.head.text(value)}")
 
 
