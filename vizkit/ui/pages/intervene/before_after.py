@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Tokens, Trace
 
 ATTENTION, ROLLOUT, RELEVANCE = "Attention of a layer", "Rollout", "Relevance of the answer"
-METHODS_USED = ("generic_relevance", "grad_cam")  # the first that this model has
 
 
 def maps(page: Page, shown: Shown, after: "Trace", image: RGB, changes: Changes) -> None:
@@ -119,7 +118,9 @@ def relevance(page: Page, shown: Shown, changes: Changes) -> Relevance:
         raise NotApplicable(f"{shown.name} gives {shown.loaded.head.gives}: there is no answer to explain.")
     pair = [changed_trace(shown, page.picture, each, target) for each in (Changes(), changes)]
     missing = why_not(pair[0])
-    name = next((each for each in METHODS_USED if each not in missing), None)
+    # Of a class, and from the trace alone: a changed model is not run again.
+    usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
+    name = next((each for each in usable if each not in missing), None)
     if name is None:
         raise NotApplicable(next(iter(missing.values())))
     before, after = (explain(name, trace).heat for trace in pair)

@@ -23,7 +23,7 @@ KINDS = {
 
 
 class Brought(NamedTuple):
-    """`title`: what it is, and the beginning of its digest; `path`: its folder, of this session alone."""
+    """`title`: what it is, and which of those that were opened; `path`: its folder, of this session alone."""
 
     title: str
     path: str
@@ -67,5 +67,7 @@ def _open(files: Sequence[UploadedFile], key: str) -> None:
     digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files))
     config = json.loads((path / "config.json").read_bytes())
     kind = KINDS.get(next(iter(config.get("architectures") or ()), ""), "Opened")
-    brought()[f"brought:{digest}"] = Brought(f"{kind}, {digest[:8]}", str(path))
-    st.session_state[key] = f"brought:{digest}"
+    name = f"brought:{digest}"
+    title = brought()[name].title if name in brought() else f"{kind}, opened {len(brought()) + 1}"
+    brought()[name] = Brought(title, str(path))
+    st.session_state[key] = name
