@@ -1,6 +1,7 @@
 """`python -m vizkit heads`: what each head of a model does, and what its answers lose without it.
 
 python -m vizkit heads bundled:insects_vit --data insects --images 200 --prune -o heads.json
+accelerate launch --num_processes 2 -m vizkit heads runs/mine --data photos/ -o heads.json
 """
 
 import argparse
@@ -8,10 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output
+from vizkit.commands.model_options import refuse_output, several_processes
 from vizkit.writing import csv_of, write
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
+
     from vizkit.analysis.attention.head_atlas import HeadAtlas
 
 __all__ = ["add"]
@@ -42,7 +45,12 @@ def _heads(arguments: argparse.Namespace) -> None:
     from vizkit.analysis.attention.head_atlas import as_json
     from vizkit.analysis.attention.head_atlas import table as columns_of
 
-    atlas = measured(arguments)
+    accelerator = several_processes(arguments)
+    atlas = measured(arguments, accelerator)
+    if accelerator is not None:
+        accelerator.end_training()
+        if not accelerator.is_main_process:
+            return
     if not arguments.output:
         print("\n".join(table(atlas)))
         return
@@ -52,7 +60,7 @@ def _heads(arguments: argparse.Namespace) -> None:
     print(f"{arguments.output}: {len(atlas.names)} heads, {atlas.images} pictures")
 
 
-def measured(arguments: argparse.Namespace) -> "HeadAtlas":
+def measured(arguments: argparse.Namespace, accelerator: "Accelerator | None" = None) -> "HeadAtlas":
     from tqdm import tqdm
 
     import vizkit
@@ -64,17 +72,20 @@ def measured(arguments: argparse.Namespace) -> "HeadAtlas":
     loaded = vizkit.load(arguments.model, device=arguments.device)
     kinds, of = KINDS[arguments.without], (loaded, arguments.data, arguments.images)
     importance, pruning = {}, {}
-    with tqdm(total=100 * (1 + len(kinds) * (1 + arguments.prune)), unit="%", disable=None, dynamic_ncols=True) as bar:
+    shared = {"seed": arguments.seed, "accelerator": accelerator}
+    silent = None if accelerator is None or accelerator.is_main_process else True  # None: where nobody is watching
+    total = 100 * (1 + len(kinds) * (1 + arguments.prune))
+    with tqdm(total=total, unit="%", disable=silent, dynamic_ncols=True) as bar:
 
         def tell(share: float) -> None:
             start = 100 * (len(importance) + len(pruning))
             bar.update(start + 100 * share - bar.n)
 
         for kind in kinds:
-            importance[kind] = heads_of(*of, ablation=kind, seed=arguments.seed, tell=tell)
+            importance[kind] = heads_of(*of, ablation=kind, tell=tell, **shared)
             if arguments.prune:
-                pruning[kind] = pruned(*of, importance[kind], ablation=kind, seed=arguments.seed, tell=tell)
-        behaviours = behaviours_of(*of, seed=arguments.seed, tell=tell)
+                pruning[kind] = pruned(*of, importance[kind], ablation=kind, tell=tell, **shared)
+        behaviours = behaviours_of(*of, tell=tell, **shared)
     first = importance[kinds[0]]
     return HeadAtlas(first.names, arguments.data, first.images, behaviours, importance, pruning)
 

@@ -1,6 +1,7 @@
 """What every head of a model does, averaged over pictures of a set: one recorded pass for each picture."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -8,8 +9,12 @@ from torch import Tensor
 
 from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, by_layer
 from vizkit.evaluation.inside.few_pictures import few_pictures
+from vizkit.evaluation.inside.sharing import mine, together
 from vizkit.models import Loaded, family
 from vizkit.traces import NotApplicable
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 __all__ = ["behaviours_of", "means", "measured"]
 
@@ -25,17 +30,19 @@ def behaviours_of(
     seed: int = 0,
     tell: Callable[[float], None] = lambda _: None,
     parts: list[Values] | None = None,
+    accelerator: "Accelerator | None" = None,
 ) -> Means:
     """Of test pictures of a set: each of BEHAVIOURS for every head, in the order of the pass. `tell` hears the share
-    that is done and may raise to stop; `parts` then holds what was measured, and the next call with them goes on.
-    Raises DatasetError, and NotApplicable for a model without attention."""
+    that is done and may raise to stop; `parts` then holds what was measured, and the next call with them goes on. With
+    an `accelerator` every process takes every n-th picture. Raises DatasetError, and NotApplicable for a model without
+    attention."""
     parts = [] if parts is None else parts
     pictures = few_pictures(loaded, data, images, seed=seed)
-    for rows in pictures.batches(1, len(parts)):
+    for rows in mine(pictures.batches(1, len(parts)), accelerator):
         tell(rows.start / len(pictures))
         parts.append(measured(loaded, pictures.pixels(rows)))
     tell(1.0)
-    return means(parts)
+    return means(together(parts, accelerator))
 
 
 def measured(loaded: Loaded, pixels: Float[Tensor, "1 channel height width"]) -> Values:

@@ -1,17 +1,21 @@
 """The importance of every head of a model over many pictures of a set."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from vizkit.analysis.attention.head_importance import HeadImportance, summed_up
 from vizkit.evaluation.inside.few_pictures import few_pictures
+from vizkit.evaluation.inside.sharing import mine, together
 from vizkit.models import Loaded, attention_places
 from vizkit.models.probes.importance.heads import Importance, Means, head_importance
 from vizkit.models.probes.importance.means import head_means
 from vizkit.models.recording.editing import Place
 from vizkit.traces import NotApplicable
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 __all__ = ["ABLATIONS", "BATCH", "REFERENCES", "Ablation", "gathered", "heads_of", "means_of", "places_of"]
 
@@ -30,10 +34,12 @@ def heads_of(
     seed: int = 0,
     tell: Callable[[float], None] = lambda _: None,
     parts: list[Importance] | None = None,
+    accelerator: "Accelerator | None" = None,
 ) -> HeadImportance:
     """Of the model's own answers to test pictures of a set. A head that is taken away gives its mean over training
     pictures, or nothing ("zero"). `tell` hears the share that is done and may raise to stop: `parts` then holds what
-    was measured, and the next call with them goes on from there.
+    was measured, and the next call with them goes on from there. With an `accelerator` every process takes every
+    n-th batch.
 
     Raises DatasetError, EditError for attention that cannot be edited, NotApplicable for a model without classes or
     without attention.
@@ -41,7 +47,7 @@ def heads_of(
     places, parts = places_of(loaded), [] if parts is None else parts
     pictures = few_pictures(loaded, data, images, seed=seed)
     means = means_of(loaded, data, places, seed) if ablation == "mean" else ()
-    for rows in pictures.batches(BATCH, sum(len(part.plain) for part in parts)):
+    for rows in mine(pictures.batches(BATCH, sum(len(part.plain) for part in parts)), accelerator):
         pixels = pictures.pixels(rows)
         with torch.no_grad():
             answers = loaded.model(pixels.to(loaded.device)).argmax(-1)
@@ -50,7 +56,7 @@ def heads_of(
             tell((rows.start + part * len(rows)) / len(pictures))
 
         parts.append(head_importance(loaded, pixels, answers, places, done, means))
-    return gathered(parts)
+    return gathered(together(parts, accelerator))
 
 
 def gathered(parts: Sequence[Importance]) -> HeadImportance:

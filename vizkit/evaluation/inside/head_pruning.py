@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,9 +13,13 @@ from vizkit.analysis.attention.pruning import Pruning, counts_of, orders_of
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.inside.few_pictures import FewPictures, few_pictures
 from vizkit.evaluation.inside.head_importance import Ablation, means_of, places_of
+from vizkit.evaluation.inside.sharing import mine, together
 from vizkit.models import Loaded
 from vizkit.models.probes.importance.heads import removed
 from vizkit.models.recording.editing import Editing, Plan
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 __all__ = ["Part", "pruned"]
 
@@ -33,9 +38,11 @@ def pruned(
     seed: int = 0,
     tell: Callable[[float], None] = lambda _: None,
     parts: list[Part] | None = None,
+    accelerator: "Accelerator | None" = None,
 ) -> Pruning:
     """`importance`: of the same model, by the same ablation. `tell` hears the share that is done and may raise to stop;
-    `parts` then holds what was measured, and the next call with them goes on. Raises as `heads_of`."""
+    `parts` then holds what was measured, and the next call with them goes on. With an `accelerator`
+    every process takes every n-th set of heads. Raises as `heads_of`."""
     places, parts = places_of(loaded), [] if parts is None else parts
     pictures = few_pictures(loaded, data, images, SPLIT, seed)
     means = means_of(loaded, data, places, seed) if ablation == "mean" else ()
@@ -49,12 +56,13 @@ def pruned(
 
     steps = [(order, count) for lists in orders.values() for order in lists for count in counts]
     plain = answers(frozenset())
-    for number, (order, count) in enumerate(steps[len(parts) :], len(parts)):
+    for number, (order, count) in mine(enumerate(steps[len(parts) :], len(parts)), accelerator):
         tell(number / len(steps))
         now = answers(frozenset(order[:count]))
         right = np.nan if classes is None else float((now == classes)[classes >= 0].mean())
         parts.append((float((now == plain).mean()), right))
     tell(1.0)
+    parts = together(parts, accelerator)
     own, right = (_curves([part[kind] for part in parts], len(counts), orders) for kind in (0, 1))
     return Pruning(len(importance.names), len(pictures), counts, own, {} if classes is None else right)
 
