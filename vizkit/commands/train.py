@@ -18,6 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.runs.folder import RunFolder
@@ -27,7 +28,7 @@ from vizkit.work_folder import speaks
 
 __all__ = ["Bar", "add", "end_with", "recipe_of"]
 
-OTHERS = TEXTS | ENLARGING
+OTHERS = TEXTS | ENLARGING | DETECTING
 """Recipes of tasks other than telling pictures apart."""
 
 

@@ -26,9 +26,11 @@ TASK_OF = {
     "causal_lm": "causal",
     "ttsr_small": "enlarge",
     "sr_small": "enlarge",
+    "detr": "detect",
+    "detr_small": "detect",
 }
 """Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
-to enlarge pictures."""
+to enlarge pictures, to find things in them."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 
@@ -50,7 +52,7 @@ class Recipe:
 
     # what is learned
     data: str = _said(
-        "insects", "insects, insects:hard, digits, torchvision:cifar10, a folder, a zip; texts: dates, copy …"
+        "insects", "insects, insects:hard, digits, torchvision:cifar10, a folder, a zip; scenes; texts: dates, copy …"
     )
     images: int = _said(0, "training images or texts; 0 takes the data set's own number")
     data_seed: int = _said(0, "seed of the drawn or split data")

@@ -2,6 +2,7 @@
 
 import torch
 
+from vizkit.training.detection.task import detecting_task
 from vizkit.training.picture_task import picture_task
 from vizkit.training.recipe import Recipe
 from vizkit.training.sequences.task import sequence_task
@@ -15,4 +16,6 @@ def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
     if recipe.task == "classify":
         return picture_task(recipe, device)
+    if recipe.task == "detect":
+        return detecting_task(recipe)
     return enlarging_task(recipe) if recipe.task == "enlarge" else sequence_task(recipe)

@@ -1,14 +1,15 @@
 """What the training loop asks of a task, and all it knows of one: telling pictures apart (`picture_task`), texts
-(`sequences.task`) or enlarging pictures (`super_resolution.task`).
+(`sequences.task`), enlarging pictures (`super_resolution.task`) or finding things in them (`detection.task`).
 
 A batch is (what the model is shown, labels). Labels have one place for each answer: of pictures one for each picture,
-of text one for each token, with IGNORED where no answer counts. An example is right when all its answers are.
+of text one for each token, with IGNORED where no answer counts, of scenes a row of numbers for each thing. An example
+is right when all its answers are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
@@ -73,7 +74,7 @@ class Task(Protocol):
         ...
 
     def shown(
-        self, inputs: Any, labels: Integer[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
+        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
     ) -> tuple[tuple[Tensor, ...], Float[Tensor, "answer label"]]:  # fmt: skip
         """What the model is given in a training step, and the shares of every label in each answer that counts.
 

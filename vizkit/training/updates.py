@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from jaxtyping import Float, Int, Integer
+from jaxtyping import Float, Int, Shaped
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
@@ -59,7 +59,7 @@ class Updates:
         return sums
 
     def loss_of(
-        self, inputs: Any, labels: Integer[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
+        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
     ) -> tuple[Float[Tensor, ""], Int[Tensor, ""], int]:  # fmt: skip
         """The loss of the rows `own` of a batch, how many answers are right, and how many there are."""
         given, targets = self.task.shown(inputs, labels, place, own, batch)
@@ -67,7 +67,7 @@ class Updates:
             outputs = self.live(*given)
             taught = self.task.teacher(*given) if self.task.teacher else None
         if self.task.loss:
-            return self.task.loss(outputs.float(), targets)
+            return self.task.loss(outputs, targets)
         heads = tuple(counted(each.float(), labels) for each in (outputs if isinstance(outputs, tuple) else (outputs,)))
         loss = mixed_loss((heads[0], heads[1]) if len(heads) == 2 else heads[0], targets, taught, self.recipe)
         expected = counted(labels, labels)

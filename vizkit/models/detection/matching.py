@@ -16,7 +16,7 @@ from torchvision.ops import box_convert, generalized_box_iou
 
 from vizkit.models.networks.detr import Answers
 
-__all__ = ["Costs", "Losses", "Things", "Weights", "costs", "greedy", "losses", "match", "matched"]
+__all__ = ["Costs", "Losses", "Things", "Weights", "around", "costs", "greedy", "losses", "match", "matched"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Costs:
         return weights.label * self.label + weights.distance * self.distance + weights.overlap * self.overlap
 
 
-Pairs = tuple[Int[Tensor, " pair"], Int[Tensor, " pair"]]
+Pairs = tuple[Int[Tensor, "_pair"], Int[Tensor, "_pair"]]
 """Queries, and the thing of each."""
 
 
@@ -80,6 +80,22 @@ def greedy(cost: Float[Tensor, "query thing"]) -> Pairs:
     pairs.sort()
     return torch.tensor([query for query, _ in pairs], dtype=torch.long), torch.tensor(
         [thing for _, thing in pairs], dtype=torch.long)  # fmt: skip
+
+
+CENTRAL = 0.6  # of a thing's width and height: the cells there speak for it
+
+
+def around(things: Things, middles: Float[Tensor, "cell 2"]) -> Pairs:
+    """The cells that lie in the middle of a thing, each with the smallest such thing: many cells for one thing (Tian et
+    al. 2019, arXiv 1904.01355, § 3.1)."""
+    if not len(things.labels):
+        return torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long)
+    off = (middles[:, None] - things.boxes_cxcywh[:, :2]).abs()
+    inside = (off <= CENTRAL / 2 * things.boxes_cxcywh[:, 2:]).all(-1)
+    area = things.boxes_cxcywh[:, 2:].prod(-1).expand(len(middles), -1)
+    smallest = area.masked_fill(~inside, torch.inf).argmin(-1)
+    cells = inside.any(-1).nonzero()[:, 0]
+    return cells, smallest[cells]
 
 
 @torch.no_grad()

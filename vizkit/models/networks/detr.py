@@ -5,7 +5,11 @@
 
 Positions, sines and cosines of a cell's place, are added to queries and keys of every layer, never to values. With
 `conditional` queries each has a place of its own to look at, which makes training several times shorter: Meng et al.
-2021 (arXiv 2108.06152); the place moves from layer to layer as in Liu et al. 2022 (arXiv 2201.12329).
+2021 (arXiv 2108.06152); the place moves from layer to layer as in Liu et al. 2022 (arXiv 2201.12329). While it learns,
+several groups of queries may be matched each for itself, which know nothing of one another: Chen et al. 2022
+(arXiv 2207.13085); of these the first alone is kept in use. With `dense` every cell of the memory says, too, while it
+learns, what lies around it: the encoder learns from all cells, not from those alone that queries look at (Zong et al.
+2023, arXiv 2211.12860).
 """
 
 import math
@@ -18,7 +22,7 @@ from torch import Tensor, nn
 
 from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, MultiHeadAttention
 
-__all__ = ["DETR", "Answers", "EncoderLayer", "cell_positions", "point_positions"]
+__all__ = ["DETR", "Answers", "EncoderLayer", "Learning", "cell_middles", "cell_positions", "point_positions"]
 
 Pixels = Float[Tensor, "image channel height width"]
 Cells = Float[Tensor, "image cell dim"]
@@ -28,6 +32,10 @@ Boxes = Float[Tensor, "image query 4"]
 Points = Float[Tensor, "*batch 2"]
 
 NEAR_EDGE = 1e-4
+FAR, NEAR = 10_000.0, 20.0
+"""Temperatures of the positions. The paper's is made for texts of thousands of words: within one image most of its
+channels hardly change. Queries that look at places want neighbours told apart (Liu et al. 2022, § 4.4)."""
+USUAL_SHARE = 0.35  # of the picture's width and height, from which boxes begin to learn
 
 
 class Answers(NamedTuple):
@@ -35,6 +43,15 @@ class Answers(NamedTuple):
 
     logits: Float[Tensor, "image query label"]
     boxes_cxcywh: Boxes
+
+
+class Learning(NamedTuple):
+    """What is trained: the answers after each decoder layer, of all groups one after another, and those of the cells.
+    `grid`: rows and columns of the cells."""
+
+    layers: list[Answers]
+    cells: Answers | None
+    grid: tuple[int, int]
 
 
 class Attention(MultiHeadAttention):
@@ -60,19 +77,28 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Queries look at each other, then at the image, then each thinks for itself; Add & Norm after each part."""
+    """Queries look at each other, then at the image, then each thinks for itself; Add & Norm after each part.
+    `group`: how many queries look at each other; 0 are all."""
 
-    def __init__(self, dim: int, heads: int, hidden: int) -> None:
+    def __init__(self, dim: int, heads: int, hidden: int, group: int = 0) -> None:
         super().__init__()
+        self.group = group
         self.attn, self.norm1 = Attention(dim, heads), nn.LayerNorm(dim)
         self.cross, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim)
         self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
+
+    def among(self, x: Queries, own: Float[Tensor, "*image query dim"]) -> Queries:
+        """Queries look at the queries of their group."""
+        size = self.group or x.shape[1]
+        grouped = x.unflatten(1, (-1, size)).flatten(0, 1)
+        asking = (x + own).unflatten(1, (-1, size)).flatten(0, 1)
+        return self.norm1(x + self.attn(asking, asking, grouped).view_as(x))
 
     def forward(
         self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"]
     ) -> Queries:
         """`place`: of the cells; `own`: the queries' own vectors."""
-        x = self.norm1(x + self.attn(x + own, x + own, x))
+        x = self.among(x, own)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
         return self.norm3(x + self.ffn(x))
 
@@ -101,8 +127,8 @@ class ConditionalLayer(DecoderLayer):
 
     cross: ConditionalAttention
 
-    def __init__(self, dim: int, heads: int, hidden: int) -> None:
-        super().__init__(dim, heads, hidden)
+    def __init__(self, dim: int, heads: int, hidden: int, group: int = 0) -> None:
+        super().__init__(dim, heads, hidden, group)
         self.cross = ConditionalAttention(dim, heads)
         self.scale = MLPHead(dim, dim, 2)
 
@@ -111,7 +137,7 @@ class ConditionalLayer(DecoderLayer):
         at: Queries,
     ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
         """`at`: sines and cosines of each query's place."""
-        x = self.norm1(x + self.attn(x + own, x + own, x))
+        x = self.among(x, own)
         x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
         return self.norm3(x + self.ffn(x))
 
@@ -132,43 +158,73 @@ class MLPHead(nn.Module):
 
 class DETR(nn.Module):
     """`backbone`: a module whose `forward_features` gives (image, channels, row, column), such as timm's CNNs.
-    `labels`: how many classes there are, "no object" not among them."""
+    `labels`: how many classes there are, "no object" not among them. `groups`: of `queries` queries each."""
 
     def __init__(
         self, backbone: nn.Module, channels: int, labels: int, *, dim: int = 256, heads: int = 8, hidden: int = 2048,
         encoder_depth: int = 6, decoder_depth: int = 6, queries: int = 100, conditional: bool = False,
+        groups: int = 1, dense: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.backbone: Any = backbone
         self.sizes = {"dim": dim, "heads": heads, "hidden": hidden, "encoder_depth": encoder_depth,
-                      "decoder_depth": decoder_depth, "queries": queries, "conditional": conditional}  # fmt: skip
+                      "decoder_depth": decoder_depth, "queries": queries, "conditional": conditional,
+                      "groups": groups, "dense": dense}  # fmt: skip
         self.project = nn.Conv2d(channels, dim, kernel_size=1)
         self.encoder = nn.ModuleList(EncoderLayer(dim, heads, hidden) for _ in range(encoder_depth))
         layer = ConditionalLayer if conditional else DecoderLayer
-        self.decoder = nn.ModuleList(layer(dim, heads, hidden) for _ in range(decoder_depth))
-        self.queries = nn.Embedding(queries, dim)
+        self.decoder = nn.ModuleList(layer(dim, heads, hidden, queries) for _ in range(decoder_depth))
+        self.queries = nn.Embedding(queries * groups, dim)
         self.norm = nn.LayerNorm(dim)
         self.classes, self.box = nn.Linear(dim, labels + 1), MLPHead(dim, 4, 3)
-        self.places = nn.Parameter(_spread(queries)) if conditional else None
+        self.temperature = NEAR if conditional else FAR
+        self.places = nn.Parameter(_spread(queries).repeat(groups, 1)) if conditional else None
+        self.cell_classes = nn.Linear(dim, labels + 1) if dense else None
+        self.cell_box = MLPHead(dim, 4, 3) if dense else None
+        for head in (self.box, self.cell_box):
+            if conditional and head:
+                _begin_with_usual_boxes(head)
 
-    def forward(self, pixels: Pixels) -> Answers:
-        return self.by_layer(pixels)[-1]
+    def forward(self, pixels: Pixels) -> Answers | Learning:
+        """The last layer's answers; while it learns, all that is trained."""
+        memory, place, grid = self.encoded(pixels)
+        every = self.decoded(memory, place)
+        if not self.training:
+            return every[-1]
+        return Learning(every, self.of_cells(memory, grid) if self.cell_box else None, grid)
 
     def by_layer(self, pixels: Pixels) -> list[Answers]:
-        """What the heads say after each decoder layer: all are trained ("auxiliary losses"), the last counts."""
-        return self.decoded(*self.encoded(pixels))
+        """What the heads say after each decoder layer: all are trained ("auxiliary losses"), the last counts. While it
+        learns, the queries of all groups one after another."""
+        memory, place, _ = self.encoded(pixels)
+        return self.decoded(memory, place)
 
-    def encoded(self, pixels: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"]]:
-        """The memory, and the positions of its cells."""
-        grid = self.project(self.backbone.forward_features(pixels))
-        place = cell_positions((grid.shape[-2], grid.shape[-1]), grid.shape[1]).to(grid)
-        x = grid.flatten(2).transpose(1, 2)
+    def train(self, mode: bool = True) -> "DETR":
+        """The backbone's BatchNorm keeps the statistics of its own training, as in the authors' code."""
+        super().train(mode)
+        for module in self.backbone.modules():
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                module.eval()
+        return self
+
+    def encoded(self, pixels: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+        """The memory, the positions of its cells, and how many rows and columns they are."""
+        features = self.project(self.backbone.forward_features(pixels))
+        grid = (features.shape[-2], features.shape[-1])
+        place = cell_positions(grid, features.shape[1], self.temperature).to(features)
+        x = features.flatten(2).transpose(1, 2)
         for layer in self.encoder:
             x = layer(x, place)
-        return x, place
+        return x, place, grid
+
+    def of_cells(self, memory: Cells, grid: tuple[int, int]) -> Answers:
+        """What every cell says of the thing around it, its box from its own middle. Only of a `dense` model."""
+        assert self.cell_classes
+        assert self.cell_box
+        return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[Answers]:
-        own = self.queries.weight
+        own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
         if self.places is None:
             spoken = []
@@ -182,19 +238,18 @@ class DETR(nn.Module):
     def _looking(self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor) -> list[Answers]:
         """Each query's place, and its box around it, move on from layer to layer."""
         assert self.places is not None
-        middle = self.places.sigmoid().expand(len(memory), -1, -1)
+        middle = self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
         spoken = []
         for layer in self.decoder:
-            x = layer(x, memory, place, own, point_positions(middle, own.shape[1]))
+            x = layer(x, memory, place, own, point_positions(middle, own.shape[1], self.temperature))
             normed = self.norm(x)
-            shift = self.box(normed)
-            boxes = torch.cat([shift[..., :2] + middle.clamp(NEAR_EDGE, 1 - NEAR_EDGE).logit(), shift[..., 2:]], -1)
-            spoken.append(Answers(self.classes(normed), boxes.sigmoid()))
-            middle = boxes[..., :2].sigmoid().detach()
+            boxes = _around(middle, self.box(normed))
+            spoken.append(Answers(self.classes(normed), boxes))
+            middle = boxes[..., :2].detach()
         return spoken
 
 
-def point_positions(points_xy: Points, dim: int, temperature: float = 10_000.0) -> Float[Tensor, "*batch {dim}"]:
+def point_positions(points_xy: Points, dim: int, temperature: float = FAR) -> Float[Tensor, "*batch {dim}"]:
     """Sines and cosines of a place, x and y as shares of the image: half of the channels for y, then half for x
     (Carion et al. 2020, appendix A.4)."""
     if dim % 4:
@@ -204,11 +259,32 @@ def point_positions(points_xy: Points, dim: int, temperature: float = 10_000.0) 
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-3).to(points_xy.dtype)
 
 
-def cell_positions(grid: tuple[int, int], dim: int) -> Float[Tensor, "cell {dim}"]:
+def cell_positions(grid: tuple[int, int], dim: int, temperature: float = FAR) -> Float[Tensor, "cell {dim}"]:
     """Of the cells of a grid row by row; the last row and column lie at 1, as in the authors' code."""
     rows, columns = ((torch.arange(side) + 1) / (side + 1e-6) for side in grid)
     y, x = torch.meshgrid(rows, columns, indexing="ij")
-    return point_positions(torch.stack([x, y], -1).flatten(0, 1), dim)
+    return point_positions(torch.stack([x, y], -1).flatten(0, 1), dim, temperature)
+
+
+def cell_middles(grid: tuple[int, int]) -> Float[Tensor, "cell 2"]:
+    """x and y of the cells of a grid row by row, as shares of the image."""
+    rows, columns = ((torch.arange(side) + 0.5) / side for side in grid)
+    y, x = torch.meshgrid(rows, columns, indexing="ij")
+    return torch.stack([x, y], -1).flatten(0, 1)
+
+
+def _around(middle: Float[Tensor, "*_batch 2"], shift: Float[Tensor, "*batch 4"]) -> Float[Tensor, "*batch 4"]:
+    """Boxes whose middle moves away from a place, before the sigmoid, and whose size is free."""
+    at = middle.clamp(NEAR_EDGE, 1 - NEAR_EDGE).logit()
+    return torch.cat([shift[..., :2] + at, shift[..., 2:]], -1).sigmoid()
+
+
+def _begin_with_usual_boxes(head: MLPHead) -> None:
+    """A box at its place, of a usual size, before anything is learned (as in Deformable DETR's code)."""
+    last: Any = head.layers[-1]
+    nn.init.zeros_(last.weight)
+    with torch.no_grad():
+        last.bias.copy_(torch.tensor([0.5, 0.5, USUAL_SHARE, USUAL_SHARE]).logit())
 
 
 def _spread(count: int) -> Float[Tensor, "{count} 2"]:

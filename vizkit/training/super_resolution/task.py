@@ -87,7 +87,8 @@ class EnlargingTask:
     def loss(self, enlarged: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, int]:
         """The mean absolute error, how many pictures come nearer to the truth than bicubic ones, and how many there
         are. What bicubic gives is not computed in training: the number is that of the validation."""
-        return (enlarged - truth).abs().mean(), torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
+        right = torch.zeros((), dtype=torch.long, device=truth.device)
+        return (enlarged.float() - truth).abs().mean(), right, len(truth)
 
     @torch.inference_mode()
     def score(

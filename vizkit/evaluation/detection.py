@@ -1,0 +1,89 @@
+"""How well things are found: average precision as COCO defines it (Lin et al. 2014), by torchmetrics.
+
+A detection counts as right when its box overlaps that of a thing of its class by an IoU of some threshold at least, and
+no better scored one has taken that thing. AP50: at .5; AP: the mean over .5, .55 … .95.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torchvision.ops import box_convert, box_iou
+
+from vizkit.models.detection.matching import Things
+from vizkit.models.networks.detr import Answers
+
+__all__ = ["Found", "Precision", "all_right", "found", "precision"]
+
+RIGHT_OVERLAP = 0.5
+SIDE = 1000.0  # torchmetrics reads boxes in pixels; the unit changes nothing but "small" and "large"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Detections of one picture, the surest first. `scores`: 0 to 1; `boxes_cxcywh` as shares of the picture."""
+
+    things: Things
+    scores: Float[Tensor, " detection"]
+
+    def above(self, threshold: float) -> "Found":
+        """Those whose score is at least that."""
+        kept = self.scores >= threshold
+        return Found(Things(self.things.labels[kept], self.things.boxes_cxcywh[kept]), self.scores[kept])
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Average precisions from 0 to 1; of classes that occur nowhere −1. `by_label`: AP50 of each class."""
+
+    ap: float
+    ap50: float
+    ap75: float
+    by_label: tuple[float, ...]
+
+
+def found(answers: Answers) -> list[Found]:
+    """Of every picture one detection a query: its likeliest class but "no object", with that probability."""
+    made = []
+    for logits, boxes in zip(answers.logits.float().softmax(-1), answers.boxes_cxcywh.float(), strict=True):
+        scores, labels = logits[:, :-1].max(-1)
+        order = scores.argsort(descending=True, stable=True)
+        made.append(Found(Things(labels[order], boxes[order]), scores[order]))
+    return made
+
+
+def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int) -> Precision:
+    """Over all pictures together. `labels`: how many classes there are."""
+    from torchmetrics.detection import MeanAveragePrecision
+
+    metric = MeanAveragePrecision(box_format="cxcywh", class_metrics=True)
+    at_half = MeanAveragePrecision(box_format="cxcywh", class_metrics=True, iou_thresholds=[RIGHT_OVERLAP])
+    for each in (metric, at_half):
+        each.warn_on_many_detections = False
+        each.update([_metrics(one.things) | {"scores": one.scores.cpu()} for one in detections],
+                    [_metrics(one) for one in truth])  # fmt: skip
+    together, half = metric.compute(), at_half.compute()
+    by_label = torch.full((labels,), -1.0)
+    by_label[half["classes"].reshape(-1).long()] = half["map_per_class"].reshape(-1)
+    ap, ap50, ap75 = (float(together[name]) for name in ("map", "map_50", "map_75"))
+    return Precision(ap, ap50, ap75, tuple(by_label.tolist()))
+
+
+def all_right(detections: Found, truth: Things, threshold: float = 0.5) -> bool:
+    """Whether every thing is found, by a box of its class that overlaps it, and nothing else is said."""
+    sure = detections.above(threshold).things
+    if len(sure.labels) != len(truth.labels):
+        return False
+    if not len(truth.labels):
+        return True
+    said, true = (box_convert(each.boxes_cxcywh, "cxcywh", "xyxy") for each in (sure, truth))
+    overlap = box_iou(said, true)
+    fits = (overlap >= RIGHT_OVERLAP) & (sure.labels[:, None] == truth.labels)
+    return bool(fits.any(0).all() and fits.any(1).all())
+
+
+def _metrics(things: Things) -> dict[str, Any]:
+    return {"boxes": things.boxes_cxcywh.cpu() * SIDE, "labels": things.labels.cpu()}

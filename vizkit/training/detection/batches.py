@@ -1,0 +1,87 @@
+"""Annotated pictures as batches: fitted to the model's size, boxes as shares of the picture, turned and mirrored."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from vizkit.datasets.scenes.annotated import BoxSet
+from vizkit.image import Preprocessing
+from vizkit.models.detection.matching import Things
+from vizkit.training.pictures.batches import Key, fitted
+
+__all__ = ["NOTHING", "Scenes", "shares", "things_of", "turned"]
+
+NOTHING = -1.0
+"""The class of a row that stands for no thing: pictures with fewer things than the most of their batch."""
+
+Picture = UInt8[np.ndarray, "_height _width 3"]
+Rows = Float[np.ndarray, "_thing 5"]
+
+
+class Scenes(Dataset):
+    """One split in memory as the model sees it: (pictures, (picture, thing, 5)): class, then the box as `Things`.
+
+    `mirrors`: the chance of a left-right flip; `quarters`: whether it may also be turned, as seen from above.
+    """
+
+    def __init__(
+        self, scenes: BoxSet, needs: Preprocessing, tell: Callable[[int], None], mirrors: float = 0.0,
+        quarters: bool = False,
+    ) -> None:  # fmt: skip
+        self.mirrors, self.quarters = mirrors, quarters
+        self.pictures = np.empty((len(scenes), *needs.size_hw, 3), np.uint8)
+        self.rows: list[Rows] = []
+        for index in range(len(scenes)):
+            scene = scenes[index]
+            self.pictures[index] = fitted(scene.picture, needs)
+            boxes = shares(scene.boxes_xyxy, scene.picture.shape[:2])
+            self.rows.append(np.concatenate([scene.labels[:, None], boxes], 1).astype(np.float32))
+            tell(index + 1)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitems__(self, keys: Sequence[Key]) -> tuple[UInt8[Tensor, "_p _h _w 3"], Float[Tensor, "_p _thing 5"]]:
+        changed = [self._changed(index, seed) for index, seed in keys]
+        most = max(len(rows) for _, rows in changed)
+        padded = np.full((len(keys), most, 5), NOTHING, np.float32)
+        for place, (_, rows) in enumerate(changed):
+            padded[place, : len(rows)] = rows
+        return torch.from_numpy(np.stack([picture for picture, _ in changed])), torch.from_numpy(padded)
+
+    def _changed(self, index: int, seed: int) -> tuple[Picture, Rows]:
+        picture, rows = self.pictures[index], self.rows[index]
+        if not self.mirrors:
+            return picture, rows
+        draw = np.random.default_rng(seed)
+        flip = bool(draw.random() < self.mirrors)
+        return turned(picture, rows, flip, int(draw.integers(4)) if self.quarters else 0)
+
+
+def shares(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[np.ndarray, "_thing 4"]:
+    """Middle, width and height as shares of a picture of `size_hw` pixels: any resizing leaves them as they are."""
+    height, width = size_hw
+    left, top, right, bottom = (boxes_xyxy / np.array([width, height, width, height])).T
+    return np.stack([(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], 1)
+
+
+def turned(picture: Picture, rows: Rows, flip: bool, quarters: int) -> tuple[Picture, Rows]:
+    """Left and right exchanged, then turned by `quarters` × 90° against the clock, with its boxes."""
+    rows = rows.copy()
+    if flip:
+        picture = picture[:, ::-1]
+        rows[:, 1] = 1 - rows[:, 1]
+    for _ in range(quarters % 4):  # what was on the right is now at the top
+        rows[:, 1], rows[:, 2] = rows[:, 2].copy(), 1 - rows[:, 1]
+        rows[:, 3], rows[:, 4] = rows[:, 4].copy(), rows[:, 3].copy()
+    return np.rot90(picture, quarters), rows
+
+
+def things_of(rows: Float[Tensor, "_picture _thing 5"]) -> list[Things]:
+    """Of each picture its things, without the rows that stand for none."""
+    present = [each[each[:, 0] != NOTHING] for each in rows]
+    return [Things(each[:, 0].long(), each[:, 1:]) for each in present]

@@ -1,0 +1,47 @@
+"""The story of a finished run of a network that finds things, as `runs.card` tells it of classifiers."""
+
+from torch import nn
+
+from vizkit.training.evaluating import Score
+from vizkit.training.runs.card import facts
+from vizkit.training.runs.folder import RunFolder
+
+__all__ = ["card"]
+
+CARD = """\
+# {name}
+
+{architecture} ({sizes}), {parameters:,} parameters, trained on {data}.
+
+| | |
+|---|---|
+| Test | AP50 {ap50:.3f}, AP {ap:.3f} on {images:,} scenes; {accuracy:.1f} % of them without any mistake |
+| Test loss | {loss:.3f}, of the last layer: cross-entropy + 5 · box distance + 2 · (1 − GIoU) |
+| Validation | AP50 {val_ap50:.3f}, which chose epoch {epoch} of {epochs} |
+| Trained on | {train_images:,} scenes, data seed {data_seed} |
+| Command | `{command}` |
+| Seed | {seed} |
+| Time, device | {minutes:.1f} min in {epochs} epochs, {device} |
+| Versions | torch {torch}, timm {timm} |
+| Licence of the model | {licence} |
+
+AP as COCO defines it, by torchmetrics. The test scenes had no part in training or in the choice of the epoch.
+metrics.jsonl holds the curves. {origin}
+"""
+DRAWN = "Pictures: drawn by vizkit. They are not photographs: expect nothing on real animals."
+
+
+def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
+    """The card as Markdown."""
+    recipe = run.recipe
+    sizes = ", ".join(f"{name} {value}" for name, value in model.sizes.items())  # type: ignore[union-attr]
+    about = {
+        "architecture": recipe.model,
+        "sizes": sizes,
+        "ap50": score.ap50,
+        "ap": score.ap,
+        "val_ap50": max(line["val_ap50"] for line in run.metrics()),
+        "licence": recipe.licence or "not stated",
+        "origin": DRAWN if recipe.data == "scenes" else "",
+    }
+    return CARD.format_map(facts(run, model, score, train_scenes) | about)
