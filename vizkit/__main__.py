@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 EXTRAS = {"streamlit": "app", "plotly": "app", "transformers": "transformers"} | dict.fromkeys(
-    ("sklearn", "torchmetrics", "accelerate", "jinja2"), "train"
+    ("sklearn", "torchmetrics", "pycocotools", "accelerate", "jinja2"), "train"
 )
 """Packages that not every user needs, and which of the extras brings them."""
 
