@@ -71,7 +71,8 @@ def deeper(network: Network, items: "dict[str, Item]") -> None:
     pre, post = (by_depth(replace(network, pre=place)) for place in (True, False))
     lines = {"pre-norm": pre, "post-norm": post, "1/√L": pre[0] * (DEPTHS[0] / np.array(DEPTHS)) ** 0.5}
     figure = curves({name: (np.array(DEPTHS), values) for name, values in lines.items()}, "layers of the network, L",
-                    "gradient of the last layer", f"Pre- and post-norm: {network.kind}, {network.activation}, residuals",
+                    "gradient of the last layer",
+                    f"Pre- and post-norm: {network.kind}, {network.activation}, residuals",
                     mode="lines+markers")  # fmt: skip
     figure.update_traces(line_dash="dot", mode="lines", selector={"name": "1/√L"})
     figure.update_yaxes(range=[0, 1.1 * max(pre.max(), post.max())])
@@ -89,8 +90,8 @@ def chosen() -> Network:
                                 key="vanishing_norm", bind="query-params")  # fmt: skip
     place = st.segmented_control(
         "Its place", PLACES, default=PLACES[0], required=True, key="vanishing_place", bind="query-params",
-        disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer. Without "
-        "residuals layers and norms alternate in both, so the lines hardly differ.",
+        disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer. "
+        "Without residuals layers and norms alternate in both, so the lines hardly differ.",
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
     return Network(KINDS[KINDS.index(kind)], depth, "ReLU", residual, NORMS[NORMS.index(norm)], place == PLACES[0])
