@@ -30,12 +30,21 @@ def test_the_answer_is_read_off_every_layer(model: str, read: str):
     assert drawn(test, "lens_patches")["data"][1]["zmax"] == 1
 
 
-@pytest.mark.parametrize(("name", "model", "words"), [("Lenses", SWIN, "Swin"), ("Direct attribution", CNN, "CNN")])
-def test_a_model_that_has_no_such_layers_says_so(name: str, model: str, words: str):
-    test = opened("intervene", intervene_view=name, models=model, image="digit 3")
+def test_a_swin_whose_vectors_change_their_length_says_so():
+    test = opened("intervene", intervene_view="Lenses", models=SWIN, image="digit 3")
     assert not test.exception
-    assert any(words in each.value for each in test.info)
+    assert any("Swin" in each.value for each in test.info)
     assert not test.get("plotly_chart")
+
+
+@pytest.mark.parametrize("name", ["Lenses", "Direct attribution"])
+def test_with_a_cnn_alone_a_transformer_is_shown_instead(name: str):
+    test = opened("intervene", intervene_view=name, models=CNN, image="digit 3")
+    assert not test.exception
+    (said,) = (each.value for each in test.info)
+    assert "needs a transformer with classes. CNN · digits is a convolutional network. It shows" in said
+    assert test.get("plotly_chart")
+    assert {"add_bundled:digits_vit", "add_bundled:insects_vit"} <= {button.key for button in test.button}
 
 
 def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():

@@ -55,6 +55,10 @@ def _no_classes(loaded: "Loaded", name: str) -> str:
     return "" if loaded.classifies else f"{name} gives {loaded.head.gives}."
 
 
+def _no_transformer_with_classes(loaded: "Loaded", name: str) -> str:
+    return _no_transformer(loaded, name) or _no_classes(loaded, name)
+
+
 def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
     from vizkit.models.probes.positions import kind
 
@@ -75,6 +79,9 @@ NEEDS = {
     "model": Need("a model", lambda loaded, name: "", ("bundled:digits_vit",)),
     "transformer": Need("a transformer", _no_transformer, ("bundled:digits_vit",)),
     "classes": Need("a model with classes", _no_classes, ("bundled:digits_vit",)),
+    "transformer with classes": Need(
+        "a transformer with classes", _no_transformer_with_classes, ("bundled:digits_vit", "bundled:insects_vit")
+    ),
     "two tokens": Need("a model with a class and a distillation token", _no_two_tokens, ("bundled:insects_deit",)),
     "learned positions": Need(
         "a learned table of positions", partial(_no_positions, ("learned",), "learned table"), ("bundled:digits_vit",)

@@ -20,10 +20,25 @@ VIEWS = (
         "patching",
         "classes",
     ),
-    View("Steer", "The direction of a class is added to what a block gives, more and more of it.", "steer", "classes"),
+    View(
+        "Steer",
+        "The direction of a class is added to what a block gives, more and more of it.",
+        "steer",
+        "transformer with classes",
+    ),
     View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
-    View("Lenses", "What would the model answer if it ended earlier? Its head after every layer.", "lenses", "classes"),
-    View("Direct attribution", "The logit as a sum: what each head and each MLP adds to it.", "direct", "classes"),
+    View(
+        "Lenses",
+        "What would the model answer if it ended earlier? Its head after every layer.",
+        "lenses",
+        "transformer with classes",
+    ),
+    View(
+        "Direct attribution",
+        "The logit as a sum: what each head and each MLP adds to it.",
+        "direct",
+        "transformer with classes",
+    ),
     View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
     View(
         "Deciding parts",
