@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, texts
+from tests.ui.conftest import SWIN, VIT, fine, opened, texts
 
 DEIT = "bundled:insects_deit"
 
@@ -37,12 +37,13 @@ def test_a_swin_whose_vectors_change_their_length_says_so():
     assert not test.get("plotly_chart")
 
 
-@pytest.mark.parametrize("name", ["Lenses", "Direct attribution"])
-def test_with_a_cnn_alone_a_transformer_is_shown_instead(name: str):
-    test = opened("intervene", intervene_view=name, models=CNN, image="digit 3")
+@pytest.mark.parametrize(("name", "data"), [("Lenses", "insects"), ("Direct attribution", "digits")])
+def test_with_a_cnn_alone_a_transformer_that_knows_the_same_is_shown(name: str, data: str):
+    test = opened("intervene", intervene_view=name, models=f"bundled:{data}_cnn", image="digit 3")
     assert not test.exception
     (said,) = (each.value for each in test.info)
-    assert "needs a transformer with classes. CNN · digits is a convolutional network. It shows" in said
+    assert f"needs a transformer with classes. CNN · {data} is a convolutional network. It shows" in said
+    assert f"the bundled ViT · {data} instead" in said
     assert test.get("plotly_chart")
     assert {"add_bundled:digits_vit", "add_bundled:insects_vit"} <= {button.key for button in test.button}
 

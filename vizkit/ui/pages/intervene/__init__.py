@@ -18,7 +18,7 @@ VIEWS = (
         "Patching",
         "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
         "patching",
-        "classes",
+        "transformer with classes",
     ),
     View(
         "Steer",
