@@ -12,9 +12,6 @@ from vizkit.commands.model_options import refuse_output
 
 __all__ = ["add"]
 
-MOST_PIXELS = 1024 * 1024
-"""Of the small picture: the result has sixteen times as many."""
-
 
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
@@ -37,14 +34,14 @@ def _enlarge(arguments: argparse.Namespace) -> None:
 
     from vizkit.image import open_image
     from vizkit.models.super_resolution import enlarge, open_enlarger
+    from vizkit.models.super_resolution.enlarging import refuse_large
     from vizkit.writing import write
 
     enlarger = open_enlarger(arguments.model)
     if enlarger.uses_reference and not arguments.reference:
         raise ValueError(f"{enlarger.name} takes its texture from a second picture: give it by --reference.")
     small = open_image(arguments.image)
-    if small.shape[0] * small.shape[1] > MOST_PIXELS:
-        raise ValueError("The picture has more than a million pixels already: give a smaller one.")
+    refuse_large(small)
     reference = open_image(arguments.reference) if enlarger.uses_reference else None
     with tqdm(unit="tile", disable=arguments.quiet, leave=False) as bar:
 
