@@ -1,6 +1,7 @@
 """`python -m vizkit enlarge`: a picture four times as large, with the texture of a second one.
 
 python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png
+python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace attention.npz
 python -m vizkit enlarge small.png --model bundled:insects_sr -o enlarged.png
 """
 
@@ -8,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from vizkit.commands.model_options import refuse_output
+from vizkit.commands.model_options import refuse_output, unwritable
 
 __all__ = ["add"]
 
@@ -23,18 +24,23 @@ def add(commands: Any) -> None:  # noqa: ANN401
                          help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no "
                          "reference")  # fmt: skip
     command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png", help="the enlarged picture")
+    command.add_argument("--trace", type=Path, metavar="OUT.npz",
+                         help="what its attention took from where: for pictures of some 64 × 64 pixels")  # fmt: skip
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(run=_enlarge)
 
 
 def _enlarge(arguments: argparse.Namespace) -> None:
     refuse_output(arguments.output, (".png",))
+    if arguments.trace:
+        refuse_output(arguments.trace, (".npz",))
     from PIL import Image
     from tqdm import tqdm
 
     from vizkit.image import open_image
-    from vizkit.models.super_resolution import enlarge, open_enlarger
+    from vizkit.models.super_resolution import enlarge, open_enlarger, trace
     from vizkit.models.super_resolution.enlarging import refuse_large
+    from vizkit.saving import save_npz
     from vizkit.writing import write
 
     enlarger = open_enlarger(arguments.model)
@@ -43,6 +49,9 @@ def _enlarge(arguments: argparse.Namespace) -> None:
     small = open_image(arguments.image)
     refuse_large(small)
     reference = open_image(arguments.reference) if enlarger.uses_reference else None
+    if arguments.trace and reference is None:
+        raise ValueError(f"{enlarger.name} looks at no second picture, so there is no trace: leave --trace out.")
+    recorded = trace(enlarger, small, reference) if arguments.trace and reference is not None else None
     with tqdm(unit="tile", disable=arguments.quiet, leave=False) as bar:
 
         def tell(done: int, total: int) -> None:
@@ -52,7 +61,8 @@ def _enlarge(arguments: argparse.Namespace) -> None:
         enlarged = enlarge(enlarger, small, reference, tell=tell)
     try:
         write(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
+        if recorded:
+            save_npz(recorded, arguments.trace)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ValueError(f"{arguments.output} cannot be written: {reason}.") from error
+        raise unwritable(arguments.output, error) from error
     print(f"{arguments.output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")

@@ -73,7 +73,7 @@ def enlarge(
     `tell` hears how many of how many tiles are done; what it raises stops the work. ValueError without a reference.
     """
     whole = np.empty((TIMES * rgb.shape[0], TIMES * rgb.shape[1], 3), np.uint8)
-    total = len(list(tiles(*rgb.shape[:2], tile)))
+    total = len(list(tiles(rgb.shape[0], rgb.shape[1], tile)))
     for done, (rows, columns, pixels) in enumerate(enlarged_tiles(enlarger, rgb, reference, tile=tile), 1):
         whole[rows, columns] = pixels
         if tell:
@@ -92,7 +92,7 @@ def enlarged_tiles(
         raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second picture.")
     second = pixels_of(fitting_reference(reference)) if reference is not None and enlarger.uses_reference else None
     pixels = pixels_of(rgb)
-    for rows, columns, seen_rows, seen_columns in islice(tiles(*rgb.shape[:2], tile), start, None):
+    for rows, columns, seen_rows, seen_columns in islice(tiles(rgb.shape[0], rgb.shape[1], tile), start, None):
         result = bytes_of_pixels(_tile(enlarger.model, pixels[:, :, seen_rows, seen_columns], second))
         top, left = TIMES * (rows.start - seen_rows.start), TIMES * (columns.start - seen_columns.start)
         into = slice(TIMES * rows.start, TIMES * rows.stop), slice(TIMES * columns.start, TIMES * columns.stop)

@@ -10,7 +10,7 @@ from vizkit.figure.charts import heat_map
 from vizkit.ui import export, reading
 from vizkit.ui.pages.super_resolution.canvas import canvas, place_of
 from vizkit.ui.pages.super_resolution.given import RGB, Given, choose, choose_reference
-from vizkit.ui.pages.super_resolution.results import Results, results
+from vizkit.ui.pages.super_resolution.results import WITH, Results, enlarger, results
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
@@ -124,5 +124,16 @@ def keep(given: Given, made: Results, own: RGB) -> None:
             pictures["truth"] = given.truth
         return export.npz_of(**pictures, place=seen.place.numpy(), relevance=seen.relevance.numpy())
 
+    def traced() -> bytes:
+        from vizkit.models.super_resolution import trace
+        from vizkit.saving import npz_bytes
+
+        return npz_bytes(trace(enlarger(WITH), given.small, given.reference))
+
     item = saved.charts_of("Attention between two images", (name, "TTSR, ×4"), *figures)
-    save("super_resolution", {"": item}, saved.NOTHING, {"All pictures (NPZ)": numbers})
+    save(
+        "super_resolution",
+        {"": item},
+        saved.NOTHING,
+        {"All pictures (NPZ)": numbers, "Trace of the attention (NPZ)": traced},
+    )

@@ -123,7 +123,7 @@ def plain_url(digest: str, _rgb: RGB) -> str:
 def tile_count(rgb: RGB) -> int:
     from vizkit.models.super_resolution.enlarging import tiles
 
-    return sum(1 for _ in tiles(*rgb.shape[:2]))
+    return sum(1 for _ in tiles(rgb.shape[0], rgb.shape[1]))
 
 
 def enlarged_plainly(rgb: RGB) -> RGB:
