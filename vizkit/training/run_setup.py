@@ -15,4 +15,4 @@ def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
     if recipe.task == "classify":
         return picture_task(recipe, device)
-    return enlarging_task(recipe) if recipe.task == "enlarge" else sequence_task(recipe)
+    return enlarging_task(recipe, device) if recipe.task == "enlarge" else sequence_task(recipe)

@@ -1,11 +1,12 @@
-"""The task of enlarging pictures behind the loop's protocol: L1 loss, the best epoch by PSNR."""
+"""The task of enlarging pictures behind the loop's protocol: L1 loss and what may be added, the best epoch by PSNR."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 from torch.utils.data import Dataset
@@ -22,6 +23,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.super_resolution.card import card
+from vizkit.training.super_resolution.losses import Adversary, Perceptual
 
 __all__ = ["COUNTS", "EnlargingTask", "Shown", "enlarging_task"]
 
@@ -71,8 +73,14 @@ class EnlargingTask:
     recipe: Recipe
     model: TTSR
     sets: dict[str, DrawnPairs]  # by split
+    perceptual: Perceptual | None = None
+    adversary: Adversary | None = None
     needs = teacher = None
     examples = "pairs"
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        return {"critic": self.adversary} if self.adversary else {}
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         return Shown(self.sets[split], tell)
@@ -85,9 +93,16 @@ class EnlargingTask:
         return tuple(pixels_of(each, labels.device) for each in inputs), pixels_of(labels, labels.device)
 
     def loss(self, enlarged: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, int]:
-        """The mean absolute error, how many pictures come nearer to the truth than bicubic ones, and how many there
-        are. What bicubic gives is not computed in training: the number is that of the validation."""
-        return (enlarged - truth).abs().mean(), torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
+        """The mean absolute error with what the recipe adds, how many pictures come nearer to the truth than bicubic
+        ones, and how many there are. What bicubic gives is not computed in training: the number is that of the
+        validation. The critic learns here, too."""
+        total = (enlarged - truth).abs().mean()
+        if self.perceptual:
+            total = total + self.recipe.perceptual * self.perceptual(enlarged, truth)
+        if self.adversary:
+            self.adversary.learn(enlarged, truth)
+            total = total + self.recipe.adversarial * self.adversary(enlarged)
+        return total, torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
 
     @torch.inference_mode()
     def score(
@@ -127,8 +142,9 @@ class EnlargingTask:
         return card(run, self.model, tested, len(self.sets["train"]))
 
 
-def enlarging_task(recipe: Recipe) -> EnlargingTask:
-    """Raises RecipeError or DatasetError with one sentence where something is not to be had."""
+def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> EnlargingTask:
+    """`device`: of the losses that the recipe adds. Raises RecipeError or DatasetError with one sentence where
+    something is not to be had."""
     usual = Recipe()
     if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
         raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} enlarges them.")
@@ -141,4 +157,8 @@ def enlarging_task(recipe: Recipe) -> EnlargingTask:
         model = build(recipe.model, recipe.model_args)
     except (TypeError, ValueError, RuntimeError, KeyError) as error:
         raise RecipeError(f"{recipe.model} cannot be made with these model arguments: {error}.") from None
-    return EnlargingTask(recipe, model, sets)
+    if recipe.adversarial and PartialState().num_processes > 1:
+        raise RecipeError("A critic learns in one process: leave the adversarial loss out, or start one process.")
+    where = torch.device(device)
+    return EnlargingTask(recipe, model, sets, Perceptual(where) if recipe.perceptual else None,
+                         Adversary(where) if recipe.adversarial else None)  # fmt: skip
