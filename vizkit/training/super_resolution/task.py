@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from vizkit.analysis.super_resolution.quality import psnr
+from vizkit.datasets.archive import unpacked
 from vizkit.datasets.image_set import SPLITS
-from vizkit.datasets.pairs.drawn import RGB, DrawnPairs
+from vizkit.datasets.opening import kind_of
+from vizkit.datasets.pairs.drawn import DrawnPairs
+from vizkit.datasets.pairs.folder import FolderPairs, open_folder_pairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR, build
 from vizkit.training.evaluating import Score
@@ -35,14 +39,16 @@ IDLE = (
 )  # fmt: skip
 BATCH = 16
 
+Pairs = DrawnPairs | FolderPairs
 Bytes = UInt8[Tensor, "_picture _row _column 3"]
 
 
 class Shown(Dataset):
-    """One split as batches of 8-bit pictures: ((small, reference), truth). Scenes are drawn once and kept."""
+    """One split as batches of 8-bit pictures: ((small, reference), truth). Scenes are drawn or read once and kept."""
 
-    def __init__(self, pairs: DrawnPairs, tell: Callable[[int], None]) -> None:
-        self.pairs, self.scenes = pairs, []
+    def __init__(self, pairs: Pairs, tell: Callable[[int], None]) -> None:
+        self.pairs: Any = pairs  # whose scenes are of a kind of their own
+        self.scenes: list[np.ndarray] = []
         for index in range(len(pairs)):
             self.scenes.append(pairs.scene(index))
             tell(index + 1)
@@ -58,7 +64,7 @@ class Shown(Dataset):
         )  # fmt: skip
         return (small, reference), truth
 
-    def scene(self, index: int) -> RGB:
+    def scene(self, index: int) -> np.ndarray:
         return self.scenes[index]
 
 
@@ -72,7 +78,7 @@ class EnlargingTask:
 
     recipe: Recipe
     model: TTSR
-    sets: dict[str, DrawnPairs]  # by split
+    sets: dict[str, Pairs]  # by split
     perceptual: Perceptual | None = None
     adversary: Adversary | None = None
     needs = teacher = None
@@ -148,10 +154,8 @@ def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> Enlarg
     usual = Recipe()
     if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
         raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} enlarges them.")
-    if recipe.data != "insects":
-        raise RecipeError(f"{recipe.model} learns from drawn insects: leave the recipe's data at insects.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
-    sets = {split: DrawnPairs(split, counts[split], recipe.data_seed) for split in SPLITS}
+    sets = {split: opened(recipe, split, counts[split]) for split in SPLITS}
     torch.manual_seed(recipe.seed)
     try:
         model = build(recipe.model, recipe.model_args)
@@ -162,3 +166,14 @@ def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> Enlarg
     where = torch.device(device)
     return EnlargingTask(recipe, model, sets, Perceptual(where) if recipe.perceptual else None,
                          Adversary(where) if recipe.adversarial else None)  # fmt: skip
+
+
+def opened(recipe: Recipe, split: str, count: int) -> Pairs:
+    """The pairs of a split: drawn, or of a folder or zip file of pictures."""
+    if recipe.data == "insects":
+        return DrawnPairs(split, count, recipe.data_seed)
+    kind, detail = kind_of(recipe.data)
+    if kind not in ("folder", "archive"):
+        raise RecipeError(f"{recipe.model} learns from drawn insects, or from a folder or zip file of pictures.")
+    path = unpacked(Path(detail)) if kind == "archive" else Path(detail)
+    return open_folder_pairs(path, split, count, recipe.data_seed)
