@@ -84,7 +84,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const [place, wide, tall] of [[from, a, b], [to, c, d]]) { outline(place, wide, tall, 'rgb(0 0 0 / .65)', 5); outline(place, wide, tall, INK, 2.5) }
     const line = (colour, thick) => { pen.strokeStyle = colour; pen.lineWidth = thick; pen.beginPath(); pen.moveTo(from.x + a / 2, from.y + b / 2); pen.lineTo(to.x + c / 2, to.y + d / 2); pen.stroke() }
     line('rgb(0 0 0 / .55)', 5); line(INK, 2.5)
-    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}` })
+    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}`, bar: state.bar.toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}` })
     says.textContent = `Row ${y + 1}, column ${x + 1} takes its texture from row ${chosen[0].y + 1}, column ${chosen[0].x + 1} of the reference: relevance ${number(chosen[0].value, 2)}, at most ${percent(data.gate[y * columns + x])} of it let through.`
     candidates(chosen)
   }
