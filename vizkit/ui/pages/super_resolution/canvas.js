@@ -64,12 +64,12 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.textAlign = 'right'; pen.fillText(data.titles[1], left.x + left.w, TOP / 2 - 1, left.w / 2 - 6); pen.textAlign = 'left'
     pen.fillText('Reference', right.x, right.y - TOP / 2 - 1)
     pen.drawImage(images.own, left.x, left.y, left.w, left.h)
-    pen.save(); pen.beginPath(); pen.rect(left.x, left.y, state.bar * left.w, left.h); pen.clip()
-    pen.drawImage(images.beside, left.x, left.y, left.w, left.h); pen.restore()
     if (data.over) {
       const [h, w] = data.over_size
       pen.drawImage(painted(Array.from(bytes(data.over), value => value / 255), h, w, () => 0.82), left.x, left.y, left.w, left.h)
     }
+    pen.save(); pen.beginPath(); pen.rect(left.x, left.y, state.bar * left.w, left.h); pen.clip()
+    pen.drawImage(images.beside, left.x, left.y, left.w, left.h); pen.restore()
     pen.drawImage(images.reference, right.x, right.y, right.w, right.h)
     const { values, chosen } = best(), [y, x] = state.at, a = left.w / columns, b = left.h / rows, c = right.w / keyColumns, d = right.h / keyRows
     let low = 1, high = -1
