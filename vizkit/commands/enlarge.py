@@ -1,15 +1,19 @@
 """`python -m vizkit enlarge`: a picture four times as large, with the texture of a second one.
 
 python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png
-python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace attention.npz
+python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace taken.png
 python -m vizkit enlarge small.png --model bundled:insects_sr -o enlarged.png
 """
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.model_options import refuse_output, unwritable
+
+if TYPE_CHECKING:
+    from vizkit.image import RGB
+    from vizkit.traces import Trace
 
 __all__ = ["add"]
 
@@ -24,8 +28,9 @@ def add(commands: Any) -> None:  # noqa: ANN401
                          help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no "
                          "reference")  # fmt: skip
     command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png", help="the enlarged picture")
-    command.add_argument("--trace", type=Path, metavar="OUT.npz",
-                         help="what its attention took from where: for pictures of some 64 × 64 pixels")  # fmt: skip
+    command.add_argument("--trace", type=Path, metavar="OUT.npz|png",
+                         help="which place of the reference each place took: as a trace, or as lines in a picture; for "
+                         "pictures of some 64 × 64 pixels")  # fmt: skip
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(run=_enlarge)
 
@@ -33,14 +38,13 @@ def add(commands: Any) -> None:  # noqa: ANN401
 def _enlarge(arguments: argparse.Namespace) -> None:
     refuse_output(arguments.output, (".png",))
     if arguments.trace:
-        refuse_output(arguments.trace, (".npz",))
+        refuse_output(arguments.trace, (".npz", ".png"))
     from PIL import Image
     from tqdm import tqdm
 
     from vizkit.image import open_image
     from vizkit.models.super_resolution import enlarge, open_enlarger, trace
     from vizkit.models.super_resolution.enlarging import refuse_large
-    from vizkit.saving import save_npz
     from vizkit.writing import write
 
     enlarger = open_enlarger(arguments.model)
@@ -61,8 +65,24 @@ def _enlarge(arguments: argparse.Namespace) -> None:
         enlarged = enlarge(enlarger, small, reference, tell=tell)
     try:
         write(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
-        if recorded:
-            save_npz(recorded, arguments.trace)
+        if recorded and reference is not None:
+            _save_trace(recorded, small, reference, arguments.trace)
     except OSError as error:
         raise unwritable(arguments.output, error) from error
     print(f"{arguments.output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")
+
+
+def _save_trace(recorded: "Trace", small: "RGB", reference: "RGB", path: Path) -> None:
+    """As numbers, or as a picture of the two pictures with lines, the lighter the more alike the places are."""
+    from PIL import Image
+
+    from vizkit.figure.attention.matches import matches
+    from vizkit.models.super_resolution.enlarging import fitting_reference
+    from vizkit.saving import save_npz
+    from vizkit.writing import write
+
+    if path.suffix.lower() == ".npz":
+        return save_npz(recorded, path)
+    relevance = recorded.features[0].values[:, 0]
+    drawn = matches(recorded.attention[0], small, fitting_reference(reference), strength=relevance)
+    write(path, lambda unfinished: Image.fromarray(drawn).save(unfinished, "PNG"))
