@@ -18,4 +18,4 @@ def set_up(recipe: Recipe, device: torch.device) -> Task:
         return picture_task(recipe, device)
     if recipe.task == "detect":
         return detecting_task(recipe)
-    return enlarging_task(recipe) if recipe.task == "enlarge" else sequence_task(recipe)
+    return enlarging_task(recipe, device) if recipe.task == "enlarge" else sequence_task(recipe)

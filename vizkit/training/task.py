@@ -69,6 +69,11 @@ class Task(Protocol):
         """Logits for what the model is shown, where there is a model to learn from."""
         ...
 
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What else learns, by name: saved with the state by `state_dict`, so that a resumed run goes on the same."""
+        ...
+
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         """The examples as `batches.loader` takes them; `tell` hears how many are read."""
         ...

@@ -29,8 +29,10 @@ PSNR of the luminance (ITU-R BT.601). References of a test are mixed as in train
 shifted, scaled and lit otherwise, the others something else. The test scenes had no part in training or in the choice
 of the epoch. metrics.jsonl holds the curves.
 
-Pictures: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs.
+{pictures}
 """
+DRAWN = "Pictures: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs."
+FOLDER = "Pictures: squares of 192 × 192 pixels of those in a folder, halved. Expect less of other pictures."
 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
@@ -42,6 +44,7 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> s
         "sizes": sizes,
         "psnr": score.psnr,
         "val_psnr": max(line["val_psnr"] for line in run.metrics()),
+        "pictures": DRAWN if recipe.data == "insects" else FOLDER,
         "licence": recipe.licence or "not stated",
     }
     return CARD.format_map(facts(run, model, score, train_scenes) | about)
