@@ -6,6 +6,8 @@ enlarge; `python -m benchmarks faults
 
 import platform
 import sys
+from importlib import import_module
+from types import ModuleType
 
 PARTS = (
     "recording",
@@ -21,6 +23,7 @@ PARTS = (
 )
 PARTS += ("sessions",)
 ASKED = ("mutants", "models", "alignment", "super_resolution")  # only by name
+TESTING = ("faults", "mutants")
 
 
 def machine() -> str:
@@ -30,16 +33,20 @@ def machine() -> str:
     return f"{device} · torch {torch.__version__} · Python {platform.python_version()}"
 
 
+def module(part: str) -> ModuleType:
+    return import_module(f"benchmarks.testing.{part}" if part in TESTING else f"benchmarks.{part}")
+
+
 def main() -> None:
     if sys.argv[1:2] in (["faults"], ["look"]):  # with options of their own
-        __import__(f"benchmarks.{sys.argv[1]}", fromlist=["run"]).run(sys.argv[2:])
+        module(sys.argv[1]).run(sys.argv[2:])
         return
     parts = sys.argv[1:] or list(PARTS)
     if unknown := set(parts) - {*PARTS, *ASKED}:
         sys.exit(f"There is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(PARTS + ASKED)}.")
     print(machine())
     for part in parts:
-        __import__(f"benchmarks.{part}", fromlist=["run"]).run()
+        module(part).run()
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
 }
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
-        "networks": 0, "sources": 1, "recording": 2, "families": 3, "probes": 4, "": 5, "sequences": 5,
-        "super_resolution": 5, "sources.catalogue": 6,
+        "networks": 0, "sources": 1, "trained_folder": 2, "recording": 2, "families": 3, "probes": 4, "": 5,
+        "sequences": 5, "super_resolution": 5, "sources.catalogue": 6,
     },
     "vizkit.analysis": {
         "attention": 0, "comparison": 0, "convolution": 0, "attribution": 1, "distillation": 1, "sequences": 1,

@@ -105,7 +105,7 @@ def test_a_run_folder_opens_and_a_damaged_one_is_a_sentence(folder):
             open_enlarger(folder)
     with pytest.raises(ModelError, match="no run folder"):
         open_enlarger(folder / "nothing")
-    with pytest.raises(ModelError, match="no bundled model 'x'"):
+    with pytest.raises(ModelError, match="no bundled model that enlarges 'x'"):
         open_enlarger("bundled:x")
 
 
