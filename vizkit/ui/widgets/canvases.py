@@ -64,7 +64,8 @@ def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") ->
     """Cosine of every token's vector (token, channel) with every other's, −1 to 1; above MAX_MATRIX numbers only the
     chosen token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB."""
     if len(table) ** 2 > MAX_MATRIX:
-        chosen = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+        at = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+        chosen = at or 0  # without a grid no place can be chosen, and none is drawn
         cosine, query_ids = similarity_to(table, chosen).numpy()[None], np.array([chosen])
     else:
         cosine, query_ids = similarity(table).numpy(), None
