@@ -15,5 +15,6 @@ SWIPE = component(
 
 
 def swipe(key: str, left: str, right: str, titles: tuple[str, str], columns: int) -> None:
-    """Mount it. `left`, `right`: data URLs; `columns`: pixels of the picture's width, above which it is not shown."""
+    """Mount it. `left`, `right`: data URLs; `columns`: the picture's width in pixels, at most as wide is it shown
+    unless it is tiny."""
     SWIPE(key=key, data={"left": left, "right": right, "titles": titles, "columns": columns})
