@@ -87,8 +87,11 @@ class DecoderLayer(nn.Module):
         self.cross, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim)
         self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
 
-    def among(self, x: Queries, own: Float[Tensor, "*image query dim"]) -> Queries:
-        """Queries look at the queries of their group."""
+    def among(self, x: Queries, own: Float[Tensor, "*image query dim"], self_attention: bool) -> Queries:
+        """Queries look at the queries of their group; without self-attention each at itself alone: the numbers stay as
+        large as those that the layers learned from, and no query knows of another."""
+        if not self_attention:
+            return self.norm1(x + self.attn.out(self.attn.value(x)))
         size = self.group or x.shape[1]
         grouped = x.unflatten(1, (-1, size)).flatten(0, 1)
         asking = (x + own).unflatten(1, (-1, size)).flatten(0, 1)
@@ -98,8 +101,8 @@ class DecoderLayer(nn.Module):
         self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
         *, self_attention: bool = True,
     ) -> Queries:  # fmt: skip
-        """`place`: of the cells; `own`: the queries' own vectors. Without self-attention no query knows of another."""
-        x = self.among(x, own) if self_attention else self.norm1(x)
+        """`place`: of the cells; `own`: the queries' own vectors."""
+        x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
         return self.norm3(x + self.ffn(x))
 
@@ -138,7 +141,7 @@ class ConditionalLayer(DecoderLayer):
         at: Queries, *, self_attention: bool = True,
     ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
         """`at`: sines and cosines of each query's place."""
-        x = self.among(x, own) if self_attention else self.norm1(x)
+        x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
         return self.norm3(x + self.ffn(x))
 
@@ -225,7 +228,7 @@ class DETR(nn.Module):
         return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True) -> list[Answers]:
-        """What the heads say after each layer. `self_attention`: False leaves it out of every layer."""
+        """What the heads say after each layer. Without `self_attention` every query looks at itself alone."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
         if self.places is None:
