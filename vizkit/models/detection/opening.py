@@ -14,7 +14,7 @@ from vizkit.models.sources.checkpoint import read_header, read_json, refuse_size
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
 
-__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "open_detector"]
+__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "folder_of", "open_detector"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
@@ -45,17 +45,22 @@ def bundled_detectors() -> list[str]:
 
 def open_detector(source: str | Path) -> Detector:
     """A network by "bundled:<name>" or by its run folder. Raises ModelError with one sentence for the user."""
+    return _from_folder(*folder_of(source))
+
+
+def folder_of(source: str | Path) -> tuple[Path, str]:
+    """Where its files lie, and what it is called. Raises ModelError."""
     kind, _, rest = str(source).partition(":")
     if kind == "bundled":
         if rest not in bundled_detectors():
             known = ", ".join(bundled_detectors()) or "none"
             raise ModelError(f"There is no bundled model {rest[:60]!r} that finds things; there are {known}.")
-        return _from_folder(BUNDLED / rest, rest)
+        return BUNDLED / rest, rest
     folder = Path(source)
     title = folder.name[:60]
     if not all(_is_file(folder / name) for name in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
-    return _from_folder(folder, title)
+    return folder, title
 
 
 def config_of(

@@ -209,7 +209,13 @@ class DETR(nn.Module):
 
     def encoded(self, pixels: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
         """The memory, the positions of its cells, and how many rows and columns they are."""
-        features = self.project(self.backbone.forward_features(pixels))
+        return self.remembered(self.backbone.forward_features(pixels))
+
+    def remembered(
+        self, maps: Float[Tensor, "image channel row column"]
+    ) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+        """`encoded`, from the last map of the backbone on."""
+        features = self.project(maps)
         grid = (features.shape[-2], features.shape[-1])
         place = cell_positions(grid, features.shape[1], self.temperature).to(features)
         x = features.flatten(2).transpose(1, 2)
@@ -224,6 +230,10 @@ class DETR(nn.Module):
         return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[Answers]:
+        return [answers for _, answers in self.states(memory, place)]
+
+    def states(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[tuple[Queries, Answers]]:
+        """After each decoder layer the queries as the heads see them, and what the heads say."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
         if self.places is None:
@@ -231,11 +241,13 @@ class DETR(nn.Module):
             for layer in self.decoder:
                 x = layer(x, memory, place, own)
                 normed = self.norm(x)
-                spoken.append(Answers(self.classes(normed), self.box(normed).sigmoid()))
+                spoken.append((normed, Answers(self.classes(normed), self.box(normed).sigmoid())))
             return spoken
         return self._looking(x, memory, place, own)
 
-    def _looking(self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor) -> list[Answers]:
+    def _looking(
+        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor
+    ) -> list[tuple[Queries, Answers]]:
         """Each query's place, and its box around it, move on from layer to layer."""
         assert self.places is not None
         middle = self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
@@ -244,7 +256,7 @@ class DETR(nn.Module):
             x = layer(x, memory, place, own, point_positions(middle, own.shape[1], self.temperature))
             normed = self.norm(x)
             boxes = _around(middle, self.box(normed))
-            spoken.append(Answers(self.classes(normed), boxes))
+            spoken.append((normed, Answers(self.classes(normed), boxes)))
             middle = boxes[..., :2].detach()
         return spoken
 
