@@ -124,8 +124,9 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     from vizkit.traces import Attention, Check, Features, Tokens, Trace
 
     def tokens(fields: dict[str, Any]) -> Tokens:
-        grid = fields["grid"]
-        return Tokens(**{**fields, "special": tuple(fields["special"]), "grid": None if grid is None else tuple(grid)})
+        grid, boxes = fields["grid"], tuple(map(tuple, fields.get("boxes_cxcywh", ())))  # older files have no boxes
+        known = {"special": tuple(fields["special"]), "grid": None if grid is None else tuple(grid)}
+        return Tokens(**{**fields, **known, "boxes_cxcywh": boxes})
 
     def tensor(name: str) -> torch.Tensor:
         return torch.from_numpy(file[name])

@@ -51,6 +51,9 @@ class Tokens:
 
     `stride` is the distance between neighbours in a row of the grid in input pixels, 0 when the tokens have no place;
     rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle.
+
+    `boxes_cxcywh`: of free slots that lie nowhere but say where something is, as DETR's queries do: the middle, width
+    and height that each predicts, as shares of the image. One for each slot, or none at all.
     """
 
     name: str
@@ -59,6 +62,13 @@ class Tokens:
     free: int = 0
     stride: float = 0.0
     aspect: float = 1.0
+    boxes_cxcywh: tuple[tuple[float, float, float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.boxes_cxcywh and len(self.boxes_cxcywh) != self.free:
+            raise TraceError(f"{self.name}: {len(self.boxes_cxcywh)} boxes for {self.free} tokens without a place.")
+        if not all(0 <= share <= 1 for box in self.boxes_cxcywh for share in box):  # so written, it refuses NaN too
+            raise TraceError(f"{self.name}: a box is no share of the image.")
 
     def __len__(self) -> int:
         rows, columns = self.grid or (0, 0)

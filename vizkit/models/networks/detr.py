@@ -95,10 +95,11 @@ class DecoderLayer(nn.Module):
         return self.norm1(x + self.attn(asking, asking, grouped).view_as(x))
 
     def forward(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"]
-    ) -> Queries:
-        """`place`: of the cells; `own`: the queries' own vectors."""
-        x = self.among(x, own)
+        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
+        *, self_attention: bool = True,
+    ) -> Queries:  # fmt: skip
+        """`place`: of the cells; `own`: the queries' own vectors. Without self-attention no query knows of another."""
+        x = self.among(x, own) if self_attention else self.norm1(x)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
         return self.norm3(x + self.ffn(x))
 
@@ -134,10 +135,10 @@ class ConditionalLayer(DecoderLayer):
 
     def forward(
         self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
-        at: Queries,
+        at: Queries, *, self_attention: bool = True,
     ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
         """`at`: sines and cosines of each query's place."""
-        x = self.among(x, own)
+        x = self.among(x, own) if self_attention else self.norm1(x)
         x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
         return self.norm3(x + self.ffn(x))
 
@@ -229,31 +230,36 @@ class DETR(nn.Module):
         assert self.cell_box
         return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
-    def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[Answers]:
-        return [answers for _, answers in self.states(memory, place)]
+<<<<<<< HEAD
+    def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True) -> list[Answers]:
+        """What the heads say after each layer. `self_attention`: False leaves it out of every layer."""
+        return [answers for _, answers in self.states(memory, place, self_attention=self_attention)]
 
-    def states(self, memory: Cells, place: Float[Tensor, "cell dim"]) -> list[tuple[Queries, Answers]]:
+    def states(
+        self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True
+    ) -> list[tuple[Queries, Answers]]:
         """After each decoder layer the queries as the heads see them, and what the heads say."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
         if self.places is None:
             spoken = []
             for layer in self.decoder:
-                x = layer(x, memory, place, own)
+                x = layer(x, memory, place, own, self_attention=self_attention)
                 normed = self.norm(x)
                 spoken.append((normed, Answers(self.classes(normed), self.box(normed).sigmoid())))
             return spoken
-        return self._looking(x, memory, place, own)
+        return self._looking(x, memory, place, own, self_attention)
 
     def _looking(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor
+        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor, self_attention: bool
     ) -> list[tuple[Queries, Answers]]:
         """Each query's place, and its box around it, move on from layer to layer."""
         assert self.places is not None
         middle = self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
         spoken = []
         for layer in self.decoder:
-            x = layer(x, memory, place, own, point_positions(middle, own.shape[1], self.temperature))
+            at = point_positions(middle, own.shape[1], self.temperature)
+            x = layer(x, memory, place, own, at, self_attention=self_attention)
             normed = self.norm(x)
             boxes = _around(middle, self.box(normed))
             spoken.append((normed, Answers(self.classes(normed), boxes)))

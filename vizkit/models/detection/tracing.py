@@ -1,0 +1,88 @@
+"""A picture through a DETR, recorded: the same Trace that classifiers have, of two sets of tokens.
+
+"cells" are the places of the memory, on a grid. "queries" lie nowhere: they carry the box that each predicts in the
+end. Layers come in the order of the pass: the encoder's, then of each decoder layer self- and cross-attention.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.geometry import all_ids
+from vizkit.image import RGB, prepare
+from vizkit.models.detection.opening import Detector
+from vizkit.models.families.translate import attention_of, finish
+from vizkit.models.networks.detr import DETR, Answers
+from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.forward import Pass, apart
+from vizkit.models.recording.recorder import Call, Recorder
+from vizkit.traces import Attention, Features, Tokens, Trace
+
+__all__ = ["Decoded", "decode", "pixels_of", "trace_layers", "trace_picture"]
+
+Pixels = Float[Tensor, "1 channel height width"]
+
+
+class Decoded(NamedTuple):
+    """`layers`: the answers after each decoder layer; `memory`: (1, cell, dim); `grid`: its rows and columns."""
+
+    layers: tuple[Answers, ...]
+    memory: Float[Tensor, "1 cell dim"]
+    grid: tuple[int, int]
+
+
+def trace_picture(detector: Detector, rgb: RGB) -> Trace:
+    """The logits are (query, label), the last label "no object"; `image_size` is that of the prepared picture."""
+    return trace_layers(detector, rgb)[0]
+
+
+def trace_layers(detector: Detector, rgb: RGB, *, self_attention: bool = True) -> tuple[Trace, tuple[Answers, ...]]:
+    """The trace, and the answers after each decoder layer, the last of which are the trace's. Without self-attention
+    of the queries those layers are missing from the trace."""
+    pixels = pixels_of(detector, rgb)
+    with torch.no_grad(), Counting(pixels, single_keys=True) as counting:
+        plain = decode(detector.model, pixels, self_attention=self_attention)
+    with torch.no_grad(), Recorder(detector.model, single_keys=True) as recorder:
+        made = decode(detector.model, pixels, self_attention=self_attention)
+    logits = made.layers[-1].logits[0].float()
+    result = Pass(
+        logits, tuple(recorder.calls), (), (), apart(logits, plain.layers[-1].logits[0].float()),
+        layers=counting.layers, linear=counting.linear, changed=counting.changed,
+    )  # fmt: skip
+    cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
+    attention = [_layer(call, cells, queries) for call in recorder.calls]
+    features = [Features("memory", made.memory[0].float(), cells)]
+    planned = len(detector.model.encoder) + (1 + self_attention) * len(detector.model.decoder)
+    return finish(_Named(detector.name, ()), pixels, None, result, attention, features, planned), made.layers
+
+
+def pixels_of(detector: Detector, rgb: RGB) -> Pixels:
+    """The picture as the network wants it, where its weights are."""
+    prepared, _ = prepare(rgb, detector.preprocessing)
+    return torch.from_numpy(prepared)[None].to(detector.model.queries.weight.device)
+
+
+def decode(model: DETR, pixels: Pixels, *, self_attention: bool = True) -> Decoded:
+    memory, place, grid = model.encoded(pixels)
+    return Decoded(tuple(model.decoded(memory, place, self_attention=self_attention)), memory, grid)
+
+
+class _Named(NamedTuple):
+    name: str
+    notes: tuple[str, ...]
+
+
+def _tokens(made: Decoded, size_hw: tuple[int, int]) -> tuple[Tokens, Tokens]:
+    high, wide = (side / count for side, count in zip(size_hw, made.grid, strict=True))
+    boxes = tuple((x, y, w, h) for x, y, w, h in made.layers[-1].boxes_cxcywh[0].tolist())
+    cells = Tokens("cells", grid=made.grid, stride=wide, aspect=high / wide)
+    return cells, Tokens("queries", free=len(boxes), boxes_cxcywh=boxes)
+
+
+def _layer(call: Call, cells: Tokens, queries: Tokens) -> Attention:
+    parts = call.path.split(".")
+    query = queries if "decoder" in parts else cells
+    key = cells if "cross" in parts else query
+    return attention_of(call, query, key, all_ids(len(query)), all_ids(len(key)))
