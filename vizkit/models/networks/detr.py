@@ -230,7 +230,6 @@ class DETR(nn.Module):
         assert self.cell_box
         return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
-<<<<<<< HEAD
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True) -> list[Answers]:
         """What the heads say after each layer. `self_attention`: False leaves it out of every layer."""
         return [answers for _, answers in self.states(memory, place, self_attention=self_attention)]
@@ -238,32 +237,20 @@ class DETR(nn.Module):
     def states(
         self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True
     ) -> list[tuple[Queries, Answers]]:
-        """After each decoder layer the queries as the heads see them, and what the heads say."""
+        """After each decoder layer the queries as the heads see them, and what the heads say. Each conditional query's
+        place, and its box around it, move on from layer to layer."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
-        if self.places is None:
-            spoken = []
-            for layer in self.decoder:
-                x = layer(x, memory, place, own, self_attention=self_attention)
-                normed = self.norm(x)
-                spoken.append((normed, Answers(self.classes(normed), self.box(normed).sigmoid())))
-            return spoken
-        return self._looking(x, memory, place, own, self_attention)
-
-    def _looking(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor, self_attention: bool
-    ) -> list[tuple[Queries, Answers]]:
-        """Each query's place, and its box around it, move on from layer to layer."""
-        assert self.places is not None
-        middle = self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
+        middle = None if self.places is None else self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
         spoken = []
         for layer in self.decoder:
-            at = point_positions(middle, own.shape[1], self.temperature)
-            x = layer(x, memory, place, own, at, self_attention=self_attention)
+            at = () if middle is None else (point_positions(middle, own.shape[1], self.temperature),)
+            x = layer(x, memory, place, own, *at, self_attention=self_attention)
             normed = self.norm(x)
-            boxes = _around(middle, self.box(normed))
+            shift = self.box(normed)
+            boxes = shift.sigmoid() if middle is None else _around(middle, shift)
             spoken.append((normed, Answers(self.classes(normed), boxes)))
-            middle = boxes[..., :2].detach()
+            middle = None if middle is None else boxes[..., :2].detach()
         return spoken
 
 
