@@ -1,7 +1,7 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
-enlarge; `python -m benchmarks faults
+enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults
 [--pictures 300 …]` and `look [page …]` are run alone."""
 
 import platform
@@ -22,7 +22,7 @@ PARTS = (
     "evaluation",
 )
 PARTS += ("sessions",)
-ASKED = ("mutants", "models", "alignment", "super_resolution")  # only by name
+ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries")  # only by name
 TESTING = ("faults", "mutants")
 
 

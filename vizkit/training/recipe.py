@@ -28,9 +28,10 @@ TASK_OF = {
     "sr_small": "enlarge",
     "detr": "detect",
     "detr_small": "detect",
+    "detr_masks": "masks",
 }
 """Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
-to enlarge pictures, to find things in them."""
+to enlarge pictures, to find things in them, to say which pixels are theirs."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 

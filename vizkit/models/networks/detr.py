@@ -213,7 +213,13 @@ class DETR(nn.Module):
 
     def encoded(self, pixels: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
         """The memory, the positions of its cells, and how many rows and columns they are."""
-        features = self.project(self.backbone.forward_features(pixels))
+        return self.remembered(self.backbone.forward_features(pixels))
+
+    def remembered(
+        self, maps: Float[Tensor, "image channel row column"]
+    ) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+        """`encoded`, from the last map of the backbone on."""
+        features = self.project(maps)
         grid = (features.shape[-2], features.shape[-1])
         place = cell_positions(grid, features.shape[1], self.temperature).to(features)
         x = features.flatten(2).transpose(1, 2)
@@ -229,31 +235,25 @@ class DETR(nn.Module):
 
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True) -> list[Answers]:
         """What the heads say after each layer. Without `self_attention` every query looks at itself alone."""
+        return [answers for _, answers in self.states(memory, place, self_attention=self_attention)]
+
+    def states(
+        self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True
+    ) -> list[tuple[Queries, Answers]]:
+        """After each decoder layer the queries as the heads see them, and what the heads say. Each conditional query's
+        place, and its box around it, move on from layer to layer."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
-        if self.places is None:
-            spoken = []
-            for layer in self.decoder:
-                x = layer(x, memory, place, own, self_attention=self_attention)
-                normed = self.norm(x)
-                spoken.append(Answers(self.classes(normed), self.box(normed).sigmoid()))
-            return spoken
-        return self._looking(x, memory, place, own, self_attention)
-
-    def _looking(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Tensor, self_attention: bool
-    ) -> list[Answers]:
-        """Each query's place, and its box around it, move on from layer to layer."""
-        assert self.places is not None
-        middle = self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
+        middle = None if self.places is None else self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
         spoken = []
         for layer in self.decoder:
-            at = point_positions(middle, own.shape[1], self.temperature)
-            x = layer(x, memory, place, own, at, self_attention=self_attention)
+            at = () if middle is None else (point_positions(middle, own.shape[1], self.temperature),)
+            x = layer(x, memory, place, own, *at, self_attention=self_attention)
             normed = self.norm(x)
-            boxes = _around(middle, self.box(normed))
-            spoken.append(Answers(self.classes(normed), boxes))
-            middle = boxes[..., :2].detach()
+            shift = self.box(normed)
+            boxes = shift.sigmoid() if middle is None else _around(middle, shift)
+            spoken.append((normed, Answers(self.classes(normed), boxes)))
+            middle = None if middle is None else boxes[..., :2].detach()
         return spoken
 
 
