@@ -1,7 +1,7 @@
 """Networks that find things as our training writes them: those that ship with vizkit, and run folders."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from vizkit.image import Preprocessing
 from vizkit.models.detection.building import NETWORKS, Backbone, backbone_of, build
+from vizkit.models.detection.resizing import resized_hw
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import read_header, read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
@@ -21,13 +22,23 @@ BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """A network that finds things of the classes `labels` in pictures, prepared as it wants them."""
+    """A network that finds things of the classes `labels` in pictures, prepared as it wants them.
+
+    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one."""
 
     name: str
     model: DETR
     labels: tuple[str, ...]
     preprocessing: Preprocessing
     licence: str
+
+    edges_px: tuple[int, int] | None = None
+
+    def needs(self, picture_hw: tuple[int, int]) -> Preprocessing:
+        """How a picture of this size comes before the model: `preprocessing`, or as large as `edges_px` says."""
+        if self.edges_px is None:
+            return self.preprocessing
+        return replace(self.preprocessing, size_hw=resized_hw(picture_hw, *self.edges_px))
 
     @property
     def queries(self) -> int:
