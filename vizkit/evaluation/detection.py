@@ -14,7 +14,7 @@ from torchvision.ops import box_convert, box_iou
 from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things
 
-__all__ = ["Found", "Precision", "all_right", "found", "precision"]
+__all__ = ["RIGHT_OVERLAP", "Found", "Precision", "all_right", "found", "precision"]
 
 RIGHT_OVERLAP = 0.5
 SIDE = 1000.0  # torchmetrics reads boxes in pixels; the unit changes nothing but "small" and "large"

@@ -60,7 +60,8 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
 
 @pytest.mark.parametrize(("more", "word"), [
     (["--threshold", "2"], "between 0 and 1"), (["-o", "out.txt"], ".png or .json"),
-    (["--model", "bundled:none"], "no bundled model"), (["missing.png"], "missing.png"), (["--model", "nowhere"], "run folder"),
+    (["--model", "bundled:none"], "no bundled model"), (["--model", "nowhere"], "run folder"),
+    (["missing.png"], "missing.png"),
 ])  # fmt: skip
 def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, more, word):
     options = ["detect", pictures[0], "--model", run, "-o", str(tmp_path / "out.json"), *more]
