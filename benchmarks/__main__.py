@@ -1,11 +1,13 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
-enlarge; `python -m benchmarks faults
+enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults
 [--pictures 300 …]` and `look [page …]` are run alone."""
 
 import platform
 import sys
+from importlib import import_module
+from types import ModuleType
 
 PARTS = (
     "recording",
@@ -20,7 +22,8 @@ PARTS = (
     "evaluation",
 )
 PARTS += ("sessions",)
-ASKED = ("mutants", "models", "alignment", "super_resolution")  # only by name
+ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries")  # only by name
+TESTING = ("faults", "mutants")
 
 
 def machine() -> str:
@@ -30,16 +33,20 @@ def machine() -> str:
     return f"{device} · torch {torch.__version__} · Python {platform.python_version()}"
 
 
+def module(part: str) -> ModuleType:
+    return import_module(f"benchmarks.testing.{part}" if part in TESTING else f"benchmarks.{part}")
+
+
 def main() -> None:
     if sys.argv[1:2] in (["faults"], ["look"]):  # with options of their own
-        __import__(f"benchmarks.{sys.argv[1]}", fromlist=["run"]).run(sys.argv[2:])
+        module(sys.argv[1]).run(sys.argv[2:])
         return
     parts = sys.argv[1:] or list(PARTS)
     if unknown := set(parts) - {*PARTS, *ASKED}:
         sys.exit(f"There is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(PARTS + ASKED)}.")
     print(machine())
     for part in parts:
-        __import__(f"benchmarks.{part}", fromlist=["run"]).run()
+        module(part).run()
 
 
 if __name__ == "__main__":

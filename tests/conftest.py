@@ -18,6 +18,10 @@ import shutil  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from tests.checking import install  # noqa: E402
+
+install("vizkit")
+
 # Files that share what takes long to make, and so go to one worker: one server and one browser; one model of every
 # family, with its trace.
 TOGETHER = (

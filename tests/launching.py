@@ -5,6 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
+
+from vizkit.__main__ import main
 
 
 def on_two_nodes(arguments: list, environment: dict) -> list[subprocess.CompletedProcess]:
@@ -32,3 +35,15 @@ def on_two_nodes(arguments: list, environment: dict) -> list[subprocess.Complete
         subprocess.CompletedProcess(node.args, node.returncode, out, errors)
         for node, out, (_, errors) in zip(nodes, words, said, strict=True)
     ]
+
+
+def same_on_two_nodes(arguments: list[str], one: Path, two: Path) -> str:
+    """The first node writes to `two` what one process writes to `one`; gives what it prints. The second is silent."""
+    assert main([*arguments, "-o", str(one)]) == 0
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    first, second = on_two_nodes([*arguments, "-o", two], environment)
+    assert first.returncode == 0, first.stderr
+    assert second.returncode == 0, second.stderr
+    assert two.read_text() == one.read_text()
+    assert not second.stdout
+    return first.stdout

@@ -46,12 +46,12 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
 }
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
-        "networks": 0, "sources": 1, "recording": 2, "families": 3, "probes": 4, "": 5, "sequences": 5,
-        "super_resolution": 5, "sources.catalogue": 6,
+        "networks": 0, "sources": 1, "trained_folder": 2, "recording": 2, "families": 3, "probes": 4, "": 5,
+        "sequences": 5, "super_resolution": 5, "detection": 5, "sources.catalogue": 6,
     },
     "vizkit.analysis": {
         "attention": 0, "comparison": 0, "convolution": 0, "attribution": 1, "distillation": 1, "sequences": 1,
-        "super_resolution": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
+        "super_resolution": 1, "detection": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
     },
     "vizkit.figure": {
         "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
@@ -60,7 +60,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     "vizkit.report": {"from_json": 0, "inputs": 1, "kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5,
-        "super_resolution": 5, "": 6, "experiments": 7,
+        "super_resolution": 5, "detection": 5, "": 6, "experiments": 7,
     },
     "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
 }  # fmt: skip
@@ -72,7 +72,7 @@ ONLY_IN = {  # a package and the modules that may import it
     "captum": ("vizkit.analysis.attribution.input_attribution",),
     "streamlit": ("app", "pages*", "vizkit.ui*"),
     "sklearn": ("vizkit.datasets*", "vizkit.training*", "vizkit.evaluation*"),
-    "torchmetrics": ("vizkit.evaluation*",),
+    "torchmetrics": ("vizkit.evaluation*", "vizkit.models.detection.precision"),
 }
 HEAVY = ("torch", "timm", "torchvision", "sklearn", "cv2", "captum")
 NAMES_THAT_SAY_NOTHING = {"utils", "helpers", "common", "core", "base", "misc"}

@@ -50,7 +50,8 @@ class Tokens:
     """One set of tokens in the order of their ids: `special` by name, then the `grid` row by row, then `free` slots.
 
     `stride` is the distance between neighbours in a row of the grid in input pixels, 0 when the tokens have no place;
-    rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle.
+    rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle. `image`: which picture they lie
+    on: 0 is the model's input, 1 the second picture of a network that is given a reference.
 
     `boxes_cxcywh`: of free slots that lie nowhere but say where something is, as DETR's queries do: the middle, width
     and height that each predicts, as shares of the image. One for each slot, or none at all.
@@ -62,6 +63,7 @@ class Tokens:
     free: int = 0
     stride: float = 0.0
     aspect: float = 1.0
+    image: int = 0
     boxes_cxcywh: tuple[tuple[float, float, float, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -118,6 +120,11 @@ class Attention:
             raise TraceError(f"{self.name}: a score's gradient {tuple(self.score_gradient.shape)} for {keys} keys.")
         if not self.heads:
             object.__setattr__(self, "heads", heads)
+
+    @property
+    def in_one_image(self) -> bool:
+        """Whether queries and keys lie in the same picture: only then is there a distance between them."""
+        return self.query.grid is not None and self.key.grid is not None and self.query.image == self.key.image
 
 
 @dataclass(frozen=True)
@@ -204,7 +211,9 @@ class Check:
 class Trace:
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
-    Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own.
+    Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own. Or two pictures,
+    one of which is enlarged with the texture of the other: the "logits" are red, green and blue of every pixel, row by
+    row, and tokens say by `image` which of the two they lie on.
 
     `cam_features`: with a target only, the features that class activation maps are made of, with their gradient, the
     latest first: what the head receives, then what the last attention layer receives. `layer_features`: the same at any

@@ -109,6 +109,7 @@ def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
         with watched(fresh) as other:
             other.goto(link)
             expect(other.locator(canvas).first).to_be_visible(timeout=LONG_MS)
+            other.wait_for_function(f"chosen => JSON.stringify(({CHOSEN})()) === JSON.stringify(chosen)", arg=chosen)
             still(other)
             assert other.evaluate(CHOSEN) == chosen
             drawn = "canvas => canvas.toDataURL()"

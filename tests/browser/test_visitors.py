@@ -56,11 +56,11 @@ def choose_the_hostile_run(page):
     """Once more where the page ran again just then, as it does after its address has changed: that closes the list."""
     field = page.locator(".st-key-models input").first
     option = page.get_by_role("option").filter(has_text=hostile.HOST).first
-    for last in (False, False, False, True):
+    for patience_s in (3, 5, 10, 20, 60):
         field.click()
         field.fill("run:")
         try:
-            return option.click(timeout=30_000)
+            return option.click(timeout=1000 * patience_s)
         except TimeoutError:
-            if last:
+            if patience_s == 60:
                 raise

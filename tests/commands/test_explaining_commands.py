@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import signal
 
@@ -11,7 +10,7 @@ import pytest
 from PIL import Image
 
 import vizkit
-from tests.launching import on_two_nodes
+from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
@@ -273,14 +272,7 @@ def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatc
 def test_two_nodes_score_as_one_process(tmp_path):
     given = ["score", "--model", "bundled:digits_swin", "--data", "digits", "--images", "5", "--method", "rollout"]
     given += ["--method", "attention", "--measure", "deletion", "--steps", "4", "--device", "cpu"]
-    assert main([*given, "-o", str(tmp_path / "one.csv")]) == 0
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    first, second = on_two_nodes([*given, "-o", tmp_path / "two.csv"], environment)
-    assert first.returncode == 0, first.stderr
-    assert second.returncode == 0, second.stderr
-    assert (tmp_path / "two.csv").read_text() == (tmp_path / "one.csv").read_text()
-    assert "on 5 pictures" in first.stdout  # one of them speaks, of all pictures
-    assert not second.stdout
+    assert "on 5 pictures" in same_on_two_nodes(given, tmp_path / "one.csv", tmp_path / "two.csv")
 
 
 def test_a_changed_picture_and_model_are_explained(insect, tmp_path, capsys):

@@ -1,11 +1,10 @@
 """`vizkit heads`: a table and a file of all numbers, or one sentence."""
 
 import json
-import os
 
 import pytest
 
-from tests.launching import on_two_nodes
+from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
 
 FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
@@ -34,11 +33,4 @@ def test_what_cannot_be_measured_gets_a_sentence(more, capsys):
 
 def test_two_nodes_measure_what_one_process_does(tmp_path):
     given = [*FEW, "--images", "11", "--without", "zero", "--prune"]  # two batches, the second a part of one
-    assert main([*given, "-o", str(tmp_path / "one.json")]) == 0
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    first, second = on_two_nodes([*given, "-o", tmp_path / "two.json"], environment)
-    assert first.returncode == 0, first.stderr
-    assert second.returncode == 0, second.stderr
-    assert (tmp_path / "two.json").read_text() == (tmp_path / "one.json").read_text()
-    assert "11 pictures" in first.stdout  # one of them speaks, of all pictures
-    assert not second.stdout
+    assert "11 pictures" in same_on_two_nodes(given, tmp_path / "one.json", tmp_path / "two.json")

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-from benchmarks import faults, hostile
+from benchmarks.testing import faults, hostile
 from vizkit.image import read_picture
 
 
@@ -25,7 +25,7 @@ def test_hostile_files_are_shown_or_refused(capsys):
     faults.run(["--pictures", "240", "--zips", "30", "--checkpoints", "16", "--first", "100000"])
     said = capsys.readouterr().out
     assert "scan bomb" in said
-    assert "python -m benchmarks.faults" not in said  # which would tell of a failure
+    assert "python -m benchmarks.testing.faults" not in said  # which would tell of a failure
 
 
 def test_other_errors_are_failures():
@@ -43,8 +43,8 @@ def test_failures_are_counted_and_end_the_command(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         faults.run([])
     said = capsys.readouterr().out
-    assert "python -m benchmarks.faults pictures 3    # 9.0 s" in said
-    assert "python -m benchmarks.faults zips 4    # KeyError: x" in said
+    assert "python -m benchmarks.testing.faults pictures 3    # 9.0 s" in said
+    assert "python -m benchmarks.testing.faults zips 4    # KeyError: x" in said
 
 
 CRASHING = """

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 import vizkit
 from vizkit.analysis.attention.patches import permutation, shuffle
-from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb, similarity, sinusoidal, sinusoidal_2d
+from vizkit.analysis.attention.positions import (
+    by_distance,
+    cosine_grid,
+    pca_rgb,
+    similarity,
+    similarity_to,
+    sinusoidal,
+    sinusoidal_2d,
+)
 from vizkit.image import Preprocessing
 from vizkit.models.probes.parts import attention_parts
 from vizkit.models.probes.positions import (
@@ -107,6 +115,7 @@ def test_cosine_and_dot_product():
     table = torch.tensor([[3.0, 4], [4, 3], [-6, -8]])
     assert similarity(table, cosine=False)[0].tolist() == [25, 24, -50]
     assert similarity(table)[0].tolist() == pytest.approx([1, 0.96, -1])
+    assert similarity_to(table, 1).tolist() == pytest.approx([0.96, 1, -0.96])
 
 
 def test_distances_on_a_grid():

@@ -405,6 +405,7 @@ def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monke
     text = table.read_text()
     assert f"| CNN | {cell} |" in text
     assert "| ViT | – |" in text
+    assert "–: not trained" in text
     assert f"`python -m vizkit data-size -o {out.as_posix()} --table {table.as_posix()}`" in text
     assert main(arguments) == 0
     assert f"| CNN | {cell} |" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import psutil
 import pytest
-from jaxtyping import TypeCheckError
+from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
 from tests.ui.conftest import CNN, ROOT, SWIN, VIT, components, opened, texts
@@ -351,7 +351,7 @@ def test_ids_are_counted_where_none_are_given():
 
 
 def test_ids_of_another_number_are_refused():
-    with pytest.raises(TypeCheckError):
+    with pytest.raises(BeartypeCallHintViolation):
         Rows(np.ones((1, 2)), (1, 2), key_ids=np.array([7, 8, 9]))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vizkit
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -68,7 +69,7 @@ def _agreement(arguments: argparse.Namespace) -> None:
         print(text)
         return
     try:
-        output.write_text(page(arguments, text), encoding="utf-8")
+        write(output, page(arguments, text))
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{output}: {len(parts)} table{'s' if len(parts) > 1 else ''}")

@@ -63,6 +63,12 @@ def _images_of(data: str) -> int:
     return len(open_set(data, "train"))
 
 
+NOT_TRAINED = (
+    " –: not trained. A teacher of the same pictures is tried from 300 of them on, where it knows enough; of all "
+    "pictures both teachers are one."
+)
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 def _markdown(study: Study) -> str:
     """One row for each method, one column for each number of training images; below, what a teacher adds."""
@@ -81,7 +87,7 @@ def _markdown(study: Study) -> str:
     return "\n".join([
         *_table("images to learn from", study.sizes, rows), "",
         f"Test accuracy on {study.data}{side}, seeds {seeds}; ± are {study.intervals}. Every run was shown {shown} "
-        f"pictures in {study.epochs} epochs.",
+        f"pictures in {study.epochs} epochs." + (NOT_TRAINED if any("–" in row for row in rows.values()) else ""),
         *_teachers(study), *_sentences(study),
     ])  # fmt: skip
 

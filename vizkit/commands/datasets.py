@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.datasets.builtin import ABOUT
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
@@ -120,7 +121,7 @@ def _write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
 
     rows = len(images.labels) if 8 <= len(images.labels) <= 16 else 8
     try:
-        Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save(output)
+        write(output, Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save)
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
     print(f"{output}: pictures of {images.split}")

@@ -3,6 +3,7 @@
 In the .npz every map has its own name; `meta` is JSON.
 """
 
+import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.heads import scorer
+from vizkit.writing import write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +77,7 @@ def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB",
     scaled = (box[0] * times, box[1] * times, box[2] * times, box[3] * times)
     pictures = [_drawn(explanation, large, scaled) for explanation in explanations]
     titles = [METHODS[explanation.method].title for explanation in explanations]
-    Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save(output)
+    write(output, Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save)
 
 
 def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
@@ -113,6 +115,7 @@ def write_numbers(
     }
     if rows is not None:
         meta["rows"] = rows
-    with output.open("wb") as file:
-        heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
-        np.savez(file, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)
+    heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
+    content = io.BytesIO()
+    np.savez(content, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)
+    write(output, content.getvalue())

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit import writing
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explain import add_methods
 from vizkit.commands.maps import chosen
@@ -164,7 +165,7 @@ def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -
     kind = output.suffix.lower()
     text = page(arguments, results, stopped) if kind == ".md" else {".csv": _as_csv, ".json": _as_json}[kind](results)
     try:
-        output.write_text(text, encoding="utf-8")
+        writing.write(output, text)
     except OSError as error:
         raise unwritable(output, error) from error
 

@@ -64,7 +64,7 @@ def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True, star
     limit = int(limit_mb * 1e6)
     models = []
     for card in cards:
-        sentence, model = card.trace.check.refused, None
+        sentence, model = card.trace.check.refused or _second_picture(card.trace), None
         if sentence is None:
             model = _model(card, (limit - 60_000) // max(1, len(cards)))
             sentence = f"The attention of {card.trace.model} takes over {limit_mb:g} MB: keep some rows or layers only."
@@ -102,6 +102,13 @@ def proof(check: Check) -> str:
     measured = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
     measured = logits if check.layers_expected == 0 else measured
     return measured if check.failure is None else f"{measured}\n{check.failure}"
+
+
+def _second_picture(trace: Trace) -> str | None:
+    """Why there is no page, in a sentence, where tokens lie on a picture that the page does not have."""
+    if all(tokens.image == 0 for layer in trace.attention for tokens in (layer.query, layer.key)):
+        return None
+    return f"{trace.model} looks from one picture at another, and this page shows one: save the trace as NPZ."
 
 
 def _model(card: Card, limit: int) -> dict[str, Any] | None:

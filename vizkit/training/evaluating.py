@@ -29,7 +29,8 @@ class Score:
     `answers_right`: share of answers; None where every example has but one, as a picture. `samples`: what was said
     about some images: index, label, predicted, probability. `psnr`: of networks that enlarge, mean in dB; "right" is
     then an enlargement nearer to the truth than the bicubic one, and the loss the mean absolute error. `ap50`,
-    `ap`: of networks that find things, average precision from 0 to 1; "right" is then a scene without any mistake.
+    `ap`: of networks that find things, average precision from 0 to 1; "right" is then a scene without any mistake, as
+    where masks are learned: `pq` is their panoptic quality, `iou` their mean overlap with the truth, from 0 to 1.
     """
 
     loss: float
@@ -40,10 +41,12 @@ class Score:
     psnr: float | None = None
     ap50: float | None = None
     ap: float | None = None
+    pq: float | None = None
+    iou: float | None = None
 
     def numbers(self, split: str) -> dict[str, float]:
         """For metrics.jsonl and result.json: "val_loss", "val_accuracy", and "val_answers_right" of text."""
-        more = {f"{split}_{name}": getattr(self, name) for name in ("answers_right", "psnr", "ap50", "ap")}
+        more = {f"{split}_{name}": getattr(self, name) for name in ("answers_right", "psnr", "ap50", "ap", "pq", "iou")}
         known = {name: value for name, value in more.items() if value is not None}
         return {f"{split}_loss": self.loss, f"{split}_accuracy": self.accuracy, **known}
 
@@ -53,6 +56,8 @@ class Score:
             return f"{self.psnr:.2f} dB; {self.accuracy:.1%} of {self.images:,} test {examples} better than bicubic."
         if self.ap50 is not None:
             return f"AP50 {self.ap50:.3f}; {self.accuracy:.1%} of {self.images:,} test {examples} without any mistake."
+        if self.pq is not None:
+            return f"PQ {self.pq:.3f}; {self.accuracy:.1%} of {self.images:,} test {examples} without any mistake."
         return f"{self.accuracy:.1%} of {self.images:,} test {examples} right."
 
 
@@ -98,8 +103,9 @@ def evaluate(
 
 def merit(line: Mapping[str, Any]) -> tuple[float, float]:
     """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
-    single answers; of enlarged pictures the PSNR, of things that are found AP50."""
-    return line.get("val_psnr", line.get("val_ap50", line["val_accuracy"])), line.get("val_answers_right", 0.0)
+    single answers; of enlarged pictures the PSNR, of things that are found AP50, of masks the panoptic quality."""
+    better = next((line[name] for name in ("val_psnr", "val_ap50", "val_pq") if name in line), line["val_accuracy"])
+    return better, line.get("val_answers_right", 0.0)
 
 
 def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:

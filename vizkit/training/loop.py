@@ -98,6 +98,7 @@ class Loop:
         self.optimizer, self.ema = self.updates.optimizer, self.updates.ema
         self.board: Any = saving.board(run) if tensorboard and self.main else None
         self.parts = {"model": self.model, "optimizer": self.optimizer, "ema": self.ema, "scaler": accelerator.scaler}
+        self.parts |= self.task.parts
         self.data = {split: examples.digest for split, examples in self.sets.items()}
         self.history = self.resumed(changed_data)
 

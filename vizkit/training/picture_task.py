@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import timm.data
 import torch
@@ -67,6 +68,7 @@ class PictureTask:
     teacher: Teacher | None
     examples = "images"
     loss = score = None
+    parts = MappingProxyType({})
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         """The set as the model sees it; in memory where it fits and no single picture is changed."""

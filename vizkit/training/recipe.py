@@ -28,9 +28,10 @@ TASK_OF = {
     "sr_small": "enlarge",
     "detr": "detect",
     "detr_small": "detect",
+    "detr_masks": "masks",
 }
 """Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
-to enlarge pictures, to find things in them."""
+to enlarge pictures, to find things in them, to say which pixels are theirs."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 
 
@@ -108,6 +109,9 @@ class Recipe:
         "λ: the teacher's share of the loss, 0 to 1 (a distillation head learns from it alone)",
     )
     seed: int = _said(0, "of initial weights, order and augmentation")
+    # by what else networks that enlarge are judged
+    perceptual: float = _said(0.0, "enlarging: weight of the difference of features (perceptual loss), .01 say")
+    adversarial: float = _said(0.0, "enlarging: weight of a critic's opinion (adversarial loss, WGAN-GP), .001 say")
     # for others
     licence: str = _said("", "licence that you give the trained model, cc-by-4.0 say; empty: not stated")
 
@@ -138,6 +142,11 @@ class Recipe:
             (
                 min(self.mixup, self.cutmix, self.clip_norm, self.weight_decay, self.turn_deg) >= 0,
                 "Mixup, CutMix, clipping, weight decay and turn are 0 or more.",
+            ),
+            (min(self.perceptual, self.adversarial) >= 0, "The weights of losses are 0 or more."),
+            (
+                self.task == "enlarge" or not (self.perceptual or self.adversarial),
+                "Perceptual and adversarial losses are for networks that enlarge: choose ttsr_small, or leave them 0.",
             ),
             (_LICENCE.fullmatch(self.licence), "A licence is a name of letters, digits, spaces, -, + and dots."),
             (self.temperature > 0, "The temperature lies above 0."),

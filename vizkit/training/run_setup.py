@@ -2,6 +2,7 @@
 
 import torch
 
+from vizkit.training.detection.mask_task import mask_task
 from vizkit.training.detection.task import detecting_task
 from vizkit.training.picture_task import picture_task
 from vizkit.training.recipe import Recipe
@@ -18,4 +19,6 @@ def set_up(recipe: Recipe, device: torch.device) -> Task:
         return picture_task(recipe, device)
     if recipe.task == "detect":
         return detecting_task(recipe)
-    return enlarging_task(recipe) if recipe.task == "enlarge" else sequence_task(recipe)
+    if recipe.task == "masks":
+        return mask_task(recipe)
+    return enlarging_task(recipe, device) if recipe.task == "enlarge" else sequence_task(recipe)

@@ -69,14 +69,20 @@ class Task(Protocol):
         """Logits for what the model is shown, where there is a model to learn from."""
         ...
 
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What else learns, by name: saved with the state by `state_dict`, so that a resumed run goes on the same."""
+        ...
+
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         """The examples as `batches.loader` takes them; `tell` hears how many are read."""
         ...
 
     def shown(
         self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
-    ) -> tuple[tuple[Tensor, ...], Float[Tensor, "answer label"]]:  # fmt: skip
-        """What the model is given in a training step, and the shares of every label in each answer that counts.
+    ) -> tuple[tuple[Tensor, ...], Any]:  # fmt: skip
+        """What the model is given in a training step, and what it is compared with: the shares of every label in each
+        answer that counts, or what the task's own `loss` takes.
 
         `labels`: on the device that the model is on. `place`: epoch and step, from 0. `own`: which rows of the global
         batch of `batch` examples these are.

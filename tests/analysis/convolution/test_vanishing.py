@@ -44,6 +44,15 @@ def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_st
     assert float(pre[0]) == pytest.approx(float(sum(single) / 3))
 
 
+@pytest.mark.parametrize(("kind", "norm"), [("MLP", "LayerNorm"), ("CNN", "BatchNorm")])
+def test_without_residuals_the_place_of_a_norm_hardly_matters(kind: str, norm: str):
+    """norm, W, f, norm, W, f, … norm is one chain from either end; with a residual it is not."""
+    pre, post = (gradient_norms(Network(kind, 12, "ReLU", norm=norm, pre=place)) for place in (True, False))
+    torch.testing.assert_close(pre, post, rtol=0.25, atol=0)
+    pre, post = (gradient_norms(Network(kind, 12, "ReLU", True, norm, place)) for place in (True, False))
+    assert float((post / pre).max()) > 2
+
+
 def test_the_sentence_of_depth_says_what_was_measured():
     remark = deeper((4, 16), np.array([1.0, 0.5]), np.array([2.0, 2.2]))
     assert remark is not None

@@ -1,10 +1,16 @@
-"""A visitor enlarges a picture: the bar, a place, another reference, the link."""
+"""A visitor enlarges a picture: the bar, a place, uploads, the whole picture, the link, a telephone."""
 
 import re
+from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, ready
+from tests.browser.steps import LONG_MS, MAIN, fits, ready
+
+GAP = 28  # between the two pictures, of canvas.js
+PIXELS = "canvas.getContext('2d')"
 
 
 def opened(page: Page, server: str, more: str = ""):
@@ -35,3 +41,67 @@ def test_arrow_keys_choose_a_place(page: Page, server: str):
     canvas.locator("canvas").first.press("ArrowUp")
     expect(canvas).to_have_attribute("data-at", "11,13")
     expect(page.locator(f"{MAIN} .says")).to_contain_text("Row 12, column 14 takes its texture")
+
+
+def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
+    canvas = opened(page, server).locator("canvas").first
+    box = canvas.bounding_box()
+    assert box is not None
+    side = (box["width"] - GAP) / 2
+    between = f"canvas => Array.from({PIXELS}.getImageData(canvas.width * .15, canvas.height * .6, 40, 40).data)"
+    before = canvas.evaluate(between)
+    page.mouse.move(box["x"] + side / 2, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + side / 4, box["y"] + 60, steps=4)
+    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.2[45]"))
+    page.mouse.move(box["x"] + side / 8, box["y"] + 60)
+    page.mouse.up()
+    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
+    assert canvas.evaluate(between) != before  # sharper: now it lies right of the bar
+    page.mouse.move(box["x"] + side / 2, box["y"] + 60)
+    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
+    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-at", "12,12")  # a drag chooses no place
+
+
+def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
+    opened(page, server)
+    for name, size in (("second.jpg", (301, 97)), ("first.png", (40, 163))):
+        colours = np.random.default_rng(0).integers(256, size=(4, 4, 3), dtype=np.uint8)
+        Image.fromarray(colours).resize(size, Image.Resampling.BICUBIC).save(tmp_path / name)
+        page.locator("input[type=file]").first.set_input_files(tmp_path / name)
+        expect(page.get_by_text(f"{size[0]} × {size[1]} pixels")).to_be_visible(timeout=LONG_MS)
+    page.get_by_role("combobox", name="Reference").click()
+    page.get_by_role("option", name="second.jpg").click()
+    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-shapes", "24 × 6, 8 × 24", timeout=LONG_MS)
+
+
+def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
+    page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")
+    ready(page)
+    page.get_by_role("button", name="Enlarge ×4").click()
+    page.get_by_role("button", name="Stop", exact=True).click(timeout=LONG_MS)
+    go_on = page.get_by_role("button", name="Go on")
+    expect(go_on).to_be_visible(timeout=LONG_MS)
+    title = page.locator(f"{MAIN} .swipe .titles span").last
+    expect(title).to_have_text(re.compile(r"without reference, [1-9]\d* of 25 tiles"))
+    bar = page.get_by_role("slider", name="Bar between the two pictures")
+    bar.press("ArrowRight")
+    expect(bar).to_have_value("501")
+    go_on.click()
+    taken = page.get_by_role("button", name="Picture (PNG)")
+    expect(taken).to_be_visible(timeout=LONG_MS)
+    expect(title).to_have_text("without reference")
+    with page.expect_download() as download:
+        taken.click()
+    with Image.open(download.value.path()) as picture:
+        assert picture.size == (896, 896)
+
+
+def test_a_phone_shows_the_picture_first(phone: Page, server: str):
+    box = opened(phone, server).locator("canvas").first.bounding_box()
+    assert box is not None
+    assert box["y"] < 0.55 * phone.viewport_size["height"]
+    fits(phone)
+    phone.locator(MAIN).get_by_role("button", name="More").click()
+    expect(phone.get_by_text("Laid over the result")).to_be_visible()
+    fits(phone)

@@ -9,6 +9,7 @@ from torch import nn
 import vizkit
 import vizkit.models.networks
 from vizkit.analysis.convolution.ancestors import ANCESTORS
+from vizkit.models.probes.convolution.field_table import formula
 from vizkit.models.probes.convolution.receptive_field import walk, walk_of
 from vizkit.models.probes.multiply_adds import copy_with, without_content
 from vizkit.receptive_field import Reach
@@ -163,6 +164,14 @@ def test_adaptive_pools_see_at_least_what_they_read(side, cells, exact):
         read = probed(model, pixels, cell)
         assert (x0 <= read[0], y0 <= read[1], read[2] <= x1, read[3] <= y1) == (True,) * 4
         assert not exact or read == (x0, y0, x1, y1)
+
+
+@pytest.mark.parametrize("cells", [7, (5, 7), (7, 2)])
+def test_an_adaptive_pool_to_more_cells_than_its_map_has_takes_no_even_steps(cells):
+    """As in torchvision's AlexNet and VGG for images smaller than 224 pixels: what comes before keeps its field."""
+    model = nn.Sequential(nn.Conv2d(2, 2, 3, stride=2, padding=1), nn.AdaptiveAvgPool2d(cells), nn.Conv2d(2, 2, 1))
+    (layer,) = walk_of(model, (1, 2, 10, 10)).layers
+    assert (layer.seen.grid, formula(layer)) == ((5, 5), "r = 1 + 1·(3 − 1)·1 = 3 pixels")
 
 
 class Gated(nn.Module):

@@ -14,6 +14,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.super_resolution import Enlarger, bundled_enlargers, enlarge, open_enlarger, see
 from vizkit.models.super_resolution.enlarging import LARGEST_REFERENCE, fitting_reference, tiles
 from vizkit.models.super_resolution.opening import BUNDLED
+from vizkit.saving import open_npz
 
 SIZES = {"widths": [7, 5, 3], "blocks": [2, 1, 1], "textures": [7, 5, 3]}
 
@@ -104,7 +105,7 @@ def test_a_run_folder_opens_and_a_damaged_one_is_a_sentence(folder):
             open_enlarger(folder)
     with pytest.raises(ModelError, match="no run folder"):
         open_enlarger(folder / "nothing")
-    with pytest.raises(ModelError, match="no bundled model 'x'"):
+    with pytest.raises(ModelError, match="no bundled model that enlarges 'x'"):
         open_enlarger("bundled:x")
 
 
@@ -118,10 +119,22 @@ def test_the_command_enlarges_or_says_why_not(folder, tmp_path, capsys):
         assert written.size == (44, 36)
     assert "44 × 36 pixels" in capsys.readouterr().out
     out.unlink()
+    traced = tmp_path / "attention.npz"
+    assert main([*usual, "--reference", str(reference), "-o", str(out), "--trace", str(traced)]) == 0
+    assert open_npz(traced)[0].attention[0].key.grid == (11, 13)
+    assert main([*usual, "--reference", str(reference), "-o", str(out), "--trace", str(tmp_path / "taken.png")]) == 0
+    with Image.open(tmp_path / "taken.png") as lines:
+        assert lines.size == (11 * 44 + 32 + 52 * 9, 9 * 44)  # 44 and 9 times as large
+    capsys.readouterr()
+    out.unlink()
     for arguments, word in (
         ([*usual, "-o", str(out)], "--reference"),
         ([*usual, "--reference", str(tmp_path / "none.png"), "-o", str(out)], "no file"),
         ([*usual, "--reference", str(reference), "-o", str(tmp_path / "out.jpg")], "ends in .png"),
+        (
+            [*usual, "--reference", str(reference), "-o", str(out), "--trace", str(tmp_path / "taken.txt")],
+            "ends in .npz or .png",
+        ),
     ):
         assert main(arguments) == 2
         assert word in capsys.readouterr().err

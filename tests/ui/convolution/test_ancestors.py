@@ -1,12 +1,17 @@
-"""A CNN of torchvision, with the names and the shortcuts of its own library, on the pages that suit it."""
+"""AlexNet, VGG and ResNet of torchvision, with the names and the shortcuts of their own library, on the pages that suit
+them."""
+
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.ui.conftest import fine, opened, texts
+from vizkit.models import Loaded, by_name
 from vizkit.ui.pages.convolution import fields_of
+from vizkit.ui.session import background, cached
 
-MODEL = "random:torchvision:resnet18"
-PAGES = [  # (page, its choices, what it has to say)
+RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))
+OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pixels)
     ("explore", {}, "stage 5 of 5"),
     ("relevance", {"cam_layer": "stage 3 · 28 × 28 cells"}, "Grad-CAM"),
     ("architecture", {}, "**1.81 G** multiply–adds · **11.7 M** parameters"),
@@ -22,13 +27,66 @@ PAGES = [  # (page, its choices, what it has to say)
     ),
     ("convolution", {"convolution_view": "Norms"}, "over the channels of one token: 64 numbers"),
 ]
+SMALL = [  # the same of the other two, at 64 pixels
+    (ALEXNET, "explore", {}, "stage 4 of 4"),
+    (ALEXNET, "relevance", {"cam_layer": "stage 2 · 7 × 7 cells"}, "HiResCAM"),
+    (ALEXNET, "architecture", {}, "**61.1 M** parameters"),
+    (ALEXNET, "compare", {}, "A row is an image"),
+    (ALEXNET, "compare", {"compare_view": "Maps", "compare_map": "Input × gradient"}, "Half of the evidence"),
+    (ALEXNET, "compare", {"compare_view": "Cost"}, "Multiply–adds are counted"),
+    (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4 can see 195 × 195 pixels"),
+    (ALEXNET, "convolution", {"convolution_view": "Filters", "filters_data": "this picture"}, "11 × 11"),
+    (ALEXNET, "convolution", {"convolution_view": "Shift by a pixel"}, "cosine"),
+    (ALEXNET, "convolution", {"convolution_view": "Activations"}, "ReLU"),
+    (VGG, "relevance", {"cam_layer": "stage 5 · 4 × 4 cells"}, "Grad-CAM"),
+    (VGG, "architecture", {}, "**138 M** parameters"),
+    (VGG, "convolution", {"convolution_view": "Feature maps", "maps_layer": "13"}, "The shares sum to"),
+    (VGG, "convolution", {"convolution_view": "Receptive field"}, "Field 212 px"),
+    (VGG, "convolution", {"convolution_view": "Norms"}, "over the channels of one token"),
+]
 
 
-@pytest.mark.parametrize(("page", "query", "words"), PAGES, ids=str)
-def test_resnet_is_at_home(page: str, query: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture(scope="module")
+def small() -> Iterator[None]:
+    """Both are opened at 64 pixels, where they are quick; their last pool then enlarges its map."""
+    named = by_name.named
+
+    def sized(source: str, size_hw: tuple[int, int] | None) -> Loaded:
+        return named(source, (64, 64) if source in (ALEXNET, VGG) and size_hw is None else size_hw)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_name, "named", sized)
+        yield
+    for source in (ALEXNET, VGG):
+        cached.forget(source)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sample for a mean, and nothing beside the page."""
+
+    def start(name: str, work: Callable[[background.Task], None]) -> None:
+        lock = cached.device_lock()
+        with lock:
+            work(background.Task(lock))
+
     monkeypatch.setattr(fields_of, "SAMPLES", 1)
-    test = opened(page, models=MODEL, image="china", **query)
+    monkeypatch.setattr(background, "start", start)
+
+
+@pytest.mark.parametrize(("page", "query", "words"), OWN_SIZE, ids=str)
+def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
+    test = opened(page, models=RESNET, image="china", **query)
     fine(test)
     assert words in texts(test)
     if page == "relevance":
         assert test.selectbox(key="cam_layer").value == query["cam_layer"]
+
+
+@pytest.mark.parametrize(("model", "page", "query", "words"), SMALL, ids=str)
+@pytest.mark.usefixtures("small")
+def test_alexnet_and_vgg_too(model: str, page: str, query: dict[str, str], words: str):
+    test = opened(page, models=model, image="china", **query)
+    test.run()
+    fine(test)
+    assert words in texts(test)

@@ -14,6 +14,7 @@ from vizkit.ui.session import background, cached
 
 VIEWS = {  # view → (key of its Save, how many pictures it has)
     "Slide": ("slide", 1),
+    "Feature maps": ("maps", 2),
     "Receptive field": ("field", 2),
     "Filters": ("filters", 1),
     "Shift by a pixel": ("shift", 2),

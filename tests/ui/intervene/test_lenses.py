@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, texts
+from tests.ui.conftest import SWIN, VIT, fine, opened, texts
 
 DEIT = "bundled:insects_deit"
 
@@ -30,12 +30,22 @@ def test_the_answer_is_read_off_every_layer(model: str, read: str):
     assert drawn(test, "lens_patches")["data"][1]["zmax"] == 1
 
 
-@pytest.mark.parametrize(("name", "model", "words"), [("Lenses", SWIN, "Swin"), ("Direct attribution", CNN, "CNN")])
-def test_a_model_that_has_no_such_layers_says_so(name: str, model: str, words: str):
-    test = opened("intervene", intervene_view=name, models=model, image="digit 3")
+def test_a_swin_whose_vectors_change_their_length_says_so():
+    test = opened("intervene", intervene_view="Lenses", models=SWIN, image="digit 3")
     assert not test.exception
-    assert any(words in each.value for each in test.info)
+    assert any("Swin" in each.value for each in test.info)
     assert not test.get("plotly_chart")
+
+
+@pytest.mark.parametrize(("name", "data"), [("Lenses", "insects"), ("Direct attribution", "digits")])
+def test_with_a_cnn_alone_a_transformer_that_knows_the_same_is_shown(name: str, data: str):
+    test = opened("intervene", intervene_view=name, models=f"bundled:{data}_cnn", image="digit 3")
+    assert not test.exception
+    (said,) = (each.value for each in test.info)
+    assert f"needs a transformer with classes. CNN · {data} is a convolutional network. It shows" in said
+    assert f"the bundled ViT · {data} instead" in said
+    assert test.get("plotly_chart")
+    assert {"add_bundled:digits_vit", "add_bundled:insects_vit"} <= {button.key for button in test.button}
 
 
 def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():

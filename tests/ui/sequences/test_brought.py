@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import pytest
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from tests.models.sequences.test_from_library import CASES, saved
 from tests.ui import test_views
 from tests.ui.conftest import VIT, fine, sent_to, texts
 from vizkit.ui.pages.sequences.brought import KINDS, Brought
+from vizkit.ui.session import uploads
+from vizkit.ui.session.uploads import UploadError, keep_checkpoint
 
 TEXT = {"BertForMaskedLM": "the cat sat the"}
 SAYS = {  # what stands on a view that cannot show such a model
@@ -106,6 +110,42 @@ def test_its_files_are_opened_or_refused_in_a_sentence(tmp_path: Path, whole: bo
     else:
         assert chosen.value == "bundled:dates_transformer"
         assert "has no weights" in test.error[0].value
+
+
+def test_a_link_to_what_another_session_opened_is_answered_in_a_sentence():
+    test = test_views.opened("sequences", "Masks", [], sequence_model="MarianMT, opened 1*")
+    assert test.warning[0].value.startswith("This link shows MarianMT, opened 1\\*, which is not here: open its files")
+    assert test.selectbox(key="sequence_model").value == "bundled:dates_transformer"
+    assert len(test.run().warning) == 1, "until a model is chosen"
+    other = test_views.opened("sequences", "Masks", [], sequence_model="Models of dates")
+    assert not other.warning
+
+
+@pytest.fixture
+def belongings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
+    monkeypatch.setattr(uploads.st, "session_state", {"_belongings": uploads.Belongings()})
+
+
+def upload(name: str, content: bytes = b"{}") -> UploadedFile:
+    return UploadedFile(UploadedFileRec(name, name, "", content), FileURLs())
+
+
+def test_several_files_of_weights_keep_their_names_and_one_may_have_any(belongings: None):
+    parts = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    folder = keep_checkpoint([upload(name) for name in ("config.json", "model.safetensors.index.json", *parts)])
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", *parts, "model.safetensors.index.json"]
+    folder = keep_checkpoint([upload("config.json"), upload("../mine.safetensors")])
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [(("a.safetensors", "b.safetensors"), "index.json is missing"), (("config.json",), "have the same name")],
+)
+def test_files_that_cannot_be_told_apart_are_refused(belongings: None, names: tuple[str, ...], sentence: str):
+    with pytest.raises(UploadError, match=sentence):
+        keep_checkpoint([upload(name) for name in ("config.json", *names)])
 
 
 def test_a_model_of_images_is_refused(tmp_path: Path):

@@ -41,7 +41,7 @@ def test_an_error_map_needs_a_truth_and_lies_over_the_picture():
     fine(test)
     content = content_of(test)
     assert list(content["over_size"]) == [96, 96]
-    assert content["titles"][1] == "TTSR, mixture of all"
+    assert content["titles"][1] == "TTSR, mixture of all, error"
 
 
 def test_a_long_picture_keeps_its_shape():

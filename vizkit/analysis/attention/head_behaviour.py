@@ -50,7 +50,7 @@ def cell_colours(pixels: Float[Tensor, "channel height width"], grid: tuple[int,
 def relations(attention: Attention, pixels: Float[Tensor, "channel height width"] | None = None) -> Relations:
     """`pixels`: the model's input, for the colours; its scale is that of the model, channel by channel."""
     query, key = attention.query, attention.key
-    if query.grid is None or key.grid is None:
+    if query.grid is None or key.grid is None or not attention.in_one_image:
         return Relations(attention, {}, None)
     cells, patch = [], []
     for tokens, ids in ((query, attention.query_ids), (key, attention.key_ids)):
@@ -102,7 +102,7 @@ def behaviours(attention: Attention, related: Relations) -> dict[str, Float[Tens
     heads, keys = attention.weights.shape[1], attention.weights.shape[-1]
     out = dict.fromkeys(BEHAVIOURS, torch.full((heads,), math.nan))
     out["entropy"] = mean_entropy(attention) / (math.log(keys) if keys > 1 else 1.0)
-    if attention.query.grid is not None and attention.key.grid is not None:
+    if attention.in_one_image:
         out["distance_px"] = mean_distance_px(attention)
         out["distance"] = out["distance_px"] / attention.key.stride
     factors = related.factors | ({} if related.evenly is None else {"evenly": related.evenly})

@@ -13,7 +13,7 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
-__all__ = ["by_distance", "cosine_grid", "pca_rgb", "similarity", "sinusoidal", "sinusoidal_2d"]
+__all__ = ["by_distance", "cosine_grid", "pca_rgb", "similarity", "similarity_to", "sinusoidal", "sinusoidal_2d"]
 
 Size = tuple[int, int]
 
@@ -45,6 +45,12 @@ def similarity(table: Float[Tensor, "position channel"], *, cosine: bool = True)
     """Dot product, or cosine (−1 to 1), of every position's vector with every other's."""
     table = torch.nn.functional.normalize(table.float(), dim=-1) if cosine else table.float()
     return table @ table.T
+
+
+def similarity_to(table: Float[Tensor, "position channel"], position: int) -> Float[Tensor, " position"]:
+    """Cosine, −1 to 1, of one position's vector with every other's: a row of `similarity`, without its n² numbers."""
+    table = torch.nn.functional.normalize(table.float(), dim=-1)
+    return table @ table[position]
 
 
 def cosine_grid(table: Float[Tensor, "row column channel"]) -> Float[Tensor, "row column row2 column2"]:

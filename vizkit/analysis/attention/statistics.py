@@ -50,8 +50,8 @@ def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     left.
     """
     query, key = attention.query, attention.key
-    if query.grid is None or key.grid is None:
-        raise NotApplicable("Distances need to know where queries and keys lie in the image; this layer does not say.")
+    if not attention.in_one_image:
+        raise NotApplicable("Distances need to know where queries and keys lie in one image; this layer does not say.")
     from_patch, to_patch = _is_patch(attention.query_ids, query), _is_patch(attention.key_ids, key)
     distance = torch.cdist(_centres_px(attention.query_ids, query), _centres_px(attention.key_ids, key))
     weights = attention.weights.float() * to_patch[:, None, None]
@@ -110,11 +110,10 @@ def weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
 def layer(attention: Attention) -> Layer:
     """All statistics of one layer."""
     heads, keys = attention.weights.shape[1], attention.weights.shape[-1]
-    placed = attention.query.grid is not None and attention.key.grid is not None
     entropy = mean_entropy(attention)
     return Layer(
         attention.name,
-        mean_distance_px(attention) if placed else torch.full((heads,), math.nan),
+        mean_distance_px(attention) if attention.in_one_image else torch.full((heads,), math.nan),
         entropy / (math.log(keys) if keys > 1 else 1.0),
         entropy.exp(),
         {name: paid_to(attention, torch.tensor([i])) for i, name in enumerate(attention.key.special)},

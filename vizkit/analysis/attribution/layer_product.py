@@ -81,7 +81,9 @@ def stream(trace: Trace) -> list[Attention]:
         if query.grid and now and query.name != now.name:
             continue
         if layer.learned and query.grid and key.grid and query.name != key.name:
-            raise NotApplicable("One text looks at another here, so a single stream of tokens does not lead back.")
+            raise NotApplicable(
+                "One text or picture looks at another here, so a single stream of tokens does not lead back."
+            )
         if (query.grid and now and query.grid != now.grid) or (layer.learned and query.grid and query.grid != key.grid):
             raise NotApplicable(
                 "Between its layers this model changes its tokens in a way that attention does not tell."

@@ -16,7 +16,7 @@ from torchvision.ops import box_convert, generalized_box_iou
 
 from vizkit.models.networks.detr import Answers
 
-__all__ = ["Costs", "Losses", "Things", "Weights", "around", "costs", "greedy", "losses", "match", "matched"]
+__all__ = ["Costs", "Losses", "Things", "Weights", "around", "costs", "greedy", "losses", "match", "matched", "spent"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ def greedy(cost: Float[Tensor, "query thing"]) -> Pairs:
     pairs.sort()
     return torch.tensor([query for query, _ in pairs], dtype=torch.long), torch.tensor(
         [thing for _, thing in pairs], dtype=torch.long)  # fmt: skip
+
+
+def spent(cost: Float[Tensor, "query thing"], pairs: Pairs) -> float:
+    """What these pairs cost together."""
+    return float(cost[pairs[0], pairs[1]].sum())
 
 
 CENTRAL = 0.6  # of a thing's width and height: the cells there speak for it

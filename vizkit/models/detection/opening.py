@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
-
 from vizkit.image import Preprocessing
 from vizkit.models.detection.building import NETWORKS, Backbone, backbone_of, build
 from vizkit.models.detection.resizing import resized_hw
 from vizkit.models.networks.detr import DETR
-from vizkit.models.sources.checkpoint import read_header, read_json, refuse_sizes
+from vizkit.models.sources.checkpoint import read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import bytes_of, refuse_missing_numbers, refuse_over_budget, sketch
+from vizkit.models.sources.sizing import refuse_missing_numbers
+from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
 __all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "open_detector"]
 
@@ -51,22 +50,25 @@ class Detector:
 
 def bundled_detectors() -> list[str]:
     """Those that ship with vizkit."""
-    return sorted(file.parent.name for file in BUNDLED.glob("*/config.json"))
+    return folders_in(BUNDLED)
 
 
 def open_detector(source: str | Path) -> Detector:
     """A network by "bundled:<name>" or by its run folder. Raises ModelError with one sentence for the user."""
-    kind, _, rest = str(source).partition(":")
-    if kind == "bundled":
-        if rest not in bundled_detectors():
-            known = ", ".join(bundled_detectors()) or "none"
-            raise ModelError(f"There is no bundled model {rest[:60]!r} that finds things; there are {known}.")
-        return _from_folder(BUNDLED / rest, rest)
-    folder = Path(source)
-    title = folder.name[:60]
-    if not all(_is_file(folder / name) for name in ("config.json", "model.safetensors")):
-        raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
-    return _from_folder(folder, title)
+    folder, title = folder_of(source, BUNDLED, "that finds things")
+    config = read_json(folder / "config.json", title)
+    labels = config.get("label_names")
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ModelError(f"The config.json of {title} does not name its classes.")
+    needs, backbone = _needs(config, title), _backbone(config, title)
+
+    def made(name: str, sizes: Mapping[str, Any]) -> DETR:
+        return build(name, len(labels), backbone_of(backbone), sizes)
+
+    model = network_of(folder, title, config, NETWORKS, made, "network that finds things")
+    refuse_missing_numbers(title, model)
+    model.eval().requires_grad_(False)
+    return Detector(title, model, tuple(label[:80] for label in labels), needs, licence_of(config))
 
 
 def config_of(
@@ -80,26 +82,6 @@ def config_of(
     }  # fmt: skip
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # too long for a name, not readable
-        return False
-
-
-def _from_folder(folder: Path, title: str) -> Detector:
-    config = read_json(folder / "config.json", title)
-    labels = config.get("label_names")
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise ModelError(f"The config.json of {title} does not name its classes.")
-    needs = _needs(config, title)
-    model = _built(config, folder / "model.safetensors", len(labels), title)
-    refuse_missing_numbers(title, model)
-    model.eval().requires_grad_(False)
-    names = tuple(label[:80] for label in labels)
-    return Detector(title, model, names, needs, str(config.get("license") or "not stated")[:80])
-
-
 def _needs(config: Mapping[str, Any], title: str) -> Preprocessing:
     try:
         height, width = map(int, config["size_hw"])
@@ -109,28 +91,11 @@ def _needs(config: Mapping[str, Any], title: str) -> Preprocessing:
         raise ModelError(f"The config.json of {title} does not say which pictures it takes.") from None
 
 
-def _built(config: Mapping[str, Any], file: Path, labels: int, title: str) -> DETR:
-    """The network with its weights. Made without numbers first: a small file cannot ask for a large one."""
-    name, sizes, about = config.get("architecture"), config.get("sizes", {}), config.get("backbone")
-    if name not in NETWORKS or not isinstance(sizes, dict) or not isinstance(about, dict):
-        raise ModelError(f"The config.json of {title} names no network that finds; there are {', '.join(NETWORKS)}.")
-    architecture, model_args = about.get("architecture"), about.get("model_args", {})
+def _backbone(config: Mapping[str, Any], title: str) -> Backbone:
+    about = config.get("backbone")
+    architecture, model_args = (about.get(key) for key in ("architecture", "model_args")) if isinstance(
+        about, dict) else (None, None)  # fmt: skip
     if not isinstance(architecture, str) or not isinstance(model_args, dict):
         raise ModelError(f"The config.json of {title} does not name its backbone.")
-    refuse_sizes(title, sizes)
     refuse_sizes(title, model_args)
-    plan = Backbone(architecture, model_args)
-
-    def make() -> DETR:
-        return build(name, labels, backbone_of(plan), sizes)
-
-    planned = sketch(title, make)
-    if planned is None:
-        raise ModelError(f"The config.json of {title} gives sizes that no {name} can have.")
-    refuse_over_budget(title, bytes_of(planned))
-    shapes = {key: tuple(tensor.shape) for key, tensor in planned.state_dict().items()}
-    if read_header(file).holds.shapes != shapes:
-        raise ModelError(f"The weights of {title} are of another network than its config.json says.")
-    model = make()
-    model.load_state_dict(load_file(file))
-    return model
+    return Backbone(architecture, model_args)

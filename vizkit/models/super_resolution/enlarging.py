@@ -1,6 +1,7 @@
 """A picture of any size four times as large, tile after tile, so that memory does not grow with it."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 import torch
@@ -11,12 +12,17 @@ from torch import Tensor
 from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR
 from vizkit.models.super_resolution.opening import Enlarger
 
-__all__ = ["LARGEST_REFERENCE", "bytes_of_pixels", "enlarge", "fitting_reference", "pixels_of", "tiles"]
+__all__ = [
+    "LARGEST_REFERENCE", "bytes_of_pixels", "enlarge", "enlarged_tiles", "fitting_reference", "pixels_of",
+    "refuse_large", "tiles",
+]  # fmt: skip
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Tile = tuple[slice, slice, slice, slice]
 TILE, BORDER = 48, 32
 """Pixels of the small picture: the side of a tile, and how much around it is seen, too: no result reaches further."""
+MOST_PIXELS = 1024 * 1024
+"""Of a picture to be enlarged: the result has sixteen times as many."""
 LARGEST_REFERENCE = 512 * 512
 """Pixels of a reference; a larger one is shrunk, as every place of a tile is compared with every place of it."""
 
@@ -52,6 +58,12 @@ def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> It
                    slice(max(left - border, 0), min(right + border, columns)))  # fmt: skip
 
 
+def refuse_large(rgb: RGB) -> None:
+    """Raises ValueError for more than MOST_PIXELS."""
+    if rgb.shape[0] * rgb.shape[1] > MOST_PIXELS:
+        raise ValueError("The picture has more than a million pixels already: give a smaller one.")
+
+
 def enlarge(
     enlarger: Enlarger, rgb: RGB, reference: RGB | None = None, *, tell: Callable[[int, int], None] | None = None,
     tile: int = TILE,
@@ -60,21 +72,32 @@ def enlarge(
 
     `tell` hears how many of how many tiles are done; what it raises stops the work. ValueError without a reference.
     """
+    whole = np.empty((TIMES * rgb.shape[0], TIMES * rgb.shape[1], 3), np.uint8)
+    total = len(list(tiles(rgb.shape[0], rgb.shape[1], tile)))
+    for done, (rows, columns, pixels) in enumerate(enlarged_tiles(enlarger, rgb, reference, tile=tile), 1):
+        whole[rows, columns] = pixels
+        if tell:
+            tell(done, total)
+    return whole
+
+
+def enlarged_tiles(
+    enlarger: Enlarger, rgb: RGB, reference: RGB | None = None, *, tile: int = TILE, start: int = 0
+) -> Iterator[tuple[slice, slice, RGB]]:
+    """Tile after tile of `tiles` from number `start` on: its rows and columns in the enlarged picture, and its pixels.
+
+    Raises ValueError where a network that `uses_reference` is given none.
+    """
     if enlarger.uses_reference and reference is None:
         raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second picture.")
     second = pixels_of(fitting_reference(reference)) if reference is not None and enlarger.uses_reference else None
     pixels = pixels_of(rgb)
-    whole = np.empty((TIMES * rgb.shape[0], TIMES * rgb.shape[1], 3), np.uint8)
-    parts = list(tiles(rgb.shape[0], rgb.shape[1], tile))
-    for done, (rows, columns, seen_rows, seen_columns) in enumerate(parts, 1):
+    for rows, columns, seen_rows, seen_columns in islice(tiles(rgb.shape[0], rgb.shape[1], tile), start, None):
         result = bytes_of_pixels(_tile(enlarger.model, pixels[:, :, seen_rows, seen_columns], second))
         top, left = TIMES * (rows.start - seen_rows.start), TIMES * (columns.start - seen_columns.start)
-        height, width = TIMES * (rows.stop - rows.start), TIMES * (columns.stop - columns.start)
         into = slice(TIMES * rows.start, TIMES * rows.stop), slice(TIMES * columns.start, TIMES * columns.stop)
-        whole[into] = result[top : top + height, left : left + width]
-        if tell:
-            tell(done, len(parts))
-    return whole
+        height, width = (part.stop - part.start for part in into)
+        yield *into, result[top : top + height, left : left + width]
 
 
 @torch.inference_mode()

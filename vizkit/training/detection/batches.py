@@ -18,7 +18,7 @@ __all__ = ["NOTHING", "Scenes", "shares", "things_of", "turned"]
 NOTHING = -1.0
 """The class of a row that stands for no thing: pictures with fewer things than the most of their batch."""
 
-Picture = UInt8[np.ndarray, "_height _width 3"]
+Picture = UInt8[np.ndarray, "_height _width _channel"]
 Rows = Float[np.ndarray, "_thing 5"]
 
 

@@ -3,7 +3,7 @@
 from torch import nn
 
 from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import facts
+from vizkit.training.runs.card import card_of_network
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
@@ -33,15 +33,7 @@ DRAWN = "Pictures: drawn by vizkit. They are not photographs: expect nothing on 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
     """The card as Markdown."""
-    recipe = run.recipe
-    sizes = ", ".join(f"{name} {value}" for name, value in model.sizes.items())  # type: ignore[union-attr]
-    about = {
-        "architecture": recipe.model,
-        "sizes": sizes,
-        "ap50": score.ap50,
-        "ap": score.ap,
-        "val_ap50": max(line["val_ap50"] for line in run.metrics()),
-        "licence": recipe.licence or "not stated",
-        "origin": DRAWN if recipe.data == "scenes" else "",
-    }
-    return CARD.format_map(facts(run, model, score, train_scenes) | about)
+    val_ap50 = max(line["val_ap50"] for line in run.metrics())
+    origin = DRAWN if run.recipe.data == "scenes" else ""
+    return card_of_network(CARD, run, model, score, train_scenes, ap50=score.ap50, ap=score.ap, val_ap50=val_ap50,
+                           origin=origin)  # fmt: skip

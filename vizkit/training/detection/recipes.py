@@ -1,4 +1,4 @@
-"""Named recipes of networks that find things: that of the bundled model, and its plain baseline. No torch."""
+"""Named recipes of networks that find things: that of the bundled model, its plain baseline, its masks. No torch."""
 
 from vizkit.training.recipe import Recipe
 
@@ -14,5 +14,21 @@ DETECTING: dict[str, tuple[str, Recipe]] = {
     "detr-plain": (
         "the same with plain queries, as published",
         _SCENES.but({"model_args": {"conditional": False, "groups": 1, "dense": False}}),
+    ),
+    "detr-masks": (
+        "a mask head behind the bundled DETR: which pixels belong to which insect",
+        Recipe(
+            data="scenes",
+            images=2_000,
+            model="detr_masks",
+            model_args={"of": "bundled:scenes_detr"},
+            epochs=3,
+            batch=16,
+            lr=2e-3,
+            weight_decay=1e-4,
+            warmup_epochs=0.1,
+            clip_norm=1.0,
+            licence="mit",
+        ),
     ),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -13,11 +14,11 @@ from torch.utils.data import Dataset
 from vizkit.datasets.image_set import SPLITS
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.datasets.scenes.opening import ABOUT, open_boxes
-from vizkit.evaluation.detection import all_right, found, precision
 from vizkit.image import Preprocessing
 from vizkit.models.detection.building import Backbone, backbone_of, build
 from vizkit.models.detection.matching import Things, Weights, around, losses, matched
 from vizkit.models.detection.opening import config_of
+from vizkit.models.detection.precision import all_right, found, precision
 from vizkit.models.networks.detr import DETR, Answers, Learning, cell_middles
 from vizkit.models.sources.loading import load
 from vizkit.training.detection.batches import Scenes, things_of
@@ -51,6 +52,7 @@ class DetectingTask:
     needs: Preprocessing
     sets: dict[str, BoxSet]  # by split
     teacher = None
+    parts = MappingProxyType({})
     examples = "scenes"
 
     @property

@@ -8,7 +8,7 @@ from vizkit.training.evaluating import Score, merit
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["card", "facts"]
+__all__ = ["card", "card_of_network"]
 
 CARD = """\
 # {name}
@@ -55,12 +55,25 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
         "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
         "licence": config.get("license") or "not stated",
     }
-    return CARD.format_map(facts(run, model, score, train_images) | about) + CREDITS.get(
+    return CARD.format_map(_facts(run, model, score, train_images) | about) + CREDITS.get(
         recipe.data.partition(":")[0], ""
     )
 
 
-def facts(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> dict[str, Any]:
+def card_of_network(
+    template: str, run: RunFolder, model: nn.Module, score: Score, train_items: int, **more: str | float | None
+) -> str:
+    """The card of one of our own networks, which name their `sizes`: `template` with what any card tells, and more."""
+    sizes: Any = model.sizes
+    about = {
+        "architecture": run.recipe.model,
+        "sizes": ", ".join(f"{name} {value}" for name, value in sizes.items()),
+        "licence": run.recipe.licence or "not stated",
+    }
+    return template.format_map(_facts(run, model, score, train_items) | about | more)
+
+
+def _facts(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> dict[str, Any]:
     """What the card of any run tells: of its name and data, result, time and versions."""
     recipe, history, versions = portable(run.recipe), run.metrics(), run.read("versions.json")
     best = max(history, key=merit)

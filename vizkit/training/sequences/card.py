@@ -3,7 +3,7 @@
 from torch import nn
 
 from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import facts
+from vizkit.training.runs.card import card_of_network
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
@@ -39,13 +39,5 @@ HOW = {
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_texts: int) -> str:
     """The card as Markdown."""
-    recipe = run.recipe
-    sizes = ", ".join(f"{name} {value}" for name, value in model.sizes.items())  # type: ignore[union-attr]
-    about = {
-        "architecture": recipe.model,
-        "sizes": sizes,
-        "how": HOW[recipe.task],
-        "answers": 100 * (score.answers_right or 0.0),
-        "licence": recipe.licence or "not stated",
-    }
-    return CARD.format_map(facts(run, model, score, train_texts) | about)
+    answers = 100 * (score.answers_right or 0.0)
+    return card_of_network(CARD, run, model, score, train_texts, how=HOW[run.recipe.task], answers=answers)

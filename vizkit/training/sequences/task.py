@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int
@@ -38,6 +39,7 @@ class SequenceTask:
     model: nn.Module
     sets: dict[str, Lines]  # by split
     needs = teacher = loss = score = None
+    parts = MappingProxyType({})
     examples = "texts"
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:

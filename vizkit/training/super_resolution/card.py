@@ -3,7 +3,7 @@
 from torch import nn
 
 from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import facts
+from vizkit.training.runs.card import card_of_network
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
@@ -29,19 +29,15 @@ PSNR of the luminance (ITU-R BT.601). References of a test are mixed as in train
 shifted, scaled and lit otherwise, the others something else. The test scenes had no part in training or in the choice
 of the epoch. metrics.jsonl holds the curves.
 
-Pictures: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs.
+{pictures}
 """
+DRAWN = "Pictures: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs."
+FOLDER = "Pictures: squares of 192 × 192 pixels of those in a folder, halved. Expect less of other pictures."
 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
     """The card as Markdown."""
-    recipe = run.recipe
-    sizes = ", ".join(f"{name} {value}" for name, value in model.sizes.items())  # type: ignore[union-attr]
-    about = {
-        "architecture": recipe.model,
-        "sizes": sizes,
-        "psnr": score.psnr,
-        "val_psnr": max(line["val_psnr"] for line in run.metrics()),
-        "licence": recipe.licence or "not stated",
-    }
-    return CARD.format_map(facts(run, model, score, train_scenes) | about)
+    val_psnr = max(line["val_psnr"] for line in run.metrics())
+    pictures = DRAWN if run.recipe.data == "insects" else FOLDER
+    return card_of_network(CARD, run, model, score, train_scenes, psnr=score.psnr, val_psnr=val_psnr,
+                           pictures=pictures)  # fmt: skip

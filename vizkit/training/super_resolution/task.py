@@ -1,18 +1,23 @@
-"""The task of enlarging pictures behind the loop's protocol: L1 loss, the best epoch by PSNR."""
+"""The task of enlarging pictures behind the loop's protocol: L1 loss and what may be added, the best epoch by PSNR."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from vizkit.analysis.super_resolution.quality import psnr
+from vizkit.datasets.archive import unpacked
 from vizkit.datasets.image_set import SPLITS
-from vizkit.datasets.pairs.drawn import RGB, DrawnPairs
+from vizkit.datasets.opening import kind_of
+from vizkit.datasets.pairs.drawn import DrawnPairs
+from vizkit.datasets.pairs.folder import FolderPairs, open_folder_pairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR, build
 from vizkit.training.evaluating import Score
@@ -22,6 +27,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.super_resolution.card import card
+from vizkit.training.super_resolution.losses import Adversary, Perceptual
 
 __all__ = ["COUNTS", "EnlargingTask", "Shown", "enlarging_task"]
 
@@ -33,14 +39,16 @@ IDLE = (
 )  # fmt: skip
 BATCH = 16
 
+Pairs = DrawnPairs | FolderPairs
 Bytes = UInt8[Tensor, "_picture _row _column 3"]
 
 
 class Shown(Dataset):
-    """One split as batches of 8-bit pictures: ((small, reference), truth). Scenes are drawn once and kept."""
+    """One split as batches of 8-bit pictures: ((small, reference), truth). Scenes are drawn or read once and kept."""
 
-    def __init__(self, pairs: DrawnPairs, tell: Callable[[int], None]) -> None:
-        self.pairs, self.scenes = pairs, []
+    def __init__(self, pairs: Pairs, tell: Callable[[int], None]) -> None:
+        self.pairs: Any = pairs  # whose scenes are of a kind of their own
+        self.scenes: list[np.ndarray] = []
         for index in range(len(pairs)):
             self.scenes.append(pairs.scene(index))
             tell(index + 1)
@@ -56,7 +64,7 @@ class Shown(Dataset):
         )  # fmt: skip
         return (small, reference), truth
 
-    def scene(self, index: int) -> RGB:
+    def scene(self, index: int) -> np.ndarray:
         return self.scenes[index]
 
 
@@ -70,9 +78,15 @@ class EnlargingTask:
 
     recipe: Recipe
     model: TTSR
-    sets: dict[str, DrawnPairs]  # by split
+    sets: dict[str, Pairs]  # by split
+    perceptual: Perceptual | None = None
+    adversary: Adversary | None = None
     needs = teacher = None
     examples = "pairs"
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        return {"critic": self.adversary} if self.adversary else {}
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         return Shown(self.sets[split], tell)
@@ -85,10 +99,17 @@ class EnlargingTask:
         return tuple(pixels_of(each, labels.device) for each in inputs), pixels_of(labels, labels.device)
 
     def loss(self, enlarged: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, int]:
-        """The mean absolute error, how many pictures come nearer to the truth than bicubic ones, and how many there
-        are. What bicubic gives is not computed in training: the number is that of the validation."""
-        right = torch.zeros((), dtype=torch.long, device=truth.device)
-        return (enlarged.float() - truth).abs().mean(), right, len(truth)
+        """The mean absolute error with what the recipe adds, how many pictures come nearer to the truth than bicubic
+        ones, and how many there are. What bicubic gives is not computed in training: the number is that of the
+        validation. The critic learns here, too."""
+        enlarged = enlarged.float()
+        total = (enlarged - truth).abs().mean()
+        if self.perceptual:
+            total = total + self.recipe.perceptual * self.perceptual(enlarged, truth)
+        if self.adversary:
+            self.adversary.learn(enlarged, truth)
+            total = total + self.recipe.adversarial * self.adversary(enlarged)
+        return total, torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
 
     @torch.inference_mode()
     def score(
@@ -128,18 +149,32 @@ class EnlargingTask:
         return card(run, self.model, tested, len(self.sets["train"]))
 
 
-def enlarging_task(recipe: Recipe) -> EnlargingTask:
-    """Raises RecipeError or DatasetError with one sentence where something is not to be had."""
+def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> EnlargingTask:
+    """`device`: of the losses that the recipe adds. Raises RecipeError or DatasetError with one sentence where
+    something is not to be had."""
     usual = Recipe()
     if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
         raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} enlarges them.")
-    if recipe.data != "insects":
-        raise RecipeError(f"{recipe.model} learns from drawn insects: leave the recipe's data at insects.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
-    sets = {split: DrawnPairs(split, counts[split], recipe.data_seed) for split in SPLITS}
+    sets = {split: opened(recipe, split, counts[split]) for split in SPLITS}
     torch.manual_seed(recipe.seed)
     try:
         model = build(recipe.model, recipe.model_args)
     except (TypeError, ValueError, RuntimeError, KeyError) as error:
         raise RecipeError(f"{recipe.model} cannot be made with these model arguments: {error}.") from None
-    return EnlargingTask(recipe, model, sets)
+    if recipe.adversarial and PartialState().num_processes > 1:
+        raise RecipeError("A critic learns in one process: leave the adversarial loss out, or start one process.")
+    where = torch.device(device)
+    return EnlargingTask(recipe, model, sets, Perceptual(where) if recipe.perceptual else None,
+                         Adversary(where) if recipe.adversarial else None)  # fmt: skip
+
+
+def opened(recipe: Recipe, split: str, count: int) -> Pairs:
+    """The pairs of a split: drawn, or of a folder or zip file of pictures."""
+    if recipe.data == "insects":
+        return DrawnPairs(split, count, recipe.data_seed)
+    kind, detail = kind_of(recipe.data)
+    if kind not in ("folder", "archive"):
+        raise RecipeError(f"{recipe.model} learns from drawn insects, or from a folder or zip file of pictures.")
+    path = unpacked(Path(detail)) if kind == "archive" else Path(detail)
+    return open_folder_pairs(path, split, count, recipe.data_seed)

@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import add
+from vizkit.ui.session.model_names import knows
 from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Need:
     """`what` ends the sentence "This view needs …". `refusal(loaded, name)` is a sentence about a model that lacks it,
-    "" for all others. `models` have it: the first that is here is shown where no chosen model has it."""
+    "" for all others. `models` have it: where no chosen model has, the first is shown, or with `alike` the first that
+    knows the pictures that the chosen ones know, digits or insects."""
 
     what: str
     refusal: "Callable[[Loaded, str], str]"
     models: tuple[str, ...]
+    alike: bool = False
 
 
 def _not_of_family(family: str, what: str, loaded: "Loaded", name: str) -> str:
@@ -55,6 +58,10 @@ def _no_classes(loaded: "Loaded", name: str) -> str:
     return "" if loaded.classifies else f"{name} gives {loaded.head.gives}."
 
 
+def _no_transformer_with_classes(loaded: "Loaded", name: str) -> str:
+    return _no_transformer(loaded, name) or _no_classes(loaded, name)
+
+
 def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
     from vizkit.models.probes.positions import kind
 
@@ -73,8 +80,12 @@ def family(name: str, what: str, *models: str) -> Need:
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("a model", lambda loaded, name: "", ("bundled:digits_vit",)),
-    "transformer": Need("a transformer", _no_transformer, ("bundled:digits_vit",)),
+    "transformer": Need("a transformer", _no_transformer, ("bundled:digits_vit", "bundled:insects_vit"), alike=True),
     "classes": Need("a model with classes", _no_classes, ("bundled:digits_vit",)),
+    "transformer with classes": Need(
+        "a transformer with classes", _no_transformer_with_classes, ("bundled:digits_vit", "bundled:insects_vit"),
+        alike=True,
+    ),
     "two tokens": Need("a model with a class and a distillation token", _no_two_tokens, ("bundled:insects_deit",)),
     "learned positions": Need(
         "a learned table of positions", partial(_no_positions, ("learned",), "learned table"), ("bundled:digits_vit",)
@@ -125,9 +136,8 @@ def models_for(need: str, sources: list[str]) -> list[str]:
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
     models = NEEDS[need].models
-    shown = ("bundled " if models[0].startswith("bundled:") else "untrained ") + title(models[0]).removeprefix(
-        "random:"
-    )
+    instead = _alike(models, sources) if NEEDS[need].alike else models[0]
+    shown = ("bundled " if instead.startswith("bundled:") else "untrained ") + title(instead).removeprefix("random:")
     sentences = [f"This view needs {NEEDS[need].what}.", left_out, f"It shows the {plain(shown)} instead."]
     st.info(" ".join(filter(None, sentences)), icon=":material/info:")
     with st.container(horizontal=True):
@@ -135,7 +145,13 @@ def models_for(need: str, sources: list[str]) -> list[str]:
             # The callback changes a sidebar widget, so the whole page has to run again.
             if st.button(_words_for(name), key=f"add_{name}", icon=":material/add:", on_click=add, args=(name,)):
                 st.rerun()
-    return [models[0]]
+    return [instead]
+
+
+def _alike(models: tuple[str, ...], sources: list[str]) -> str:
+    """The first of `models` that knows what a chosen one knows; else the first."""
+    known = {knows(source) for source in sources} - {""}
+    return next((name for name in models if knows(name) in known), models[0])
 
 
 def _words_for(name: str) -> str:

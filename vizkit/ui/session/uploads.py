@@ -26,7 +26,7 @@ from vizkit.training.runs.folder import runs_root
 from vizkit.ui.plain import plain
 from vizkit.ui.session.evaluations import evaluations
 from vizkit.ui.session.jobs import jobs
-from vizkit.writing import write
+from vizkit.writing import name_of_file, write
 
 
 class UploadError(ValueError):
@@ -114,10 +114,22 @@ def keep_checkpoint(files: Sequence[UploadedFile]) -> Path:
         place = own / f"{_stem_of(files[-1].name)}{Path(files[-1].name).suffix}"
         store(place, files[-1].getbuffer())
         return place
-    for file in files:
-        name = f"{_stem_of(file.name)}{Path(file.name).suffix}"
-        store(own / "model" / ("model.safetensors" if name.endswith(".safetensors") else name), file.getbuffer())
+    for name, file in _named(files).items():
+        store(own / "model" / name, file.getbuffer())
     return own / "model"
+
+
+def _named(files: Sequence[UploadedFile]) -> dict[str, UploadedFile]:
+    """The files of a folder by safe names. A single file of weights may have any name; several need their index."""
+    named = {name_of_file(file.name, 80): file for file in files}
+    if len(named) < len(files):
+        raise UploadError("Two of the files have the same name: open the files of one folder.")
+    weights = [name for name in named if name.endswith(".safetensors")]
+    if len(weights) == 1:
+        named["model.safetensors"] = named.pop(weights[0])
+    elif weights and "model.safetensors.index.json" not in named:
+        raise UploadError("model.safetensors.index.json is missing, which says what each file of weights holds.")
+    return named
 
 
 def _stem_of(name: str) -> str:

@@ -10,7 +10,7 @@ from streamlit.components.v2 import component
 
 from vizkit.analysis.attention.attention_map import all_heads, find_query, fused, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
-from vizkit.analysis.attention.positions import similarity
+from vizkit.analysis.attention.positions import similarity, similarity_to
 from vizkit.figure.canvas.rows import Rows, text64
 from vizkit.figure.palette import colours
 from vizkit.geometry import id_at
@@ -61,11 +61,14 @@ def stage_for_browser(features: "Features") -> Rows:
 
 
 def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> Rows:
-    """Cosine of every token's vector (token, channel) with every other's, −1 to 1."""
-    cosine, query_ids = similarity(table).numpy(), None
-    if cosine.size > MAX_MATRIX:
-        chosen = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
-        cosine, query_ids = cosine[chosen][None], np.array([chosen])
+    """Cosine of every token's vector (token, channel) with every other's, −1 to 1; above MAX_MATRIX numbers only the
+    chosen token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB."""
+    if len(table) ** 2 > MAX_MATRIX:
+        at = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
+        chosen = at or 0  # without a grid no place can be chosen, and none is drawn
+        cosine, query_ids = similarity_to(table, chosen).numpy()[None], np.array([chosen])
+    else:
+        cosine, query_ids = similarity(table).numpy(), None
     return Rows(
         cosine, tokens.grid, tokens.grid, query_ids, None, tokens.special, tokens.special,
         bounds=(-1.0, 1.0), low=-1.0, top=1.0, kind="similarity",

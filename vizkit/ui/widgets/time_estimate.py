@@ -20,6 +20,8 @@ WORK = (
     "teacher",
     "crop",
     "randaugment",
+    "perceptual",
+    "adversarial",
 )
 WHOLE = (*WORK, "data", "images", "passes", "repeats", "batch", "accumulate")
 """An epoch with its validation takes the same time."""

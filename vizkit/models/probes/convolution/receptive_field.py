@@ -133,7 +133,9 @@ class Following(TorchDispatchMode):
         source = joined(given)
         if source is None:
             return None
-        if name in WINDOWS and not (name == "_adaptive_avg_pool2d" and tuple(out.shape[-2:]) == (1, 1) != source.grid):
+        if name == "_adaptive_avg_pool2d" and loses_places(source.grid, (out.shape[-2], out.shape[-1])):
+            return None
+        if name in WINDOWS:
             kind, kernel, stride, padding, dilation = WINDOWS[name](args, source, out)
             moved = moved_through(source, kernel, stride, padding, dilation, (out.shape[-2], out.shape[-1]))
             layer = Layer(self.inside[-1] if self.inside else "", kind, kernel, stride, padding, dilation, moved)
@@ -181,6 +183,12 @@ def axes_of(shape: tuple[int, ...], grid: Pair) -> tuple[int, ...] | None:
         if shape[axis : axis + 2] == grid:
             return axis, axis + 1
     return next(((axis,) for axis, side in enumerate(shape) if side == grid[0] * grid[1]), None)
+
+
+def loses_places(before: Pair, after: Pair) -> bool:
+    """Whether an adaptive pool gives a mean over the whole map, or more cells than the map has, as at the end of a VGG
+    for small images: such windows take no even steps."""
+    return after == (1, 1) != before or after[0] > before[0] or after[1] > before[1]
 
 
 def reduces(name: str, args: tuple, grid: Pair) -> bool:

@@ -1,6 +1,6 @@
 """The view Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what it is made of."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 from torch import Tensor
@@ -53,14 +53,18 @@ def view(page: Page) -> None:
     made = origin(layer.arguments, unit)
     remark(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value))
     left, right = st.columns(2)
+    place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
     with left:
-        shares(made)
+        figure = shares(made)
     with right:
-        st.markdown(f"**Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}**")
+        st.markdown(f"**{place}**")
         through(layer, unit, made)
     shows = Channel(index + 1, unit[0], cast("After", after or "convolution"))
     maps = {name: each.numpy() for name, each in layer.after.items()}
-    save("maps", {"Map": saved.item_of(shown, shows)}, saved.inputs_of(shown, page.picture),
+    lines = (f"Model: {shown.name}, {layer.path}", f"Picture: {st.session_state.get('image', '')}", place)
+    items = {"Map": saved.item_of(shown, shows),
+             "From the layer before": saved.charts_of("What a number is made of", lines, figure)}  # fmt: skip
+    save("maps", items, saved.inputs_of(shown, page.picture),
          {"Numbers of all channels (NPZ)": lambda: export.npz_of(**maps)})  # fmt: skip
     reading.how(
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
@@ -103,7 +107,7 @@ def walk_of(source: str, preprocessing: "Preprocessing", _loaded: "Loaded") -> "
         return None
 
 
-def shares(made: Origin) -> None:
+def shares(made: Origin) -> Any:  # noqa: ANN401 - a chart, whose class is Plotly's own matter
     """What the channels of the layer before add, the largest first, the others together."""
     order = made.shares.abs().argsort(descending=True)
     first = order[:MOST_SHARES].tolist()
@@ -115,8 +119,9 @@ def shares(made: Origin) -> None:
     if made.bias:
         names.append("bias")
         values.append(made.bias)
-    chart(bars(names, values, "share of the number", "From the layer before"), "maps_origin",
-          "What every channel of the layer before adds to the number")  # fmt: skip
+    figure = bars(names, values, "share of the number", "From the layer before")
+    chart(figure, "maps_origin", "What every channel of the layer before adds to the number")
+    return figure
 
 
 def through(layer: "Convolved", unit: Unit, made: Origin) -> None:

@@ -54,9 +54,9 @@ def view(page: Page) -> None:
     save("vanishing", items, saved.NOTHING)
     reading.how(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
-        "residual connection or a norm brings it back; norms without residuals let it grow instead. Below: with "
-        "post-norm the last layers’ gradient stays large however deep the network is, so it needs a learning rate that "
-        "warms up; pre-norm, as in ViT, does not.",
+        "residual connection or a norm brings it back; norms without residuals let it grow instead. Below, with "
+        "residuals and LayerNorm: with post-norm the last layers’ gradient stays large however deep the network is, so "
+        "it needs a learning rate that warms up; pre-norm, as in ViT, does not.",
         r"\frac{\partial L}{\partial x_l} = \frac{\partial L}{\partial x_n} \prod_{k=l+1}^{n} "
         r"\frac{\partial x_k}{\partial x_{k-1}}, \quad x + f(x):\ \frac{\partial x_k}{\partial x_{k-1}} = 1 + f'",
         "the course of a training: these are random weights before the first step, the same for every setting.",
@@ -71,8 +71,9 @@ def deeper(network: Network, items: "dict[str, Item]") -> None:
     pre, post = (by_depth(replace(network, pre=place)) for place in (True, False))
     lines = {"pre-norm": pre, "post-norm": post, "1/√L": pre[0] * (DEPTHS[0] / np.array(DEPTHS)) ** 0.5}
     figure = curves({name: (np.array(DEPTHS), values) for name, values in lines.items()}, "layers of the network, L",
-                    "gradient of the last layer", f"Pre-norm and post-norm: {network.kind} with {network.activation}, "
-                    "residuals and LayerNorm", mode="lines+markers")  # fmt: skip
+                    "gradient of the last layer",
+                    f"Pre- and post-norm: {network.kind}, {network.activation}, residuals",
+                    mode="lines+markers")  # fmt: skip
     figure.update_traces(line_dash="dot", mode="lines", selector={"name": "1/√L"})
     figure.update_yaxes(range=[0, 1.1 * max(pre.max(), post.max())])
     chart(figure, "vanishing_by_depth", "Norm of the gradient of the last layer by the depth of the network")
@@ -89,7 +90,8 @@ def chosen() -> Network:
                                 key="vanishing_norm", bind="query-params")  # fmt: skip
     place = st.segmented_control(
         "Its place", PLACES, default=PLACES[0], required=True, key="vanishing_place", bind="query-params",
-        disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer.",
+        disabled=norm == "none", help="x + f(norm(x)) as in ViT, or norm(x + f(x)) as in the first transformer. "
+        "Without residuals layers and norms alternate in both, so the lines hardly differ.",
     )  # fmt: skip
     residual = st.toggle("Residual x + f(x)", key="vanishing_residual", bind="query-params")
     return Network(KINDS[KINDS.index(kind)], depth, "ReLU", residual, NORMS[NORMS.index(norm)], place == PLACES[0])

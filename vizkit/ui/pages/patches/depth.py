@@ -1,8 +1,8 @@
 """The view Compare in depth: cosine similarity of the chosen patch with all others, after every block."""
 
 import streamlit as st
-import torch
 
+from vizkit.analysis.attention.positions import similarity_to
 from vizkit.analysis.remarks import patches
 from vizkit.analysis.remarks.remark import Remark
 from vizkit.geometry import id_at
@@ -50,8 +50,7 @@ def alike(shown: Shown, features: Features, block: int) -> Remark | None:
     if chosen is None or features.tokens.grid is None:
         return None
     first, (rows, columns) = len(features.tokens.special), features.tokens.grid
-    values = torch.nn.functional.normalize(features.values.float(), dim=1)
-    return patches.alike(values[first : first + rows * columns] @ values[chosen], block)
+    return patches.alike(similarity_to(features.values, chosen)[first : first + rows * columns], block)
 
 
 def _chosen_features(shown: Shown, block: int) -> Features:

@@ -11,6 +11,7 @@ from vizkit.datasets.sequences.opening import split_text
 from vizkit.traces import NotApplicable
 from vizkit.training.runs.folder import runs
 from vizkit.ui.pages.sequences.brought import brought, dialog
+from vizkit.ui.plain import plain
 from vizkit.ui.session.jobs import ACTIVE, jobs
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
@@ -36,7 +37,7 @@ LANGUAGE = {"bundled:dates_bert": "BERT, tiny", "bundled:dates_gpt": "GPT, tiny"
 LANGUAGE_NETWORKS = ("masked_lm", "causal_lm")
 LONGEST = 200  # characters
 TASK_TITLES = {"copy": "letters and a gap", "dates": "a date"}
-MODEL = "sequence_model"
+MODEL, MISSING = "sequence_model", "_sequence_model_missing"
 
 
 class Text(NamedTuple):
@@ -100,9 +101,22 @@ def choose_model(key: str, titles: dict[str, str]) -> "SequenceModel":
 def choose_any(titles: dict[str, str]) -> "SequenceModel":
     """One of those that ship, a run that was trained here, or what the visitor opened: the same on all views."""
     here = {source: source.removeprefix("run:") for source in trained_here()}
-    model = choose_model(MODEL, titles | here | {name: of.title for name, of in brought().items()})
+    known = titles | here | {name: of.title for name, of in brought().items()}
+    linked = st.query_params.get(MODEL)
+    if MODEL not in st.session_state and linked and linked not in {**TITLES, **LANGUAGE, **known}.values():
+        st.session_state[MISSING] = linked[:60]
+    model = choose_model(MODEL, known)
     dialog(MODEL)
+    _say_what_is_missing(next(iter(known)))
     return model
+
+
+def _say_what_is_missing(default: str) -> None:
+    """A link may show what another session opened, and then opens on the default; until a model is chosen."""
+    if st.session_state[MODEL] != default:
+        st.session_state.pop(MISSING, None)
+    elif name := st.session_state.get(MISSING):
+        st.warning(f"This link shows {plain(name)}, which is not here: open its files again, or choose another model.")
 
 
 def of_task(task: str) -> dict[str, str]:

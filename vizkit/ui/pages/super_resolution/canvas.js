@@ -64,12 +64,12 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.textAlign = 'right'; pen.fillText(data.titles[1], left.x + left.w, TOP / 2 - 1, left.w / 2 - 6); pen.textAlign = 'left'
     pen.fillText('Reference', right.x, right.y - TOP / 2 - 1)
     pen.drawImage(images.own, left.x, left.y, left.w, left.h)
-    pen.save(); pen.beginPath(); pen.rect(left.x, left.y, state.bar * left.w, left.h); pen.clip()
-    pen.drawImage(images.beside, left.x, left.y, left.w, left.h); pen.restore()
     if (data.over) {
       const [h, w] = data.over_size
       pen.drawImage(painted(Array.from(bytes(data.over), value => value / 255), h, w, () => 0.82), left.x, left.y, left.w, left.h)
     }
+    pen.save(); pen.beginPath(); pen.rect(left.x, left.y, state.bar * left.w, left.h); pen.clip()
+    pen.drawImage(images.beside, left.x, left.y, left.w, left.h); pen.restore()
     pen.drawImage(images.reference, right.x, right.y, right.w, right.h)
     const { values, chosen } = best(), [y, x] = state.at, a = left.w / columns, b = left.h / rows, c = right.w / keyColumns, d = right.h / keyRows
     let low = 1, high = -1
@@ -84,7 +84,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const [place, wide, tall] of [[from, a, b], [to, c, d]]) { outline(place, wide, tall, 'rgb(0 0 0 / .65)', 5); outline(place, wide, tall, INK, 2.5) }
     const line = (colour, thick) => { pen.strokeStyle = colour; pen.lineWidth = thick; pen.beginPath(); pen.moveTo(from.x + a / 2, from.y + b / 2); pen.lineTo(to.x + c / 2, to.y + d / 2); pen.stroke() }
     line('rgb(0 0 0 / .55)', 5); line(INK, 2.5)
-    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}` })
+    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}`, bar: state.bar.toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}` })
     says.textContent = `Row ${y + 1}, column ${x + 1} takes its texture from row ${chosen[0].y + 1}, column ${chosen[0].x + 1} of the reference: relevance ${number(chosen[0].value, 2)}, at most ${percent(data.gate[y * columns + x])} of it let through.`
     candidates(chosen)
   }

@@ -36,7 +36,7 @@ def canvas(
     over: np.ndarray | None,
 ) -> None:
     """Mount it. The place that was clicked stays in the session and in the address. `titles`: of what lies left and
-    right of the bar; `over`: laid over both, (row, column), 0 to 1."""
+    right of the bar; `over`: laid over the right one, (row, column), 0 to 1."""
 
     def chosen() -> None:
         at = st.session_state[key].at

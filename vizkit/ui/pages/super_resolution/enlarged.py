@@ -1,6 +1,6 @@
 """The view Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -9,11 +9,12 @@ from vizkit.analysis.remarks.super_resolution import of_reference, of_trust
 from vizkit.figure.charts import heat_map
 from vizkit.ui import export, reading
 from vizkit.ui.pages.super_resolution.canvas import canvas, place_of
-from vizkit.ui.pages.super_resolution.given import RGB, Given, choose
-from vizkit.ui.pages.super_resolution.results import Results, results
+from vizkit.ui.pages.super_resolution.given import RGB, Given, choose, choose_reference
+from vizkit.ui.pages.super_resolution.results import WITH, Results, enlarger, results
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
 
@@ -22,33 +23,34 @@ if TYPE_CHECKING:
 
 TEXTURES = {"one place": "with", "mixture of all": "mixture"}
 OVERLAYS = ("nothing", "S", "gate 1×", "gate 2×", "gate 4×", "error")
+WAYS = ("bicubic", "without reference", "truth")
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 
 
+class Look(NamedTuple):
+    """What is drawn: a key of TEXTURES, what lies left of the bar, and what is laid over the result."""
+
+    texture: str
+    beside: str
+    over: str
+
+
 def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        given = choose(page.picture)
-        texture = st.segmented_control("Texture of", tuple(TEXTURES), default="one place", required=True,
-                                       key="sr_texture", bind="query-params",
-                                       help="Hard attention takes the texture of the most relevant place. A softmax "
-                                       "mixes all places, as in a transformer, and blurs.")  # fmt: skip
+        name = str(st.session_state.get("image", ""))
+        reference = choose_reference(name)
+        with more():
+            given = choose(page.picture, name, reference)
+            look = looked_at(given)
     made = results(given)
-    own = made.seen.hard if texture == "one place" else made.seen.mixture
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        ways = {"bicubic": made.seen.bicubic, "without reference": made.without}
-        ways |= {"truth": given.truth} if given.truth is not None else {}
-        keep_valid("sr_beside", ways)
-        beside = st.segmented_control("Left of the bar", tuple(ways), default="bicubic", required=True, key="sr_beside",
-                                      bind="query-params")  # fmt: skip
-        overlays = OVERLAYS if given.truth is not None else OVERLAYS[:-1]
-        keep_valid("sr_over", overlays)
-        over = st.segmented_control("Laid over", overlays, default="nothing", required=True, key="sr_over",
-                                    bind="query-params", help="S: how like the best place of the reference is. Gate: "
-                                    "how much of its texture is let through, at each scale.")  # fmt: skip
-    canvas("super_resolution", given, made.seen, ways[beside], own, (beside, f"TTSR, {texture}"),
-           map_of(over, given, made, own))  # fmt: skip
-    say(made, TEXTURES[texture])
+    own = made.seen.hard if look.texture == "one place" else made.seen.mixture
+    beside = {"bicubic": made.seen.bicubic, "without reference": made.without, "truth": given.truth}[look.beside]
+    assert beside is not None
+    title = f"TTSR, {look.texture}" + (f", {look.over}" if look.over != "nothing" else "")
+    canvas("super_resolution", given, made.seen, beside, own, (look.beside, title),
+           map_of(look.over, given, made, own))  # fmt: skip
+    say(made, TEXTURES[look.texture])
     keep(given, made, own)
     reading.how(
         "Drag the bar to compare. A click chooses a place of the small picture: the line leads to the place of the "
@@ -58,6 +60,22 @@ def view(page: Page) -> None:
         "what the picture really held: texture that fits is put in, whether or not it was there.",
         "Yang et al. 2020, with the gate σ added here",
     )
+
+
+def looked_at(given: Given) -> Look:
+    """The controls of what is drawn; the truth and the error only where the truth is known."""
+    texture = st.segmented_control("Texture of", tuple(TEXTURES), default="one place", required=True,
+                                   key="sr_texture", bind="query-params",
+                                   help="Hard attention takes the texture of the most relevant place. A softmax "
+                                   "mixes all places, as in a transformer, and blurs.")  # fmt: skip
+    ways, overlays = (WAYS, OVERLAYS) if given.truth is not None else (WAYS[:-1], OVERLAYS[:-1])
+    keep_valid("sr_beside", ways)
+    beside = st.selectbox("Left of the bar", ways, key="sr_beside", bind="query-params")
+    keep_valid("sr_over", overlays)
+    over = st.selectbox("Laid over the result", overlays, key="sr_over", bind="query-params",
+                        help="S: how like the best place of the reference is. Gate: how much of its texture is let "
+                        "through, at each scale.")  # fmt: skip
+    return Look(texture, beside, over)
 
 
 def map_of(over: str, given: Given, made: Results, own: RGB) -> "np.ndarray | None":
@@ -78,16 +96,14 @@ def say(made: Results, way: str) -> None:
         remark(of_trust(made.trusted))
         return
     remark(of_reference(known[way].psnr, known["without"].psnr, known["bicubic"].psnr, made.trusted))
-    columns = st.columns(3)
-    for column, (title, name) in zip(
-        columns, {"With the reference": way, "Without": "without", "Bicubic": "bicubic"}.items(), strict=True
-    ):
-        metric(column, title, known[name])
+    with st.container(horizontal=True):
+        for title, name in {"With the reference": way, "Without": "without", "Bicubic": "bicubic"}.items():
+            metric(title, known[name])
 
 
-def metric(column: Any, title: str, quality: "Quality") -> None:  # noqa: ANN401
-    column.metric(title, f"{quality.psnr:.2f} dB", help="PSNR and SSIM of the luminance.")
-    column.caption(f"SSIM {quality.ssim:.3f}")
+def metric(title: str, quality: "Quality") -> None:
+    st.metric(title, f"{quality.psnr:.2f} dB", f"SSIM {quality.ssim:.3f}", delta_color="off", delta_arrow="off",
+              width="content", help="PSNR and SSIM of the luminance.")  # fmt: skip
 
 
 def keep(given: Given, made: Results, own: RGB) -> None:
@@ -108,5 +124,16 @@ def keep(given: Given, made: Results, own: RGB) -> None:
             pictures["truth"] = given.truth
         return export.npz_of(**pictures, place=seen.place.numpy(), relevance=seen.relevance.numpy())
 
+    def traced() -> bytes:
+        from vizkit.models.super_resolution import trace
+        from vizkit.saving import npz_bytes
+
+        return npz_bytes(trace(enlarger(WITH), given.small, given.reference))
+
     item = saved.charts_of("Attention between two images", (name, "TTSR, ×4"), *figures)
-    save("super_resolution", {"": item}, saved.NOTHING, {"All pictures (NPZ)": numbers})
+    save(
+        "super_resolution",
+        {"": item},
+        saved.NOTHING,
+        {"All pictures (NPZ)": numbers, "Trace of the attention (NPZ)": traced},
+    )

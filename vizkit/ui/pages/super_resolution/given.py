@@ -38,20 +38,21 @@ class Given(NamedTuple):
     digest: str
 
 
-def choose(picture: Picture) -> Given:
-    """The controls of the picture's size and the reference."""
-    name = str(st.session_state.get("image", ""))
-    uploads, _ = inputs.read_uploads()
-    others = [other for other in (*uploads, *inputs.samples()) if other != name]
+def choose_reference(name: str) -> str:
+    """Of the picture called so: a key of LEVELS, or the name of another picture."""
     levels = [title for title, level in LEVELS.items() if level != "kind" or name in LABELS]
-    options = [*levels, *others]
+    options = [*levels, *others(name)]
     linked_picture.say_missing("sr_reference", options)
     keep_valid("sr_reference", options)
-    reference = st.selectbox("Reference", options, key="sr_reference", bind="query-params", width=230,
-                             help="What the missing texture is taken from. Your uploads of the sidebar are listed, "
-                             "too.")  # fmt: skip
-    turn = st.segmented_control("Turned by", TURNS, default=0, required=True, key="sr_turn", bind="query-params",
-                                format_func=lambda degrees: f"{degrees}°")  # fmt: skip
+    return st.selectbox("Reference", options, key="sr_reference", bind="query-params", width=230,
+                        help="What the missing texture is taken from. Your uploads of the sidebar are listed, "
+                        "too.")  # fmt: skip
+
+
+def choose(picture: Picture, name: str, reference: str) -> Given:
+    """How the reference is turned and how small the picture is made, and what comes of it."""
+    turn = st.segmented_control("Reference turned by", TURNS, default=0, required=True, key="sr_turn",
+                                bind="query-params", format_func=lambda degrees: f"{degrees}°")  # fmt: skip
     side = st.segmented_control("Small picture", SIZES, default=24, required=True, key="sr_side", bind="query-params",
                                 format_func=lambda size: f"{size} px",
                                 help="The longer side of the picture of the sidebar, shrunk; four times as large is "
@@ -59,10 +60,21 @@ def choose(picture: Picture) -> Given:
     if reference in LEVELS:
         given = _made(picture.digest, name if name in LABELS else "", LEVELS[reference], side, picture.rgb)
     else:
-        other = uploads[reference] if reference in uploads else inputs.sample(reference)
+        other = picked(reference)
         given = _beside(picture.digest, other.digest, side, picture.rgb, other.rgb)
     turned = np.ascontiguousarray(np.rot90(given.reference, turn // 90))
     return given._replace(reference=turned, digest=f"{given.digest} {turn}")
+
+
+def others(name: str) -> list[str]:
+    """The pictures of the sidebar, uploads first, without the chosen one."""
+    uploads, _ = inputs.read_uploads()
+    return [other for other in (*uploads, *inputs.samples()) if other != name]
+
+
+def picked(name: str) -> Picture:
+    uploads, _ = inputs.read_uploads()
+    return uploads[name] if name in uploads else inputs.sample(name)
 
 
 def scene_of(rgb: RGB, side: int) -> RGB:

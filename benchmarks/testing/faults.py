@@ -2,7 +2,7 @@
 
     python -m benchmarks faults                                     14,000 pictures, 2,000 zips, 200 checkpoints
     python -m benchmarks faults --pictures 300 --zips 40 --checkpoints 0 --first 5000
-    python -m benchmarks.faults pictures 123                        one again, with its traceback
+    python -m benchmarks.testing.faults pictures 123                        one again, with its traceback
 
 Every file is made from its seed (hostile.py) and read in a process of its own, so that a crash is counted too. Time
 is the processor's, of that process and of the decoders it started: other programs have no influence on it.
@@ -27,8 +27,8 @@ from pathlib import Path
 COUNTS = {"pictures": 14_000, "zips": 2_000, "checkpoints": 200}
 SLOWEST_S, HIGHEST_MIB = 3.0, 1024.0
 SILENCE_S = 120.0  # on a busy machine a file may take long; without a word for so long it hangs
-ROOT = Path(__file__).parents[1]
-CHILD = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults"]
+ROOT = Path(__file__).parents[2]
+CHILD = [sys.executable, "-W", "ignore", "-m", "benchmarks.testing.faults"]
 
 
 @dataclass
@@ -69,7 +69,7 @@ def run(arguments: list[str] | None = None) -> None:
         print(f"{kind + ', ' + form:<32} {numbers} {one.seconds[0]:>7.2f} s {one.mib[0]:>5.0f} MiB")
     failures = [(kind, *failure) for (kind, _), one in found.items() for failure in one.failures]
     for kind, seed, what in failures:
-        print(f"python -m benchmarks.faults {kind} {seed}    # {what}")
+        print(f"python -m benchmarks.testing.faults {kind} {seed}    # {what}")
     if failures:
         sys.exit(1)
 
@@ -123,7 +123,7 @@ def listen(child: subprocess.Popen, kind: str, seed: int, found: dict[tuple[str,
 # ---- in the child ----------------------------------------------------------------------------------------------------
 def read(kind: str, seed: int, folder: Path) -> tuple[str, Callable[[], object]]:
     """(form of the file, the function that reads it)."""
-    from benchmarks.hostile import ARCHITECTURE, archive, checkpoint, picture
+    from benchmarks.testing.hostile import ARCHITECTURE, archive, checkpoint, picture
 
     if kind == "pictures":
         from vizkit.image import read_picture

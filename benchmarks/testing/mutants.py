@@ -1,6 +1,6 @@
 """Mutation testing of the core: is there a test that fails when one small thing in a module is changed?
 
-    python -m benchmarks.mutants [MODULE …] [--sample N]
+    python -m benchmarks.testing.mutants [MODULE …] [--sample N]
 
 The tests of a module are collected once; each mutant is a fork in which the code of the living function is replaced
 before any test has run. Tests that call the function come first, then the others of their files; the first failure
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutations import Mutant, living, mutants
+from benchmarks.testing.mutations import Mutant, living, mutants
 
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 MODULES = {  # module → the quick tests that concern it
@@ -182,7 +182,9 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Mutation testing of the core.")
+    asked = argparse.ArgumentParser(
+        prog="python -m benchmarks.testing.mutants", description="Mutation testing of the core."
+    )
     asked.add_argument("modules", nargs="*", choices=[*MODULES, []], metavar="MODULE")
     asked.add_argument("--sample", type=int, default=0, help="so many mutants of each module, drawn at random")
     given = asked.parse_args()

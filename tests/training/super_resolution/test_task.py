@@ -7,6 +7,7 @@ from torch import nn
 from torchmetrics.functional.image import peak_signal_noise_ratio
 
 from vizkit.analysis.super_resolution.quality import luminance, psnr
+from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.pairs.drawn import DrawnPairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import NETWORKS
@@ -72,8 +73,9 @@ def test_a_run_learns_saves_and_tells_its_story(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("changes", "word"), [
-    ({"mixup": 0.2}, "mixup"), ({"data": "digits"}, "drawn insects"), ({"model_args": {"depth": 3}}, "model arguments"),
+    ({"mixup": 0.2}, "mixup"), ({"data": "digits"}, "drawn insects, or"), ({"data": "no/such"}, "No set and no folder"),
+    ({"model_args": {"depth": 3}}, "model arguments"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(changes, word):
-    with pytest.raises(RecipeError, match=word):
+    with pytest.raises((RecipeError, DatasetError), match=word):
         enlarging_task(TINY.but(changes))

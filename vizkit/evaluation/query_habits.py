@@ -1,0 +1,84 @@
+"""What each object query tends to answer: all boxes that it said over many pictures (Carion et al. 2020, figure 7)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from vizkit.datasets.scenes.annotated import BoxSet
+from vizkit.image import prepare
+from vizkit.models.detection.opening import Detector
+
+__all__ = ["Habits", "habits", "habits_from"]
+
+BATCH = 10
+DIGITS = 4
+COLUMNS = ("query", "label", "score", "x", "y", "width", "height")
+
+
+@dataclass(frozen=True)
+class Habits:
+    """One entry of each array for every box that was said with a score of at least `threshold` in `pictures` pictures.
+    `boxes_cxcywh`: middle, width, height as shares of the picture; `scores` from 0 to 1. `all_queries`: how many."""
+
+    pictures: int
+    threshold: float
+    all_queries: int
+    queries: Int[np.ndarray, " box"]
+    labels: Int[np.ndarray, " box"]
+    scores: Float[np.ndarray, " box"]
+    boxes_cxcywh: Float[np.ndarray, "box 4"]
+
+    def of(self, query: int) -> "Habits":
+        """What one query said."""
+        own = self.queries == query
+        return Habits(self.pictures, self.threshold, self.all_queries, self.queries[own], self.labels[own],
+                      self.scores[own], self.boxes_cxcywh[own])  # fmt: skip
+
+    def apart(self) -> float:
+        """How far a query's boxes lie from their mean, as a share of how far all boxes do: 1 when queries do not differ
+        by place, 0 when each has one place. NaN where nothing was said."""
+        middles = self.boxes_cxcywh[:, :2]
+        if not len(middles):
+            return float("nan")
+        means = np.array([middles[self.queries == query].mean(0) for query in self.queries])
+        spread = ((middles - middles.mean(0)) ** 2).sum()
+        return float((((middles - means) ** 2).sum() / spread) ** 0.5) if spread else float("nan")
+
+    def to_json(self) -> dict[str, Any]:
+        columns = (self.queries, self.labels, self.scores.round(DIGITS), *self.boxes_cxcywh.T.round(DIGITS))
+        rows = [list(row) for row in zip(*(each.tolist() for each in columns), strict=True)]
+        return {"pictures": self.pictures, "threshold": self.threshold, "all_queries": self.all_queries,
+                "columns": COLUMNS, "said": rows}  # fmt: skip
+
+
+def habits(
+    detector: Detector, pictures: BoxSet, threshold: float, tell: Callable[[int], None] = lambda done: None
+) -> Habits:
+    """Run over all pictures; `tell` hears how many are done."""
+    rows: list[list[float]] = []
+    for start in range(0, len(pictures), BATCH):
+        own = [pictures[index].picture for index in range(start, min(start + BATCH, len(pictures)))]
+        pixels = np.stack([prepare(rgb, detector.preprocessing)[0] for rgb in own])
+        with torch.inference_mode():
+            answers = detector.model(torch.from_numpy(pixels).to(detector.model.queries.weight.device))
+        scores, labels = answers.logits.float().softmax(-1)[..., :-1].max(-1)
+        for image, query in torch.nonzero(scores >= threshold).tolist():
+            rows.append([query, int(labels[image, query]), float(scores[image, query]),
+                         *answers.boxes_cxcywh[image, query].tolist()])  # fmt: skip
+        tell(start + len(own))
+    return _of(rows, len(pictures), threshold, detector.queries)
+
+
+def habits_from(data: dict[str, Any]) -> Habits:
+    """What `Habits.to_json` wrote."""
+    return _of(data["said"], data["pictures"], data["threshold"], data["all_queries"])
+
+
+def _of(rows: list[list[float]], pictures: int, threshold: float, all_queries: int) -> Habits:
+    table = np.array(rows, float).reshape(-1, len(COLUMNS))
+    return Habits(pictures, threshold, all_queries, table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2],
+                  table[:, 3:])  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a network that finds things said, and how that is judged."""

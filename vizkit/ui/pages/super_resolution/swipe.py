@@ -1,0 +1,20 @@
+"""Two pictures of the same size, one over the other, and a bar that is dragged between them."""
+
+from pathlib import Path
+
+from streamlit.components.v2 import component
+
+HERE = Path(__file__).parent
+SWIPE = component(
+    "vizkit_swipe",
+    html="<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
+    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div></div>",
+    css=(HERE / "swipe.css").read_text(encoding="utf-8"),
+    js=(HERE / "swipe.js").read_text(encoding="utf-8"),
+)
+
+
+def swipe(key: str, left: str, right: str, titles: tuple[str, str], columns: int) -> None:
+    """Mount it. `left`, `right`: data URLs; `columns`: the picture's width in pixels, at most as wide is it shown
+    unless it is tiny."""
+    SWIPE(key=key, data={"left": left, "right": right, "titles": titles, "columns": columns})
