@@ -11,11 +11,11 @@ from torch import Tensor
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
-from vizkit.evaluation.detection import Precision, all_right, precision
 from vizkit.image import prepare
 from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things
 from vizkit.models.detection.opening import Detector
+from vizkit.models.detection.precision import Precision, all_right, precision
 
 __all__ = ["Judged", "batches", "judge", "things_in"]
 
@@ -85,8 +85,8 @@ def _classes(detector: Detector, scenes: BoxSet) -> tuple[Tensor, list[str]]:
     places = {label: place for place, label in reversed(list(enumerate(scenes.labels)))}
     own = [places.get(label, -1) for label in detector.labels]
     if max(own) < 0:
-        raise DatasetError(f"{scenes.name} and {detector.name} have no class in common: it holds {_named(scenes.labels)}, "
-                           f"the model finds {_named(detector.labels)}.")  # fmt: skip
+        raise DatasetError(f"{scenes.name} and {detector.name} have no class in common: it holds "
+                           f"{_named(scenes.labels)}, the model finds {_named(detector.labels)}.")  # fmt: skip
     unknown = [label for place, label in enumerate(scenes.labels) if place not in own]
     other = [label for label, place in zip(detector.labels, own, strict=True) if place < 0]
     notes = []

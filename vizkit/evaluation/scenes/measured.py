@@ -6,26 +6,27 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torchvision.ops import box_convert, box_iou
 
+from vizkit.analysis.detection.boxes import duplicates
 from vizkit.datasets.scenes.annotated import BoxSet
-from vizkit.evaluation.detection import RIGHT_OVERLAP, Precision, all_right, precision
 from vizkit.evaluation.scenes.judging import Tell, batches, things_in
 from vizkit.evaluation.scenes.looking import Looking, densities, looking
 from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things, matched
 from vizkit.models.detection.opening import Detector
+from vizkit.models.detection.precision import Precision, all_right, precision
 from vizkit.models.networks.detr import Answers
 from vizkit.models.recording.recorder import Recorder
 
-__all__ = ["Measured", "Said", "duplicates", "measure"]
+__all__ = ["Measured", "Said", "measure"]
 
 SURE = 0.5
 
 
 @dataclass(frozen=True)
 class Said:
-    """`duplicates`: of a scene, on average; `faultless`: share of the scenes without any mistake."""
+    """`duplicates`: boxes of a scene, on average, that say again what a surer one has said. `faultless`: share of the
+    scenes without any mistake."""
 
     precision: Precision
     faultless: float
@@ -42,16 +43,6 @@ class Measured:
     whole: Said
     alone: Said
     looking: tuple[Looking, ...]
-
-
-def duplicates(said: Found, threshold: float = SURE) -> int:
-    """Detections that a surer one of the same class overlaps by an IoU of .5 or more."""
-    sure = said.above(threshold).things
-    if len(sure.labels) < 2:
-        return 0
-    boxes = box_convert(sure.boxes_cxcywh, "cxcywh", "xyxy")
-    same = (box_iou(boxes, boxes) >= RIGHT_OVERLAP) & (sure.labels[:, None] == sure.labels)
-    return int(same.tril(-1).any(1).sum())
 
 
 @torch.no_grad()
@@ -87,5 +78,6 @@ def _alone(detector: Detector, memory: Tensor, place: Tensor) -> list[Found]:
 
 def _said(detections: Sequence[Found], truth: Sequence[Things], labels: int) -> Said:
     right = sum(all_right(one, things) for one, things in zip(detections, truth, strict=True))
-    twice = sum(map(duplicates, detections))
+    sure = [each.above(SURE).things for each in detections]
+    twice = sum(int(duplicates(each.labels, each.boxes_cxcywh).sum()) for each in sure)
     return Said(precision(detections, truth, labels), right / len(truth), twice / len(truth))

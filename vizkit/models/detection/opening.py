@@ -14,7 +14,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
-__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "open_detector"]
+__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "finds", "open_detector"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
@@ -69,6 +69,18 @@ def open_detector(source: str | Path) -> Detector:
     refuse_missing_numbers(title, model)
     model.eval().requires_grad_(False)
     return Detector(title, model, tuple(label[:80] for label in labels), needs, licence_of(config))
+
+
+def finds(source: str | Path) -> bool:
+    """Whether `open_detector` is the one to open this: a bundled detector, a run folder of one, or transformers' DETR."""
+    kind, _, rest = str(source).partition(":")
+    if kind == "bundled":
+        return rest in bundled_detectors()
+    try:
+        config = read_json(Path(source) / "config.json", "It")
+    except ModelError:
+        return False
+    return config.get("task") == "detect" or config.get("model_type") == "detr"
 
 
 def config_of(
