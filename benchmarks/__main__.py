@@ -2,7 +2,7 @@
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
 enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults
-[--pictures 300 …]` and `look [page …]` are run alone."""
+[--pictures 300 …]`, `detection [--plain RUN]` and `look [page …]` are run alone."""
 
 import platform
 import sys
@@ -38,7 +38,7 @@ def module(part: str) -> ModuleType:
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["faults"], ["look"]):  # with options of their own
+    if sys.argv[1:2] in (["detection"], ["faults"], ["look"]):  # with options of their own
         module(sys.argv[1]).run(sys.argv[2:])
         return
     parts = sys.argv[1:] or list(PARTS)

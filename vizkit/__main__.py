@@ -35,6 +35,7 @@ from vizkit.commands import (
     train,
     translate,
 )
+from vizkit.commands.detection import detect
 from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load, refuse_output
 from vizkit.heads import EMBEDDING
@@ -100,6 +101,7 @@ def parser() -> Parser:
     receptive_field.add(commands)
     translate.add(commands)
     enlarge.add(commands)
+    detect.add(commands)
     heads.add(commands)
     patching.add(commands)
     steer.add(commands)

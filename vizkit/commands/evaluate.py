@@ -2,6 +2,7 @@
 
     python -m vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
     python -m vizkit evaluate insects --model bundled:insects_vit --model bundled:insects_swin --images 500
+    python -m vizkit evaluate scenes --model bundled:scenes_detr -o precision.json
     accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
 
 Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.commands.detection.evaluating import evaluate_boxes, find_things
 from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
@@ -40,7 +42,8 @@ MOST_WORKERS = 8  # beside a GPU
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("evaluate", help="judge models on labelled pictures: accuracy, calibration, tests")
-    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …")
+    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …; for models "
+                         "that find things scenes, or a folder with annotations.json (COCO)")  # fmt: skip
     add_model_options(command, several=True)
     command.add_argument("--split", default="", choices=("train", "val", "test"),
                          help="only this part (all pictures of a plain folder; else test)")  # fmt: skip
@@ -48,7 +51,8 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of drawn, divided or chosen pictures (0)")
     command.add_argument("--workers", type=int, metavar="N", help="processes that read pictures beside the model")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument("-o", "--output", type=Path, metavar="REPORT", help="a .html page, or a .csv line a model")
+    command.add_argument("-o", "--output", type=Path, metavar="REPORT", help="a .html page, or a .csv line a model; of "
+                         "boxes .json or .csv")  # fmt: skip
     command.add_argument("--pictures", type=Path, metavar="TABLE.csv", help="a line a picture, with every answer")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # of a page, for status and outcome
@@ -57,12 +61,14 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    if arguments.images is not None and arguments.images < 1:
+        raise ValueError("Give at least one picture, or leave --images out for all.")
+    if find_things(arguments.model):
+        return evaluate_boxes(arguments)
     if arguments.output:
         refuse_output(arguments.output, SUFFIXES)
     if arguments.pictures:
         refuse_output(arguments.pictures, (".csv",))
-    if arguments.images is not None and arguments.images < 1:
-        raise ValueError("Give at least one picture, or leave --images out for all.")
 
     job = JobFolder(arguments.folder) if arguments.folder else None
     if arguments.end_with:

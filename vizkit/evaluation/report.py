@@ -15,7 +15,7 @@ from vizkit.evaluation.measures import BINS, confusion, hardest
 from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.evaluation.report_pictures import confusion_table, environment, mistakes, thumbnail
 
-__all__ = ["html", "models_csv", "pictures_csv", "write"]
+__all__ = ["csv_lines", "html", "models_csv", "pictures_csv", "write"]
 
 HARDEST = 12  # pictures a model
 EMPTY = "–"
@@ -28,7 +28,7 @@ COLUMNS = (
 # ---- CSV -------------------------------------------------------------------------------------------------------------
 def models_csv(outcome: Outcome) -> str:
     """One row a model; shares from 0 to 1."""
-    return _lines([COLUMNS, *map(_model_line, outcome.models)])
+    return csv_lines([COLUMNS, *map(_model_line, outcome.models)])
 
 
 def _model_line(row: Row) -> tuple[object, ...]:
@@ -53,10 +53,10 @@ def pictures_csv(outcome: Outcome) -> str:
                           int(judged.right[image]), f"{judged.loss[image]:.6f}"]  # fmt: skip
             yield cells
 
-    return _lines(rows())
+    return csv_lines(rows())
 
 
-def _lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
+def csv_lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
     """A spreadsheet takes a cell that begins with =, +, - or @ for a formula; names come from strangers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

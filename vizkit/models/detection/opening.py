@@ -1,32 +1,43 @@
 """Networks that find things as our training writes them: those that ship with vizkit, and run folders."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vizkit.image import Preprocessing
 from vizkit.models.detection.building import NETWORKS, Backbone, backbone_of, build
+from vizkit.models.detection.resizing import resized_hw
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
-__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "open_detector"]
+__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "finds", "open_detector"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
 
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """A network that finds things of the classes `labels` in pictures, prepared as it wants them."""
+    """A network that finds things of the classes `labels` in pictures, prepared as it wants them.
+
+    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one."""
 
     name: str
     model: DETR
     labels: tuple[str, ...]
     preprocessing: Preprocessing
     licence: str
+
+    edges_px: tuple[int, int] | None = None
+
+    def needs(self, picture_hw: tuple[int, int]) -> Preprocessing:
+        """How a picture of this size comes before the model: `preprocessing`, or as large as `edges_px` says."""
+        if self.edges_px is None:
+            return self.preprocessing
+        return replace(self.preprocessing, size_hw=resized_hw(picture_hw, *self.edges_px))
 
     @property
     def queries(self) -> int:
@@ -58,6 +69,18 @@ def open_detector(source: str | Path) -> Detector:
     refuse_missing_numbers(title, model)
     model.eval().requires_grad_(False)
     return Detector(title, model, tuple(label[:80] for label in labels), needs, licence_of(config))
+
+
+def finds(source: str | Path) -> bool:
+    """Whether `open_detector` is the one to open this: a bundled detector, a run folder of one, or transformers' DETR."""
+    kind, _, rest = str(source).partition(":")
+    if kind == "bundled":
+        return rest in bundled_detectors()
+    try:
+        config = read_json(Path(source) / "config.json", "It")
+    except ModelError:
+        return False
+    return config.get("task") == "detect" or config.get("model_type") == "detr"
 
 
 def config_of(

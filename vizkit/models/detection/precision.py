@@ -9,30 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torchvision.ops import box_convert, box_iou
 
+from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things
-from vizkit.models.networks.detr import Answers
 
-__all__ = ["Found", "Precision", "all_right", "found", "precision"]
+__all__ = ["RIGHT_OVERLAP", "Found", "Precision", "all_right", "found", "precision"]
 
 RIGHT_OVERLAP = 0.5
 SIDE = 1000.0  # torchmetrics reads boxes in pixels; the unit changes nothing but "small" and "large"
-
-
-@dataclass(frozen=True)
-class Found:
-    """Detections of one picture, the surest first. `scores`: 0 to 1; `boxes_cxcywh` as shares of the picture."""
-
-    things: Things
-    scores: Float[Tensor, " detection"]
-
-    def above(self, threshold: float) -> "Found":
-        """Those whose score is at least that."""
-        kept = self.scores >= threshold
-        return Found(Things(self.things.labels[kept], self.things.boxes_cxcywh[kept]), self.scores[kept])
 
 
 @dataclass(frozen=True)
@@ -43,16 +28,6 @@ class Precision:
     ap50: float
     ap75: float
     by_label: tuple[float, ...]
-
-
-def found(answers: Answers) -> list[Found]:
-    """Of every picture one detection a query: its likeliest class but "no object", with that probability."""
-    made = []
-    for logits, boxes in zip(answers.logits.float().softmax(-1), answers.boxes_cxcywh.float(), strict=True):
-        scores, labels = logits[:, :-1].max(-1)
-        order = scores.argsort(descending=True, stable=True)
-        made.append(Found(Things(labels[order], boxes[order]), scores[order]))
-    return made
 
 
 def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int) -> Precision:

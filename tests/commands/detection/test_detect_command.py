@@ -1,0 +1,76 @@
+"""`vizkit detect`: a picture with boxes, numbers of several pictures, or one sentence."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.models.detection.small import LABELS, small_run
+from vizkit.__main__ import main
+
+
+@pytest.fixture
+def run(tmp_path):
+    return str(small_run(tmp_path / "run"))
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    names = [str(tmp_path / f"{number}.png") for number in range(2)]
+    Image.fromarray(np.full((40, 70, 3), 120, np.uint8)).save(names[0])
+    Image.fromarray(np.full((640, 900, 3), 120, np.uint8)).save(names[1])
+    return names
+
+
+def test_several_pictures_as_numbers(run, pictures, tmp_path, capsys):
+    output = tmp_path / "found.json"
+    assert main(["detect", *pictures, "--model", run, "--threshold", "0", "-o", str(output)]) == 0
+    content = json.loads(output.read_text())
+    assert content["threshold"] == 0
+    assert [(each["image"], each["width"], each["height"]) for each in content["pictures"]] == [
+        (pictures[0], 70, 40), (pictures[1], 900, 640),
+    ]  # fmt: skip
+    for each in content["pictures"]:
+        assert len(each["found"]) == 6
+        for thing in each["found"]:
+            left, top, right, bottom = thing["box_xyxy"]
+            assert 0 <= left <= right <= each["width"]
+            assert 0 <= top <= bottom <= each["height"]
+            assert thing["class"] in LABELS
+            assert 0 <= thing["score"] <= 1
+    assert content["pictures"][0]["found"][0]["class"] in capsys.readouterr().out
+
+
+def test_a_picture_with_its_boxes(run, pictures, tmp_path):
+    for picture, size in zip(pictures, ((490, 280), (900, 640)), strict=True):
+        assert main(["detect", picture, "--model", run, "--threshold", "0", "-o", str(tmp_path / "out.png")]) == 0
+        drawn = Image.open(tmp_path / "out.png")
+        assert drawn.size == size  # a small one is drawn larger, so that words can be read
+        assert len(drawn.getcolors(2**20)) > 3
+
+
+def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
+    for name in ("out.png", "out.json"):
+        assert main(["detect", pictures[0], "--model", run, "--threshold", "1", "-o", str(tmp_path / name)]) == 0
+        assert "nothing found" in capsys.readouterr().out
+    assert json.loads((tmp_path / "out.json").read_text())["pictures"][0]["found"] == []
+    assert Image.open(tmp_path / "out.png").getcolors() == [(490 * 280, (120, 120, 120))]
+
+
+@pytest.mark.parametrize(("more", "word"), [
+    (["--threshold", "2"], "between 0 and 1"), (["-o", "out.txt"], ".png or .json"),
+    (["--model", "bundled:none"], "no bundled model"), (["--model", "nowhere"], "run folder"),
+    (["missing.png"], "missing.png"),
+])  # fmt: skip
+def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, more, word):
+    options = ["detect", pictures[0], "--model", run, "-o", str(tmp_path / "out.json"), *more]
+    assert main(options) == 2
+    said = capsys.readouterr().err.strip()
+    assert word in said
+    assert "\n" not in said
+
+
+def test_two_pictures_do_not_fit_into_one(run, pictures, tmp_path, capsys):
+    assert main(["detect", *pictures, "--model", run, "-o", str(tmp_path / "out.png")]) == 2
+    assert ".json" in capsys.readouterr().err

@@ -1,0 +1,113 @@
+"""Detectors judged on scenes: numbers worked by hand, and what a measure says of a model that knows everything."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.detection import page
+from tests.models.detection.small import small_detector
+from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.evaluation.scenes.judging import judge, things_in
+from vizkit.evaluation.scenes.looking import densities, looking
+from vizkit.evaluation.scenes.measured import measure
+from vizkit.models.networks.detr import Answers
+
+BOXES = [[0, 0, 32, 32], [32, 32, 64, 64]]
+
+
+def scene(labels, place=0):
+    instances = np.zeros((64, 64), np.uint8)
+    for number, (left, top, right, bottom) in enumerate(BOXES[: len(labels)], 1):
+        instances[top:bottom, left:right] = number
+    boxes = np.array(BOXES[: len(labels)], float).reshape(-1, 4)
+    return Annotated(np.full((64, 64, 3), place, np.uint8), boxes, np.array(labels, np.int64), instances)
+
+
+def box_set(labels, *scenes):
+    return BoxSet("toy", "test", labels, len(scenes), lambda index: scenes[index], "digest", ("one was left out.",))
+
+
+def knowing(detector, monkeypatch, scenes):
+    """The model says of picture n, whose pixels are n, just what is in it."""
+
+    def forward(self, pixels):
+        logits, boxes = torch.full((len(pixels), 6, 4), -20.0), torch.full((len(pixels), 6, 4), 0.5)
+        logits[..., -1] = 20.0
+        for row, image in enumerate(pixels):
+            things = things_in(scenes[round((float(image.mean()) * 0.5 + 0.5) * 255)])
+            for query, (label, box) in enumerate(zip(things.labels, things.boxes_cxcywh, strict=True)):
+                logits[row, query, label], logits[row, query, -1] = 20.0, -20.0
+                boxes[row, query] = box
+        return Answers(logits, boxes)
+
+    monkeypatch.setattr(type(detector.model), "forward", forward)
+
+
+def test_who_knows_the_answers_makes_no_mistake(monkeypatch):
+    scenes = [scene([0, 1], 0), scene([], 1), scene([2], 2)]
+    detector = small_detector()
+    knowing(detector, monkeypatch, scenes)
+    judged = judge(detector, box_set(("ant", "bee", "wasp"), *scenes))
+    assert (judged.precision.ap, judged.precision.ap50) == (1.0, 1.0)
+    assert (judged.faultless, judged.scenes, judged.things) == (1.0, 3, (1, 1, 1))
+    assert judged.notes == ("one was left out.",)
+
+
+def test_classes_are_the_same_where_their_names_are(monkeypatch):
+    scenes = [scene([0, 1], 0), scene([2], 1)]
+    detector = small_detector()
+    knowing(detector, monkeypatch, scenes)
+    named = box_set(("ant", "bee", "moth"), *scenes)  # the model says "wasp" where the data says "moth"
+    judged = judge(detector, named)
+    assert judged.precision.by_label == (1.0, 1.0, 0.0)
+    assert judged.faultless == 0.5
+    assert any("does not know moth" in note for note in judged.notes)
+    assert any("wasp is not counted" in note for note in judged.notes)
+    with pytest.raises(DatasetError, match="no class in common"):
+        judge(detector, box_set(("moth", "louse", "flea"), *scenes))
+
+
+def test_attention_per_pixel_by_hand():
+    # 2 × 2 cells of 32 × 32 pixels; thing 1 is all of the first cell, thing 2 all of the last.
+    weights = torch.tensor([[0.6, 0.1, 0.1, 0.2], [0.25, 0.25, 0.25, 0.25]])
+    instances = scene([0, 1]).instances
+    found = densities(weights, (2, 2), instances, (torch.tensor([0, 1]), torch.tensor([0, 1])))
+    np.testing.assert_allclose(found, [[2.4, 0.8], [1.0, 1.0]], rtol=1e-5)
+    exchanged = densities(weights, (2, 2), instances, (torch.tensor([0]), torch.tensor([1])))
+    np.testing.assert_allclose(exchanged, [[0.8, 2.4]], rtol=1e-5)
+    assert densities(weights, (2, 2), scene([0]).instances, (torch.tensor([0]), torch.tensor([0]))).shape == (0, 2)
+
+
+def test_the_ratio_is_that_of_the_means():
+    result = looking([np.array([[3.0, 1.0], [1.0, 1.0]]), np.zeros((0, 2)), np.array([[2.0, 1.0]])])
+    assert result.ratio == 2.0
+    assert (result.median, result.queries) == (2.0, 3)
+    assert result.low <= 2.0 <= result.high
+    with pytest.raises(ValueError, match="two things"):
+        looking([np.zeros((0, 2))])
+
+
+def test_all_is_measured_in_one_pass():
+    scenes = [scene([0, 1], 40), scene([2], 80), scene([], 120)]
+    detector = small_detector()
+    data = box_set(("ant", "bee", "wasp"), *scenes)
+    measured = measure(detector, data)
+    assert measured.whole.precision == judge(detector, data).precision  # recorded or not
+    assert (measured.scenes, measured.things) == (3, (1, 1, 1))
+    assert len(measured.looking) == len(detector.model.decoder)
+    assert all(each.queries == 2 for each in measured.looking)
+    assert measured.whole != measured.alone
+
+
+def test_the_page_holds_what_was_measured():
+    said = {"precision": {"ap": 0.5, "ap50": 0.8125, "ap75": 0.6, "by_label": [0.75, 0.875]}, "faultless": 0.25,
+            "duplicates": 0.125}  # fmt: skip
+    line = {"epoch": 1, "train_loss": 2.0, "val_ap50": 0.4, "val_ap": 0.2, "seconds": 90.0}
+    text = page({"scenes": 1000, "parameters": 12345, "labels": ["ant", "bee"], "things": [3, 4], "minutes": 5.0,
+                 "whole": said, "alone": said | {"duplicates": 2.5},
+                 "looking": [{"ratio": 7.25, "low": 7.0, "high": 7.5, "median": 9.0, "queries": 5}],
+                 "curves": {"detr-small": [line, line | {"epoch": 2}]}})  # fmt: skip
+    for part in ("AP50 0.812", "| bee | 4 | 0.875 |", "| 1, the last | 7.2 | 7.0 to 7.5 | 9.0 |", "| 2.50 |",
+                 "| 2 | 3 | 2.00 | 0.400 | 0.200 |", "12,345"):  # fmt: skip
+        assert part in text

@@ -1,0 +1,1 @@
+"""Commands for models that find things: what they find, and how well."""

@@ -1,0 +1,99 @@
+"""`python -m vizkit detect`: the things in pictures, with class, score and box.
+
+python -m vizkit detect pond.jpg -o found.png
+python -m vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
+"""
+
+import argparse
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vizkit.commands.model_options import refuse_output, unwritable
+from vizkit.writing import write
+
+if TYPE_CHECKING:
+    from vizkit.image import RGB
+    from vizkit.models.detection.detecting import Detection
+    from vizkit.models.detection.opening import Detector
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:  # noqa: ANN401
+    """Add the command to argparse's subparsers."""
+    command = commands.add_parser("detect", help="find things in pictures: their classes, scores and boxes")
+    command.add_argument("images", metavar="IMAGE", nargs="+", help="picture files; several only into a .json")
+    command.add_argument("--model", default="bundled:scenes_detr", metavar="MODEL",
+                         help="bundled:NAME, a run folder or a folder of transformers with a DETR "
+                         "(bundled:scenes_detr)")  # fmt: skip
+    command.add_argument("--threshold", type=float, default=0.5, metavar="SCORE",
+                         help="the least score that counts, 0 to 1 (0.5)")  # fmt: skip
+    command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png|json",
+                         help="the picture with its boxes, or everything as numbers")  # fmt: skip
+    command.set_defaults(run=_detect)
+
+
+def _detect(arguments: argparse.Namespace) -> None:
+    refuse_output(arguments.output, (".png", ".json"))
+    drawn = arguments.output.suffix.lower() == ".png"
+    if drawn and len(arguments.images) > 1:
+        raise ValueError(f"{len(arguments.images)} pictures do not fit into one .png: give a name that ends in .json.")
+    from vizkit.image import ImageError, open_image
+    from vizkit.models.detection.detecting import detect
+    from vizkit.models.detection.opening import open_detector
+
+    detector = open_detector(arguments.model)
+    content: list[dict[str, Any]] = []
+    for name in arguments.images:
+        try:
+            picture = open_image(name)
+        except ImageError as error:
+            raise ValueError(f"{name}: {error}") from None
+        detections = detect(detector, picture, arguments.threshold)
+        content.append(_numbers(name, picture, detections))
+        print(f"{name}: {_said(detections, arguments.threshold)}")
+        if drawn:
+            _save(arguments.output, _drawn(detector, picture, detections))
+    if not drawn:
+        facts = {"model": detector.name, "licence": detector.licence, "threshold": arguments.threshold}
+        _save(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
+    print(f"{arguments.output}: by {detector.name}, licence {detector.licence}")
+
+
+def _said(detections: "Sequence[Detection]", threshold: float) -> str:
+    if not detections:
+        return f"nothing found with a score of {threshold:g} or more"
+    return ", ".join(f"{each.label} {each.score:.0%}" for each in detections)
+
+
+def _numbers(name: str, picture: "RGB", detections: "Sequence[Detection]") -> dict[str, Any]:
+    """Boxes in pixels of the upright picture: left, top, right, bottom."""
+    found = [{"class": each.label, "score": round(each.score, 4),
+              "box_xyxy": [round(side, 2) for side in each.box_xyxy]} for each in detections]  # fmt: skip
+    return {"image": name, "width": picture.shape[1], "height": picture.shape[0], "found": found}
+
+
+def _drawn(detector: "Detector", picture: "RGB", detections: "Sequence[Detection]") -> bytes:
+    from PIL import Image
+
+    from vizkit.figure.palette import class_colours
+    from vizkit.figure.saved.boxes import boxes
+
+    classes = [detector.labels.index(each.label) for each in detections]
+    shown = list(dict.fromkeys(classes))
+    colour = dict(zip(shown, class_colours(shown, len(detector.labels)), strict=True))
+    words = [f"{each.label} {each.score:.0%}" for each in detections]
+    drawn = boxes(picture, [each.box_xyxy for each in detections], words, [colour[each] for each in classes])
+    buffer = io.BytesIO()
+    Image.fromarray(drawn).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _save(output: Path, content: bytes | str) -> None:
+    try:
+        write(output, content)
+    except OSError as error:
+        raise unwritable(output, error) from error

@@ -1,0 +1,137 @@
+"""`python -m vizkit evaluate` for models that find things: average precision on scenes or on a folder of COCO's format.
+
+python -m vizkit evaluate scenes --model bundled:scenes_detr --images 200
+python -m vizkit evaluate photos/ --model runs/mine -o precision.json
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from vizkit.commands.model_options import refuse_output, unwritable
+from vizkit.writing import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vizkit.datasets.scenes.annotated import BoxSet
+    from vizkit.evaluation.scenes.judging import Judged
+    from vizkit.models.detection.opening import Detector
+
+__all__ = ["evaluate_boxes", "find_things"]
+
+COLUMNS = ("model", "class", "things", "ap50", "ap", "ap75", "faultless", "scenes", "parameters", "licence")
+Results = "Sequence[tuple[Detector, Judged]]"
+
+
+def find_things(models: Sequence[str]) -> bool:
+    """Whether these models find things in pictures. ValueError where some do and others do not."""
+    from vizkit.models.detection.opening import finds
+
+    finding = [finds(name) for name in models]
+    if any(finding) and not all(finding):
+        classifier, detector = models[finding.index(False)], models[finding.index(True)]
+        raise ValueError(f"{detector} finds things in pictures, {classifier} does not: evaluate them apart.")
+    return any(finding)
+
+
+def evaluate_boxes(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        refuse_output(arguments.output, (".json", ".csv"))
+    if arguments.pictures:
+        raise ValueError("--pictures lists one answer a picture, and these models give boxes: leave it out.")
+    import torch
+
+    from vizkit.datasets.scenes.opening import open_boxes
+    from vizkit.evaluation.scenes.judging import judge
+    from vizkit.models.detection.opening import open_detector
+
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    detectors = [open_detector(name) for name in dict.fromkeys(arguments.model)]
+    size_px = max(side for each in detectors for side in each.preprocessing.size_hw)
+    scenes = open_boxes(arguments.data, arguments.split or "test", count=arguments.images,
+                        size_px=min(1024, max(64, size_px)), seed=arguments.seed)  # fmt: skip
+    results = []
+    for detector in detectors:
+        detector.model.to(arguments.device or "cpu")
+        with _bar(detector.name, len(scenes), arguments.quiet) as tell:
+            results.append((detector, judge(detector, scenes, tell)))
+    print(_spoken(scenes, results))
+    if arguments.output:
+        csv = arguments.output.suffix.lower() == ".csv"
+        try:
+            write(arguments.output, as_csv(results) if csv else as_json(scenes, results))
+        except OSError as error:
+            raise unwritable(arguments.output, error) from error
+        print(f"{arguments.output}: {', '.join(each.name for each in detectors)} on {len(scenes):,} pictures")
+
+
+@contextmanager
+def _bar(name: str, total: int, quiet: bool) -> "Iterator[Callable[[int], None]]":
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=name, unit="scene", disable=True if quiet else None, dynamic_ncols=True) as bar:
+        yield lambda done: bar.update(done - bar.n) and None
+
+
+def _notes(results: Results) -> list[str]:
+    return list(dict.fromkeys(note for _, judged in results for note in judged.notes))
+
+
+def _spoken(scenes: "BoxSet", results: Results) -> str:
+    """What was left out, the table of the models, and that of the classes."""
+    rows = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
+    for detector, judged in results:
+        p = judged.precision
+        rows.append((detector.name, f"{p.ap:.3f}", f"{p.ap50:.3f}", f"{p.ap75:.3f}", f"{judged.faultless:.1%}",
+                     f"{judged.scenes / judged.seconds:.1f}", f"{detector.parameters:,}"))  # fmt: skip
+    first = results[0][1]
+    kinds = [("class", "things", *(f"AP50 {detector.name}" for detector, _ in results))]
+    for place, (label, count) in enumerate(zip(first.labels, first.things, strict=True)):
+        values = (judged.precision.by_label[place] for _, judged in results)
+        kinds.append((label, f"{count:,}", *("–" if value < 0 else f"{value:.3f}" for value in values)))
+    said = [f"{first.scenes:,} pictures of {scenes.name} ({scenes.split}), {sum(first.things):,} things."]
+    return "\n".join([*said, *_notes(results), "", *_table(rows), "", *_table(kinds)])
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                      for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]  # fmt: skip
+
+
+def as_csv(results: Results) -> str:
+    """Of each model a row for all classes, and one for each class; precisions from 0 to 1, empty where there are no
+    such things."""
+    from vizkit.evaluation.report import csv_lines
+
+    rows: list[tuple[object, ...]] = [COLUMNS]
+    for detector, judged in results:
+        p = judged.precision
+        rows.append((detector.name, "all", sum(judged.things), _share(p.ap50), _share(p.ap), _share(p.ap75),
+                     _share(judged.faultless), judged.scenes, detector.parameters, detector.licence))  # fmt: skip
+        rows += [(detector.name, label, count, _share(value), *[""] * 6)
+                 for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
+    return csv_lines(rows)
+
+
+def _share(value: float) -> str:
+    return "" if value < 0 else f"{value:.6f}"
+
+
+def as_json(scenes: "BoxSet", results: Results) -> str:
+    """As `as_csv`; null where there are no such things."""
+    models: list[dict[str, Any]] = []
+    for detector, judged in results:
+        p = judged.precision
+        classes = [{"class": label, "things": count, "ap50": None if value < 0 else value}
+                   for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
+        models.append({"model": detector.name, "licence": detector.licence, "parameters": detector.parameters,
+                       "ap": p.ap, "ap50": p.ap50, "ap75": p.ap75, "faultless": judged.faultless,
+                       "classes": classes})  # fmt: skip
+    content = {"data": scenes.name, "split": scenes.split, "digest": scenes.digest, "scenes": len(scenes),
+               "notes": _notes(results), "models": models}  # fmt: skip
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
