@@ -51,7 +51,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     },
     "vizkit.analysis": {
         "attention": 0, "comparison": 0, "convolution": 0, "attribution": 1, "distillation": 1, "sequences": 1,
-        "super_resolution": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
+        "super_resolution": 1, "detection": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
     },
     "vizkit.figure": {
         "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,

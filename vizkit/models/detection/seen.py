@@ -30,7 +30,7 @@ class Seen:
 
 
 def look(detector: Detector, picture: RGB, *, self_attention: bool = True) -> Seen:
-    """`self_attention`: False leaves out that queries look at each other, in every decoder layer of this pass.
+    """Without `self_attention` every query looks at itself alone, in every decoder layer of this pass.
 
     Raises TraceError where the recorded weights are not what the network used.
     """

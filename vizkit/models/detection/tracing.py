@@ -20,9 +20,16 @@ from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.traces import Attention, Features, Tokens, Trace
 
-__all__ = ["Decoded", "decode", "pixels_of", "trace_layers", "trace_picture"]
+__all__ = ["Answer", "Decoded", "decode", "pixels_of", "trace_layers", "trace_picture"]
 
 Pixels = Float[Tensor, "1 channel height width"]
+
+
+class Answer(NamedTuple):
+    """One of the logits of the last layer: what a query says of a class."""
+
+    query: int
+    label: int
 
 
 class Decoded(NamedTuple):
@@ -33,29 +40,43 @@ class Decoded(NamedTuple):
     grid: tuple[int, int]
 
 
-def trace_picture(detector: Detector, rgb: RGB) -> Trace:
-    """The logits are (query, label), the last label "no object"; `image_size` is that of the prepared picture."""
-    return trace_layers(detector, rgb)[0]
+def trace_picture(detector: Detector, rgb: RGB, target: Answer | None = None) -> Trace:
+    """The logits are (query, label), the last label "no object"; `image_size` is that of the prepared picture.
+
+    With a `target` every layer holds the gradient of this logit, and the trace's own target is the class. Raises
+    ValueError for a query or a class that there is not.
+    """
+    return trace_layers(detector, rgb, target)[0]
 
 
-def trace_layers(detector: Detector, rgb: RGB, *, self_attention: bool = True) -> tuple[Trace, tuple[Answers, ...]]:
+def trace_layers(
+    detector: Detector, rgb: RGB, target: Answer | None = None, *, self_attention: bool = True
+) -> tuple[Trace, tuple[Answers, ...]]:
     """The trace, and the answers after each decoder layer, the last of which are the trace's. Without self-attention
     of the queries those layers are missing from the trace."""
+    if target and not (0 <= target.query < detector.queries and 0 <= target.label < len(detector.labels)):
+        raise ValueError(f"{detector.name} has {detector.queries} queries and {len(detector.labels)} classes.")
     pixels = pixels_of(detector, rgb)
     with torch.no_grad(), Counting(pixels, single_keys=True) as counting:
         plain = decode(detector.model, pixels, self_attention=self_attention)
-    with torch.no_grad(), Recorder(detector.model, single_keys=True) as recorder:
-        made = decode(detector.model, pixels, self_attention=self_attention)
-    logits = made.layers[-1].logits[0].float()
+    recorder = Recorder(detector.model, gradient=target is not None, single_keys=True)
+    with torch.set_grad_enabled(target is not None), recorder:
+        # Parameters carry no gradient, so the graph starts at the pixels.
+        made = decode(detector.model, pixels.requires_grad_(target is not None), self_attention=self_attention)
+    if target:
+        recorder.take_gradients(made.layers[-1].logits[0, target.query, target.label])
+    layers = tuple(Answers(*(each.detach() for each in answers)) for answers in made.layers)
+    logits = layers[-1].logits[0].float()
     result = Pass(
         logits, tuple(recorder.calls), (), (), apart(logits, plain.layers[-1].logits[0].float()),
         layers=counting.layers, linear=counting.linear, changed=counting.changed,
     )  # fmt: skip
     cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
     attention = [_layer(call, cells, queries) for call in recorder.calls]
-    features = [Features("memory", made.memory[0].float(), cells)]
+    features = [Features("memory", made.memory[0].detach().float(), cells)]
     planned = len(detector.model.encoder) + (1 + self_attention) * len(detector.model.decoder)
-    return finish(_Named(detector.name, ()), pixels, None, result, attention, features, planned), made.layers
+    label = target.label if target else None
+    return finish(_Named(detector.name, ()), pixels, label, result, attention, features, planned), layers
 
 
 def pixels_of(detector: Detector, rgb: RGB) -> Pixels:

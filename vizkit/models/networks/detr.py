@@ -87,8 +87,11 @@ class DecoderLayer(nn.Module):
         self.cross, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim)
         self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
 
-    def among(self, x: Queries, own: Float[Tensor, "*image query dim"]) -> Queries:
-        """Queries look at the queries of their group."""
+    def among(self, x: Queries, own: Float[Tensor, "*image query dim"], self_attention: bool) -> Queries:
+        """Queries look at the queries of their group; without self-attention each at itself alone: the numbers stay as
+        large as those that the layers learned from, and no query knows of another."""
+        if not self_attention:
+            return self.norm1(x + self.attn.out(self.attn.value(x)))
         size = self.group or x.shape[1]
         grouped = x.unflatten(1, (-1, size)).flatten(0, 1)
         asking = (x + own).unflatten(1, (-1, size)).flatten(0, 1)
@@ -98,8 +101,8 @@ class DecoderLayer(nn.Module):
         self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
         *, self_attention: bool = True,
     ) -> Queries:  # fmt: skip
-        """`place`: of the cells; `own`: the queries' own vectors. Without self-attention no query knows of another."""
-        x = self.among(x, own) if self_attention else self.norm1(x)
+        """`place`: of the cells; `own`: the queries' own vectors."""
+        x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
         return self.norm3(x + self.ffn(x))
 
@@ -138,7 +141,7 @@ class ConditionalLayer(DecoderLayer):
         at: Queries, *, self_attention: bool = True,
     ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
         """`at`: sines and cosines of each query's place."""
-        x = self.among(x, own) if self_attention else self.norm1(x)
+        x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
         return self.norm3(x + self.ffn(x))
 
@@ -212,9 +215,7 @@ class DETR(nn.Module):
         """The memory, the positions of its cells, and how many rows and columns they are."""
         return self.remembered(self.backbone.forward_features(pixels))
 
-    def remembered(
-        self, maps: Float[Tensor, "image channel row column"]
-    ) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+    def remembered(self, maps: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
         """`encoded`, from the last map of the backbone on."""
         features = self.project(maps)
         grid = (features.shape[-2], features.shape[-1])
@@ -231,14 +232,13 @@ class DETR(nn.Module):
         return Answers(self.cell_classes(memory), _around(cell_middles(grid).to(memory), self.cell_box(memory)))
 
     def decoded(self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True) -> list[Answers]:
-        """What the heads say after each layer. `self_attention`: False leaves it out of every layer."""
+        """What the heads say after each layer. Without `self_attention` every query looks at itself alone."""
         return [answers for _, answers in self.states(memory, place, self_attention=self_attention)]
 
     def states(
         self, memory: Cells, place: Float[Tensor, "cell dim"], *, self_attention: bool = True
     ) -> list[tuple[Queries, Answers]]:
-        """After each decoder layer the queries as the heads see them, and what the heads say. Each conditional query's
-        place, and its box around it, move on from layer to layer."""
+        """After each layer the queries as the heads see them, too. Places of conditional queries move on with boxes."""
         own = self.queries.weight if self.training else self.queries.weight[: self.sizes["queries"]]
         x = torch.zeros(len(memory), *own.shape).to(own)
         middle = None if self.places is None else self.places[: len(own)].sigmoid().expand(len(memory), -1, -1)
@@ -247,8 +247,7 @@ class DETR(nn.Module):
             at = () if middle is None else (point_positions(middle, own.shape[1], self.temperature),)
             x = layer(x, memory, place, own, *at, self_attention=self_attention)
             normed = self.norm(x)
-            shift = self.box(normed)
-            boxes = shift.sigmoid() if middle is None else _around(middle, shift)
+            boxes = self.box(normed).sigmoid() if middle is None else _around(middle, self.box(normed))
             spoken.append((normed, Answers(self.classes(normed), boxes)))
             middle = None if middle is None else boxes[..., :2].detach()
         return spoken
