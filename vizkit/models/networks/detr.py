@@ -212,9 +212,7 @@ class DETR(nn.Module):
         """The memory, the positions of its cells, and how many rows and columns they are."""
         return self.remembered(self.backbone.forward_features(pixels))
 
-    def remembered(
-        self, maps: Float[Tensor, "image channel row column"]
-    ) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+    def remembered(self, maps: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
         """`encoded`, from the last map of the backbone on."""
         features = self.project(maps)
         grid = (features.shape[-2], features.shape[-1])
@@ -247,8 +245,7 @@ class DETR(nn.Module):
             at = () if middle is None else (point_positions(middle, own.shape[1], self.temperature),)
             x = layer(x, memory, place, own, *at, self_attention=self_attention)
             normed = self.norm(x)
-            shift = self.box(normed)
-            boxes = shift.sigmoid() if middle is None else _around(middle, shift)
+            boxes = self.box(normed).sigmoid() if middle is None else _around(middle, self.box(normed))
             spoken.append((normed, Answers(self.classes(normed), boxes)))
             middle = None if middle is None else boxes[..., :2].detach()
         return spoken
