@@ -112,12 +112,12 @@ def test_it_opens_as_it_was_saved(run, detr, head):
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"task": "detect"}, "another task"), ({"of": "0" * 64}, "other weights"), ({"sizes": None}, "sizes"),
+    ({"task": "detect"}, "another task"), ({"of": "0" * 64}, "other weights"), ({"sizes": None}, "names no mask head"),
     ({"sizes": {"dim": 16, "finer": [16, 8], "heads": 2, "width": 2**40}}, "size above"),
-    ({"sizes": {"dim": 16, "finer": [], "heads": 2, "width": 16}}, "no mask head"),
-    ({"sizes": {"dim": "x", "finer": [16, 8], "heads": 2, "width": 16}}, "no mask head"),
-    ({"sizes": {"dim": 16, "finer": [16], "heads": 3, "width": 16}}, "no mask head"),
-    ({"sizes": {"dim": 32, "finer": [16], "heads": 2, "width": 16}}, "not those of its config"),
+    ({"sizes": {"dim": 16, "finer": [], "heads": 2, "width": 16}}, "no detr_masks can have"),
+    ({"sizes": {"dim": "x", "finer": [16, 8], "heads": 2, "width": 16}}, "no detr_masks can have"),
+    ({"sizes": {"dim": 16, "finer": [16], "heads": 3, "width": 16}}, "no detr_masks can have"),
+    ({"sizes": {"dim": 32, "finer": [16], "heads": 2, "width": 16}}, "another network"),
 ])  # fmt: skip
 def test_hostile_files_are_refused(run, change, words):
     file = run / "masks" / "config.json"
@@ -132,7 +132,7 @@ def test_other_or_no_weights_are_refused(run):
     with pytest.raises(ModelError):
         open_masks(run)
     weights.unlink()
-    with pytest.raises(ModelError, match="not those"):
+    with pytest.raises(ModelError, match="detr-masks"):
         open_masks(run)
     (run / "masks" / "config.json").unlink()
     assert not has_masks(run)

@@ -72,7 +72,7 @@ def open_detector(source: str | Path) -> Detector:
 
 
 def finds(source: str | Path) -> bool:
-    """Whether `open_detector` is the one to open this: a bundled detector, a run folder of one, or transformers' DETR."""
+    """Whether `open_detector` opens this: a bundled detector, a run folder of one, or a DETR of transformers."""
     kind, _, rest = str(source).partition(":")
     if kind == "bundled":
         return rest in bundled_detectors()
