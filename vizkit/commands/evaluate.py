@@ -42,8 +42,8 @@ MOST_WORKERS = 8  # beside a GPU
 def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("evaluate", help="judge models on labelled pictures: accuracy, calibration, tests")
-    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …; for models "
-                         "that find things scenes, or a folder with annotations.json (COCO)")  # fmt: skip
+    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …; for "
+                         "models that find things scenes, or a folder with annotations.json (COCO)")  # fmt: skip
     add_model_options(command, several=True)
     command.add_argument("--split", default="", choices=("train", "val", "test"),
                          help="only this part (all pictures of a plain folder; else test)")  # fmt: skip
