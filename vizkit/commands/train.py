@@ -18,6 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from vizkit.training.detection.left_out import left_out
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.following import follow
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
@@ -105,6 +106,9 @@ def _train(arguments: argparse.Namespace) -> None:
     if main and not arguments.resume:
         run.create(recipe)
 
+    if main:
+        for note in left_out(recipe):
+            print(note)
     if arguments.end_with:
         end_with(arguments.end_with)
     bar = None if arguments.quiet or not main else Bar(run)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from vizkit.datasets.scenes.annotated import BoxSet
 
+    Results = Sequence[tuple[Detector, Judged]]
+
 __all__ = ["evaluate_boxes", "find_things"]
 
 COLUMNS = ("model", "class", "things", "ap50", "ap", "ap75", "faultless", "scenes", "parameters", "licence")
-Results = "Sequence[tuple[Detector, Judged]]"
 
 
 def find_things(models: Sequence[str]) -> bool:
@@ -75,11 +76,11 @@ def _bar(name: str, total: int, quiet: bool) -> "Iterator[Callable[[int], None]]
         yield lambda done: bar.update(done - bar.n) and None
 
 
-def _notes(results: Results) -> list[str]:
+def _notes(results: "Results") -> list[str]:
     return list(dict.fromkeys(note for _, judged in results for note in judged.notes))
 
 
-def _spoken(scenes: "BoxSet", results: Results) -> str:
+def _spoken(scenes: "BoxSet", results: "Results") -> str:
     """What was left out, the table of the models, and that of the classes."""
     rows = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
     for detector, judged in results:
@@ -101,7 +102,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
                       for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]  # fmt: skip
 
 
-def as_csv(results: Results) -> str:
+def as_csv(results: "Results") -> str:
     """Of each model a row for all classes, and one for each class; precisions from 0 to 1, empty where there are no
     such things."""
     from vizkit.evaluation.report import csv_lines
@@ -120,7 +121,7 @@ def _share(value: float) -> str:
     return "" if value < 0 else f"{value:.6f}"
 
 
-def as_json(scenes: "BoxSet", results: Results) -> str:
+def as_json(scenes: "BoxSet", results: "Results") -> str:
     """As `as_csv`; null where there are no such things."""
     models: list[dict[str, Any]] = []
     for detector, judged in results:

@@ -23,14 +23,14 @@ BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 class Detector:
     """A network that finds things of the classes `labels` in pictures, prepared as it wants them.
 
-    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one."""
+    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one.
+    """
 
     name: str
     model: DETR
     labels: tuple[str, ...]
     preprocessing: Preprocessing
     licence: str
-
     edges_px: tuple[int, int] | None = None
 
     def needs(self, picture_hw: tuple[int, int]) -> Preprocessing:
@@ -54,9 +54,12 @@ def bundled_detectors() -> list[str]:
 
 
 def open_detector(source: str | Path) -> Detector:
-    """A network by "bundled:<name>" or by its run folder. Raises ModelError with one sentence for the user."""
+    """A network by "bundled:<name>", by its run folder or by a folder of transformers with a DETR. Raises ModelError
+    with one sentence for the user."""
     folder, title = folder_of(source, BUNDLED, "that finds things")
     config = read_json(folder / "config.json", title)
+    if config.get("model_type") == "detr":
+        return _from_library(folder, title, config)
     labels = config.get("label_names")
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
         raise ModelError(f"The config.json of {title} does not name its classes.")
@@ -69,6 +72,15 @@ def open_detector(source: str | Path) -> Detector:
     refuse_missing_numbers(title, model)
     model.eval().requires_grad_(False)
     return Detector(title, model, tuple(label[:80] for label in labels), needs, licence_of(config))
+
+
+def _from_library(folder: Path, title: str, config: dict[str, Any]) -> Detector:
+    from vizkit.models.detection.transformers_folder import parts_of
+
+    parts = parts_of(folder, title, config)
+    refuse_missing_numbers(title, parts.model)
+    parts.model.requires_grad_(False)
+    return Detector(title, parts.model, parts.labels, parts.preprocessing, parts.licence, parts.edges_px)
 
 
 def finds(source: str | Path) -> bool:

@@ -81,7 +81,7 @@ def trace_layers(
 
 def pixels_of(detector: Detector, rgb: RGB) -> Pixels:
     """The picture as the network wants it, where its weights are."""
-    prepared, _ = prepare(rgb, detector.preprocessing)
+    prepared, _ = prepare(rgb, detector.needs((rgb.shape[0], rgb.shape[1])))
     return torch.from_numpy(prepared)[None].to(detector.model.queries.weight.device)
 
 

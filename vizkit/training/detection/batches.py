@@ -8,12 +8,13 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from vizkit.datasets.scenes.annotated import BoxSet
+from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.datasets.scenes.changing import cropped, resized
 from vizkit.image import Preprocessing
 from vizkit.models.detection.matching import Things
 from vizkit.training.pictures.batches import Key, fitted
 
-__all__ = ["NOTHING", "Scenes", "shares", "things_of", "turned"]
+__all__ = ["NOTHING", "Scenes", "part", "shares", "things_of", "turned"]
 
 NOTHING = -1.0
 """The class of a row that stands for no thing: pictures with fewer things than the most of their batch."""
@@ -25,19 +26,21 @@ Rows = Float[np.ndarray, "_thing 5"]
 class Scenes(Dataset):
     """One split in memory as the model sees it: (pictures, (picture, thing, 5)): class, then the box as `Things`.
 
-    `mirrors`: the chance of a left-right flip; `quarters`: whether it may also be turned, as seen from above.
+    `mirrors`: the chance of a left-right flip; `quarters`: whether it may also be turned, as seen from above; `crop`:
+    the smallest share of the area that a part of the picture may have which is shown in its place.
     """
 
     def __init__(
         self, scenes: BoxSet, needs: Preprocessing, tell: Callable[[int], None], mirrors: float = 0.0,
-        quarters: bool = False,
+        quarters: bool = False, crop: float = 1.0,
     ) -> None:  # fmt: skip
-        self.mirrors, self.quarters = mirrors, quarters
+        self.mirrors, self.quarters, self.crop = mirrors, quarters, crop
         self.pictures = np.empty((len(scenes), *needs.size_hw, 3), np.uint8)
         self.rows: list[Rows] = []
         for index in range(len(scenes)):
             scene = scenes[index]
-            self.pictures[index] = fitted(scene.picture, needs)
+            drawn_so = scene.picture.shape[:2] == needs.size_hw and needs.crop_pct == 1
+            self.pictures[index] = scene.picture if drawn_so else fitted(scene.picture, needs)
             boxes = shares(scene.boxes_xyxy, scene.picture.shape[:2])
             self.rows.append(np.concatenate([scene.labels[:, None], boxes], 1).astype(np.float32))
             tell(index + 1)
@@ -55,11 +58,11 @@ class Scenes(Dataset):
 
     def _changed(self, index: int, seed: int) -> tuple[Picture, Rows]:
         picture, rows = self.pictures[index], self.rows[index]
-        if not self.mirrors:
-            return picture, rows
         draw = np.random.default_rng(seed)
-        flip = bool(draw.random() < self.mirrors)
-        return turned(picture, rows, flip, int(draw.integers(4)) if self.quarters else 0)
+        if self.mirrors:
+            flip = bool(draw.random() < self.mirrors)
+            picture, rows = turned(picture, rows, flip, int(draw.integers(4)) if self.quarters else 0)
+        return (picture, rows) if self.crop == 1 else part(picture, rows, draw, self.crop)
 
 
 def shares(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[np.ndarray, "_thing 4"]:
@@ -79,6 +82,21 @@ def turned(picture: Picture, rows: Rows, flip: bool, quarters: int) -> tuple[Pic
         rows[:, 1], rows[:, 2] = rows[:, 2].copy(), 1 - rows[:, 1]
         rows[:, 3], rows[:, 4] = rows[:, 4].copy(), rows[:, 3].copy()
     return np.rot90(picture, quarters), rows
+
+
+def part(picture: Picture, rows: Rows, draw: np.random.Generator, least_area: float) -> tuple[Picture, Rows]:
+    """A part of the picture, anywhere in it, of `least_area` to all of its area, made as large as the whole again;
+    with the things of which enough is left."""
+    height, width = picture.shape[:2]
+    side = draw.uniform(least_area, 1) ** 0.5
+    high, wide = max(1, round(height * side)), max(1, round(width * side))
+    top, left = int(draw.integers(height - high + 1)), int(draw.integers(width - wide + 1))
+    middle, size = rows[:, 1:3], rows[:, 3:]
+    boxes = np.concatenate([middle - size / 2, middle + size / 2], 1) * np.array([width, height] * 2)
+    whole = Annotated(np.ascontiguousarray(picture), boxes, rows[:, 0].astype(np.int64))
+    seen = resized(cropped(whole, (left, top, left + wide, top + high)), (height, width))
+    return seen.picture, np.concatenate([seen.labels[:, None], shares(seen.boxes_xyxy, (height, width))], 1).astype(
+        np.float32)  # fmt: skip
 
 
 def things_of(rows: Float[Tensor, "_picture _thing 5"]) -> list[Things]:

@@ -37,7 +37,7 @@ __all__ = ["BACKBONE", "DetectingTask", "detecting_task"]
 BACKBONE = "bundled:insects_cnn"
 SIDE_PX = 160
 IDLE = (
-    "crop", "turn_deg", "randaugment", "mixup", "cutmix", "erasing", "drop_path", "patch_drop", "teacher", "smoothing",
+    "turn_deg", "randaugment", "mixup", "cutmix", "erasing", "drop_path", "patch_drop", "teacher", "smoothing",
 )  # fmt: skip
 BATCH = 50
 WEIGHTS = Weights()
@@ -63,7 +63,8 @@ class DetectingTask:
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         if split != "train":
             return Scenes(self.sets[split], self.needs, tell)
-        return Scenes(self.sets[split], self.needs, tell, self.recipe.flip, quarters=self.recipe.data in ABOUT)
+        return Scenes(self.sets[split], self.needs, tell, self.recipe.flip,
+                      quarters=self.recipe.data in ABOUT, crop=self.recipe.crop)  # fmt: skip
 
     def shown(
         self, inputs: UInt8[Tensor, "_p _h _w 3"], labels: Float[Tensor, "_p _thing 5"], place: tuple[int, int],
