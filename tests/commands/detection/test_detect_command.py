@@ -61,7 +61,6 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
 @pytest.mark.parametrize(("more", "word"), [
     (["--threshold", "2"], "between 0 and 1"), (["-o", "out.txt"], ".png or .json"),
     (["--model", "bundled:none"], "no bundled model"), (["--model", "nowhere"], "run folder"),
-    (["missing.png"], "missing.png"),
 ])  # fmt: skip
 def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, more, word):
     options = ["detect", pictures[0], "--model", run, "-o", str(tmp_path / "out.json"), *more]
@@ -69,6 +68,13 @@ def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, mo
     said = capsys.readouterr().err.strip()
     assert word in said
     assert "\n" not in said
+
+
+def test_a_missing_picture_is_named(run, pictures, tmp_path, capsys):
+    missing = str(tmp_path / "missing.png")
+    assert main(["detect", pictures[0], missing, "--model", run, "-o", str(tmp_path / "out.json")]) == 2
+    assert "missing.png" in capsys.readouterr().err
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_two_pictures_do_not_fit_into_one(run, pictures, tmp_path, capsys):
