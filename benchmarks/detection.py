@@ -94,9 +94,9 @@ cell of the memory learns too (Zong et al. 2023); `detr-plain` is the same netwo
     python -m vizkit train --data FOLDER --recipe detr-small -o runs/mine     # FOLDER/annotations.json as in COCO
 
 Own pictures come with boxes in COCO's format, a folder with `annotations.json` or one each in `train/`, `val/` and
-`test/`; without these the file is divided by `--data-seed`, 80 : 10 : 10. What is wrong in it (a box outside its picture,
-an unknown class …) is left out and said by `train` and `evaluate`. `--crop 0.5` trains on parts of pictures, too; of a
-thing 30 % of its box have to lie in one. `--model` also takes a folder of transformers with a DETR.
+`test/`; without these the file is divided by `--data-seed`, 80 : 10 : 10. What is wrong in it (a box outside its
+picture, an unknown class …) is left out and said by `train` and `evaluate`. `--crop 0.5` trains on parts of pictures,
+too; of a thing 30 % of its box have to lie in one. `--model` also takes a folder of transformers with a DETR.
 
 The insects are drawn, not photographed: expect nothing on real animals. Everything below is measured by
 `python -m benchmarks detection` on {scenes:,} scenes with {insects:,} insects that had no part in the training

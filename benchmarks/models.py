@@ -296,8 +296,8 @@ Measured with {versions}.
 
 - Anything that would run code: pickles with functions, TorchScript archives, and code that comes with a folder of
   transformers (`trust_remote_code`).
-- The boxes and maps of detection and segmentation (Yolos, SegFormer): the model below that head is shown. The boxes of a
-  DETR are what `vizkit detect` gives.
+- The boxes and maps of detection and segmentation (Yolos, SegFormer): the model below that head is shown. The boxes
+  of a DETR are what `vizkit detect` gives.
 - Models around a backbone that is fetched by its name (`use_timm_backbone`).
 - Quantized models, and models of volumes.
 """

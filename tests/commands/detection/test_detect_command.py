@@ -70,9 +70,11 @@ def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, mo
     assert "\n" not in said
 
 
-def test_a_missing_picture_is_named(run, tmp_path, capsys):
-    assert main(["detect", "missing.png", "--model", run, "-o", str(tmp_path / "out.json")]) == 2
+def test_a_missing_picture_is_named(run, pictures, tmp_path, capsys):
+    missing = str(tmp_path / "missing.png")
+    assert main(["detect", pictures[0], missing, "--model", run, "-o", str(tmp_path / "out.json")]) == 2
     assert "missing.png" in capsys.readouterr().err
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_two_pictures_do_not_fit_into_one(run, pictures, tmp_path, capsys):

@@ -51,7 +51,8 @@ def looking(by_picture: Sequence[Float[np.ndarray, "_query 2"]], seed: int = 0) 
     sums, every = np.array([each.sum(0) for each in pictures]), np.concatenate(pictures)
     draws = np.random.default_rng(seed).integers(len(sums), size=(RESAMPLES, len(sums)))
     low, high = np.percentile(_ratio(sums[draws].sum(1)), [2.5, 97.5])
-    return Looking(float(_ratio(sums.sum(0))), float(low), float(high), float(np.median(_ratio(every))), len(every))
+    ratio = _ratio(sums.sum(0, keepdims=True)).item()
+    return Looking(ratio, float(low), float(high), float(np.median(_ratio(every))), len(every))
 
 
 def _ratio(sums: Float[np.ndarray, "*_batch 2"]) -> Float[np.ndarray, "*_batch"]:
