@@ -97,7 +97,19 @@ def test_all_is_measured_in_one_pass():
     assert (measured.scenes, measured.things) == (3, (1, 1, 1))
     assert len(measured.looking) == len(detector.model.decoder)
     assert all(each.queries == 2 for each in measured.looking)
-    assert measured.whole != measured.alone
+
+
+def test_the_ablation_lets_no_query_look_at_another(monkeypatch):
+    detector, asked = small_detector(), []
+    inner = type(detector.model).decoded
+
+    def decoded(self, memory, place, *, self_attention=True):
+        asked.append(self_attention)
+        return inner(self, memory, place, self_attention=self_attention)
+
+    monkeypatch.setattr(type(detector.model), "decoded", decoded)
+    measure(detector, box_set(("ant", "bee", "wasp"), scene([0, 1], 40)))
+    assert asked.count(False) == 1
 
 
 def test_the_page_holds_what_was_measured():

@@ -5,7 +5,8 @@ import torch
 from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
 from vizkit.models.detection.from_transformers import from_transformers
-from vizkit.models.networks.detr import DETR, cell_positions, point_positions
+from vizkit.models.networks.detr import DETR
+from vizkit.models.networks.positions import cell_positions, point_positions
 
 
 def theirs() -> DetrForObjectDetection:

@@ -84,7 +84,7 @@ def _from_library(folder: Path, title: str, config: dict[str, Any]) -> Detector:
 
 
 def finds(source: str | Path) -> bool:
-    """Whether `open_detector` opens this: a bundled detector, the run folder of one, or transformers' DETR."""
+    """Whether `open_detector` opens this: a bundled detector, a run folder of one, or a DETR of transformers."""
     kind, _, rest = str(source).partition(":")
     if kind == "bundled":
         return rest in bundled_detectors()

@@ -19,7 +19,8 @@ FOLDER, NAME = "masks", "detr_masks"
 
 def has_masks(source: str | Path) -> bool:
     """Whether a mask head lies beside that network. Raises ModelError where there is no such network."""
-    return (_folder(source)[0] / FOLDER / "config.json").is_file()
+    folder = _folder(source)[0] / FOLDER
+    return all((folder / name).is_file() for name in ("config.json", "model.safetensors"))
 
 
 def open_masks(source: str | Path) -> MaskHead:

@@ -20,21 +20,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vizkit.models.networks.positions import FAR, NEAR, cell_middles, cell_positions, point_positions
 from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, MultiHeadAttention
 
-__all__ = ["DETR", "Answers", "EncoderLayer", "Learning", "cell_middles", "cell_positions", "point_positions"]
+__all__ = ["DETR", "Answers", "EncoderLayer", "Learning"]
 
 Pixels = Float[Tensor, "image channel height width"]
 Cells = Float[Tensor, "image cell dim"]
 Queries = Float[Tensor, "image query dim"]
 ByHead = Float[Tensor, "image head token _channel"]
 Boxes = Float[Tensor, "image query 4"]
-Points = Float[Tensor, "*batch 2"]
 
 NEAR_EDGE = 1e-4
-FAR, NEAR = 10_000.0, 20.0
-"""Temperatures of the positions. The paper's is made for texts of thousands of words: within one image most of its
-channels hardly change. Queries that look at places want neighbours told apart (Liu et al. 2022, § 4.4)."""
 USUAL_SHARE = 0.35  # of the picture's width and height, from which boxes begin to learn
 
 
@@ -215,9 +212,7 @@ class DETR(nn.Module):
         """The memory, the positions of its cells, and how many rows and columns they are."""
         return self.remembered(self.backbone.forward_features(pixels))
 
-    def remembered(
-        self, maps: Float[Tensor, "image channel row column"]
-    ) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
+    def remembered(self, maps: Pixels) -> tuple[Cells, Float[Tensor, "cell dim"], tuple[int, int]]:
         """`encoded`, from the last map of the backbone on."""
         features = self.project(maps)
         grid = (features.shape[-2], features.shape[-1])
@@ -250,35 +245,10 @@ class DETR(nn.Module):
             at = () if middle is None else (point_positions(middle, own.shape[1], self.temperature),)
             x = layer(x, memory, place, own, *at, self_attention=self_attention)
             normed = self.norm(x)
-            shift = self.box(normed)
-            boxes = shift.sigmoid() if middle is None else _around(middle, shift)
+            boxes = self.box(normed).sigmoid() if middle is None else _around(middle, self.box(normed))
             spoken.append((normed, Answers(self.classes(normed), boxes)))
             middle = None if middle is None else boxes[..., :2].detach()
         return spoken
-
-
-def point_positions(points_xy: Points, dim: int, temperature: float = FAR) -> Float[Tensor, "*batch {dim}"]:
-    """Sines and cosines of a place, x and y as shares of the image: half of the channels for y, then half for x
-    (Carion et al. 2020, appendix A.4)."""
-    if dim % 4:
-        raise ValueError(f"Rows and columns need pairs of their own, but {dim} channels are no multiple of 4.")
-    slowness = temperature ** (torch.arange(0, dim // 2, 2, device=points_xy.device) / (dim // 2))
-    angle = points_xy.flip(-1)[..., None] * 2 * math.pi / slowness
-    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-3).to(points_xy.dtype)
-
-
-def cell_positions(grid: tuple[int, int], dim: int, temperature: float = FAR) -> Float[Tensor, "cell {dim}"]:
-    """Of the cells of a grid row by row; the last row and column lie at 1, as in the authors' code."""
-    rows, columns = ((torch.arange(side) + 1) / (side + 1e-6) for side in grid)
-    y, x = torch.meshgrid(rows, columns, indexing="ij")
-    return point_positions(torch.stack([x, y], -1).flatten(0, 1), dim, temperature)
-
-
-def cell_middles(grid: tuple[int, int]) -> Float[Tensor, "cell 2"]:
-    """x and y of the cells of a grid row by row, as shares of the image."""
-    rows, columns = ((torch.arange(side) + 0.5) / side for side in grid)
-    y, x = torch.meshgrid(rows, columns, indexing="ij")
-    return torch.stack([x, y], -1).flatten(0, 1)
 
 
 def _around(middle: Float[Tensor, "*_batch 2"], shift: Float[Tensor, "*batch 4"]) -> Float[Tensor, "*batch 4"]:

@@ -3,7 +3,7 @@
 from torch import nn
 
 from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import facts
+from vizkit.training.runs.card import card_of_network
 from vizkit.training.runs.folder import RunFolder
 
 __all__ = ["card"]
@@ -33,11 +33,5 @@ choice of the epoch. Pictures: drawn by vizkit. They are not photographs: expect
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int, of: str) -> str:
     """The card as Markdown. `of`: the name of the network that finds."""
-    about = {
-        "of": of,
-        "pq": score.pq,
-        "iou": score.iou,
-        "val_pq": max(line["val_pq"] for line in run.metrics()),
-        "licence": run.recipe.licence or "not stated",
-    }
-    return CARD.format_map(facts(run, model, score, train_scenes) | about)
+    val_pq = max(line["val_pq"] for line in run.metrics())
+    return card_of_network(CARD, run, model, score, train_scenes, of=of, pq=score.pq, iou=score.iou, val_pq=val_pq)

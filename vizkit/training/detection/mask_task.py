@@ -14,11 +14,11 @@ from torchvision.ops import sigmoid_focal_loss
 from vizkit.datasets.image_set import SPLITS
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.datasets.scenes.opening import ABOUT, open_boxes
-from vizkit.evaluation.panoptic import quality
 from vizkit.image import Preprocessing
 from vizkit.models.detection.matching import matched
 from vizkit.models.detection.opening import Detector, open_detector
 from vizkit.models.detection.opening_masks import config_of, weights_digest
+from vizkit.models.detection.panoptic import quality
 from vizkit.models.detection.segmenting import FINEST, MaskInputs, finer_channels, mask_inputs, segments_of
 from vizkit.models.networks.detr_masks import MaskHead
 from vizkit.training.detection.batches import things_of

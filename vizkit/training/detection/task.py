@@ -19,7 +19,8 @@ from vizkit.models.detection.building import Backbone, backbone_of, build
 from vizkit.models.detection.matching import Things, Weights, around, losses, matched
 from vizkit.models.detection.opening import config_of
 from vizkit.models.detection.precision import all_right, found, precision
-from vizkit.models.networks.detr import DETR, Answers, Learning, cell_middles
+from vizkit.models.networks.detr import DETR, Answers, Learning
+from vizkit.models.networks.positions import cell_middles
 from vizkit.models.sources.loading import load
 from vizkit.training.detection.batches import Scenes, things_of
 from vizkit.training.detection.card import card

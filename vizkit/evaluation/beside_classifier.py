@@ -1,0 +1,83 @@
+"""Whether a classifier knows where things are: of its relevance for a class, how much lies in the boxes of that class.
+
+A classifier was only ever told that an insect of one kind is in a picture. In a scene of several it can be asked for
+each of them; chance is the share of the picture that the boxes cover.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from vizkit.analysis.attribution.explaining import explain
+from vizkit.analysis.remarks.places import cover
+from vizkit.image import RGB, seen_box
+from vizkit.models import Loaded, trace
+from vizkit.traces import NotApplicable
+
+__all__ = ["InBoxes", "in_boxes", "mean_share", "relevance_in_boxes"]
+
+METHOD = "generic_relevance"
+
+
+@dataclass(frozen=True, eq=False)
+class InBoxes:
+    """One class of a picture. `heat`: its relevance on the model's patches, None where it gained none; `share`: of the
+    relevance, what lies in boxes of the class; `others`: in boxes of other classes alone; `area`: of the picture, what
+    boxes of the class cover. All from 0 to 1, NaN without relevance."""
+
+    label: int
+    heat: Float[Tensor, "row column"] | None
+    share: float
+    others: float
+    area: float
+
+
+def relevance_in_boxes(
+    loaded: Loaded, picture: RGB, boxes_xyxy: Float[np.ndarray, "thing 4"], labels: Int[np.ndarray, " thing"]
+) -> list[InBoxes]:
+    """Of every class that occurs, in the order of their first thing. `boxes_xyxy` in pixels of the picture, `labels`
+    numbered as the model's classes. One pass with gradients for each class."""
+    height, width = picture.shape[:2]
+    seen = seen_box((height, width), loaded.preprocessing)
+    made = []
+    for label in dict.fromkeys(labels.tolist()):
+        own, others = boxes_xyxy[labels == label], boxes_xyxy[labels != label]
+        try:
+            heat = explain(METHOD, trace(loaded, picture, target=label)).heat.float()
+        except NotApplicable:  # nothing gained relevance
+            made.append(InBoxes(label, None, float("nan"), float("nan"), float(_inside(own, (height, width)).mean())))
+            continue
+        rows, columns = heat.shape
+        mine, theirs = _inside(own, (height, width)), _inside(others, (height, width))
+        made.append(InBoxes(label, heat, in_boxes(heat, cover(mine, seen, (rows, columns))),
+                            in_boxes(heat, cover(theirs * (1 - mine), seen, (rows, columns))),
+                            float(cover(mine, seen, (rows, columns)).mean())))  # fmt: skip
+    return made
+
+
+def in_boxes(heat: Float[Tensor, "row column"], covered: Float[Tensor, "row column"]) -> float:
+    """Of the relevance, the share on what is covered, 0 to 1; what speaks against the class counts as nothing. NaN
+    where there is no relevance."""
+    weights = heat.clamp(min=0)
+    total = float(weights.sum())
+    return float((weights * covered).sum()) / total if total > 0 else float("nan")
+
+
+def mean_share(found: Sequence[InBoxes]) -> tuple[float, float]:
+    """The mean share in the boxes, and that of the picture which they cover; NaN where no class has relevance."""
+    known = [each for each in found if each.heat is not None]
+    if not known:
+        return float("nan"), float("nan")
+    return float(np.mean([each.share for each in known])), float(np.mean([each.area for each in known]))
+
+
+def _inside(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[Tensor, "_height _width"]:
+    """1 where a pixel lies in any of the boxes, else 0."""
+    mask = torch.zeros(size_hw)
+    for left, top, right, bottom in boxes_xyxy.round().astype(int).clip(0).tolist():
+        mask[top:bottom, left:right] = 1
+    return mask
