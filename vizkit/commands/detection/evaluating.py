@@ -137,7 +137,8 @@ def as_json(scenes: "BoxSet", results: "Results") -> str:
         classes = [{"class": label, "things": count, "ap50": _known(value)}
                    for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
         models.append({"model": detector.name, "licence": detector.licence, "parameters": detector.parameters,
-                       "ap": _known(p.ap), "ap50": _known(p.ap50), "ap75": _known(p.ap75), "faultless": judged.faultless,
+                       "ap": _known(p.ap), "ap50": _known(p.ap50), "ap75": _known(p.ap75),
+                       "faultless": judged.faultless,
                        "classes": classes})  # fmt: skip
     content = {"data": scenes.name, "split": scenes.split, "digest": scenes.digest, "scenes": len(scenes),
                "notes": _notes(results), "models": models}  # fmt: skip
