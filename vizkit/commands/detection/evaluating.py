@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vizkit.datasets.scenes.annotated import BoxSet
+    from vizkit.evaluation.scenes.judging import Judged
+    from vizkit.models.detection.opening import Detector
 
     Results = Sequence[tuple[Detector, Judged]]
 
