@@ -35,6 +35,10 @@ def folder(tmp_path):
     return tmp_path / "mine"
 
 
+def table(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
 def test_from_annotations_to_boxes(folder, tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "--recipe", "detr-small", "--data", str(folder), "-o", run, "--epochs", "1", "--batch", "4",
@@ -56,7 +60,7 @@ def test_from_annotations_to_boxes(folder, tmp_path, capsys):
     assert 0 <= model["ap"] <= model["ap50"] <= 1
     assert main(["evaluate", str(folder), "--model", run, "--split", "train", "--quiet", "-o",
                  str(tmp_path / "precision.csv")]) == 0  # fmt: skip
-    rows = list(csv.DictReader((tmp_path / "precision.csv").read_text().splitlines()))
+    rows = table(tmp_path / "precision.csv")
     assert [row["class"] for row in rows] == ["all", *NAMES]
     assert sum(int(row["things"]) for row in rows[1:]) == int(rows[0]["things"])
     assert float(rows[0]["ap50"]) == pytest.approx(model["ap50"], abs=1e-6)
@@ -96,5 +100,5 @@ def test_an_empty_picture_has_nothing_in_it(tmp_path):
     write_coco(folder / "test", [Annotated(np.asarray(picture), np.zeros((0, 4)), np.zeros(0, np.int64))], ("ant",))
     run = str(small_run(tmp_path / "run"))
     assert main(["evaluate", str(folder), "--model", run, "--quiet", "-o", str(tmp_path / "out.csv")]) == 0
-    (rows,) = [list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))]
+    rows = table(tmp_path / "out.csv")
     assert [(row["class"], row["things"], row["ap50"]) for row in rows] == [("all", "0", ""), ("ant", "0", "")]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vizkit.datasets.scenes.annotated import BoxSet
+    from vizkit.evaluation.scenes.judging import Judged
+    from vizkit.models.detection.opening import Detector
 
     Results = Sequence[tuple[Detector, Judged]]
 
@@ -85,15 +87,19 @@ def _spoken(scenes: "BoxSet", results: "Results") -> str:
     rows = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
     for detector, judged in results:
         p = judged.precision
-        rows.append((detector.name, f"{p.ap:.3f}", f"{p.ap50:.3f}", f"{p.ap75:.3f}", f"{judged.faultless:.1%}",
+        rows.append((detector.name, *map(_said, (p.ap, p.ap50, p.ap75)), f"{judged.faultless:.1%}",
                      f"{judged.scenes / judged.seconds:.1f}", f"{detector.parameters:,}"))  # fmt: skip
     first = results[0][1]
     kinds = [("class", "things", *(f"AP50 {detector.name}" for detector, _ in results))]
     for place, (label, count) in enumerate(zip(first.labels, first.things, strict=True)):
         values = (judged.precision.by_label[place] for _, judged in results)
-        kinds.append((label, f"{count:,}", *("–" if value < 0 else f"{value:.3f}" for value in values)))
+        kinds.append((label, f"{count:,}", *map(_said, values)))
     said = [f"{first.scenes:,} pictures of {scenes.name} ({scenes.split}), {sum(first.things):,} things."]
     return "\n".join([*said, *_notes(results), "", *_table(rows), "", *_table(kinds)])
+
+
+def _said(value: float) -> str:
+    return "–" if value < 0 else f"{value:.3f}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -121,15 +127,20 @@ def _share(value: float) -> str:
     return "" if value < 0 else f"{value:.6f}"
 
 
+def _known(value: float) -> float | None:
+    return None if value < 0 else value
+
+
 def as_json(scenes: "BoxSet", results: "Results") -> str:
     """As `as_csv`; null where there are no such things."""
     models: list[dict[str, Any]] = []
     for detector, judged in results:
         p = judged.precision
-        classes = [{"class": label, "things": count, "ap50": None if value < 0 else value}
+        classes = [{"class": label, "things": count, "ap50": _known(value)}
                    for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
         models.append({"model": detector.name, "licence": detector.licence, "parameters": detector.parameters,
-                       "ap": p.ap, "ap50": p.ap50, "ap75": p.ap75, "faultless": judged.faultless,
+                       "ap": _known(p.ap), "ap50": _known(p.ap50), "ap75": _known(p.ap75),
+                       "faultless": judged.faultless,
                        "classes": classes})  # fmt: skip
     content = {"data": scenes.name, "split": scenes.split, "digest": scenes.digest, "scenes": len(scenes),
                "notes": _notes(results), "models": models}  # fmt: skip

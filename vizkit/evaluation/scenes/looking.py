@@ -56,4 +56,4 @@ def looking(by_picture: Sequence[Float[np.ndarray, "_query 2"]], seed: int = 0) 
 
 
 def _ratio(sums: Float[np.ndarray, "*_batch 2"]) -> Float[np.ndarray, "*_batch"]:
-    return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1e-12))
+    return sums[..., 0] / np.maximum(sums[..., 1], 1e-12)

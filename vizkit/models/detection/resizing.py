@@ -10,8 +10,9 @@ def resized_hw(picture_hw: tuple[int, int], shorter_px: int, longest_px: int) ->
     exact = float(shorter_px)
     if long / short * shorter_px > longest_px:
         exact = longest_px * short / long
-    edge = max(1, round(exact))
-    if short == edge:  # left as it is there, even if the longer edge has a little more than it should
+    edge = round(exact)
+    if edge == short:
         return picture_hw
+    edge = max(1, edge)
     other = max(1, int(exact * long / short))
     return (edge, other) if picture_hw[0] <= picture_hw[1] else (other, edge)
