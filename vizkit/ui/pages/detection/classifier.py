@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from vizkit.ui import reading
-from vizkit.ui.pages.detection.canvas import Box, Panel, boxes_of, canvas, corners
+from vizkit.ui.pages.detection.canvas import Box, Panel, boxes_of, canvas
 from vizkit.ui.pages.detection.choices import threshold
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.results import seen
@@ -24,6 +24,7 @@ CLASSIFIERS = {"ViT": "bundled:insects_vit", "Swin": "bundled:insects_swin"}
 
 
 def view(page: Page) -> None:
+    from vizkit.analysis.detection.boxes import corners
     from vizkit.models.detection.seen import sure
 
     given = choose(page)
@@ -40,8 +41,8 @@ def view(page: Page) -> None:
         name = str(st.segmented_control("Class", present, default=present[0], required=True, key="det_class",
                                         bind="query-params") or present[0])  # fmt: skip
     label = given.detector.labels.index(name)
-    own = [Box(corners(box), "#ffffff", dashed=True)
-           for box, each in zip(things.boxes_cxcywh.tolist(), things.labels.tolist(), strict=True)
+    own = [Box(tuple(box), "#ffffff", dashed=True)
+           for box, each in zip(corners(things.boxes_cxcywh).tolist(), things.labels.tolist(), strict=True)
            if each == label]  # fmt: skip
     asked = {title: one_of(relevances(*given.key, source, given), label) for title, source in CLASSIFIERS.items()}
     panels = [Panel("DETR, what it finds", "Boxes of the DETR.", boxes_of(given, found))]

@@ -7,7 +7,7 @@ import streamlit as st
 from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
-from vizkit.ui.pages.detection.canvas import Box, Panel, canvas, corners
+from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.pages.detection.with_truth import truth_or_offer
@@ -85,10 +85,13 @@ def picture(given: Given, answers: "Answers", things: "Things", made: "Assigned"
 
 
 def panel(title: str, chosen: "Chosen", answers: "Answers", things: "Things", names: list[str]) -> Panel:
-    own = [Box(corners(box), CLASSES[thing], f"{thing + 1} {names[thing]}")
-           for thing, box in enumerate(things.boxes_cxcywh.tolist())]  # fmt: skip
+    from vizkit.analysis.detection.boxes import corners
+
     said, true = answers.boxes_cxcywh[0].tolist(), things.boxes_cxcywh.tolist()
-    theirs = [Box(corners(said[query]), CLASSES[thing], f"query {query}", dashed=True)
+    frames = corners(answers.boxes_cxcywh[0]).tolist()
+    own = [Box(tuple(box), CLASSES[thing], f"{thing + 1} {names[thing]}")
+           for thing, box in enumerate(corners(things.boxes_cxcywh).tolist())]  # fmt: skip
+    theirs = [Box(tuple(frames[query]), CLASSES[thing], f"query {query}", dashed=True)
               for query, thing in chosen.pairs]  # fmt: skip
     lines = [([said[query][:2], true[thing][:2]], CLASSES[thing]) for query, thing in chosen.pairs]
     words = "; ".join(f"query {query} for {names[thing]}" for query, thing in chosen.pairs)
