@@ -45,7 +45,7 @@ class MaskInputs:
 
     def inputs(self, image: Int[Tensor, " instance"], query: Int[Tensor, " instance"]) -> tuple[Tensor, ...]:
         """The arguments of `MaskHead.forward` for these queries of these images."""
-        return self.states[image, query], image, self.memory, *self.finer
+        return self.states[image, query], self.answers.boxes_cxcywh[image, query], image, self.memory, *self.finer
 
 
 @torch.no_grad()

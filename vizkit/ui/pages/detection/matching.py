@@ -1,6 +1,7 @@
 """The view Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -40,7 +41,10 @@ def view(page: Page) -> None:
         st.info("This scene holds no insect: every query is to say “no object”, and nothing is matched.")
         return
     layers = seen(given).layers
-    answers, weights = layers[layer_of(len(layers))], weighed()
+    places = st.columns([1, *[2] * len(COSTS)])
+    with places[0]:
+        answers = layers[layer_of(len(layers))]
+    weights = weighed(places[1:])
     height, width = given.rgb.shape[:2]
     things = things_of(truth.boxes_xyxy, truth.labels, (height, width))
     made = assigned(costs_of(answers, things), weights)
@@ -68,11 +72,11 @@ def layer_of(depth: int) -> int:
     return int(chosen or depth) - 1
 
 
-def weighed() -> "Weights":
+def weighed(places: Sequence[Any]) -> "Weights":
     from vizkit.models.detection.matching import Weights
 
     values = {}
-    for column, (name, (title, usual, most, words)) in zip(st.columns(len(COSTS)), COSTS.items(), strict=True):
+    for column, (name, (title, usual, most, words)) in zip(places, COSTS.items(), strict=True):
         values[name] = column.slider(title, 0.0, most, usual, 0.5, key=f"det_cost_{name}", bind="query-params",
                                      help=words)  # fmt: skip
     return Weights(**values)
