@@ -10,7 +10,6 @@ from vizkit.ui.pages.detection.canvas import Box, Panel, boxes_of, canvas
 from vizkit.ui.pages.detection.choices import threshold
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.results import seen
-from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
@@ -60,10 +59,10 @@ def view(page: Page) -> None:
 
 def words(title: str, name: str, each: "InBoxes") -> str:
     if each.heat is None:
-        return plain(f"{title} finds nothing that speaks for {name}.")
+        return f"{title} finds nothing that speaks for {name}."
     rest = f", {each.others:.0%} in those of others" if each.others else ""
-    return plain(f"{title}: {each.share:.0%} of the relevance for {name} lies in its boxes, which cover "
-                 f"{each.area:.0%} of the picture{rest}.")  # fmt: skip
+    return (f"{title}: {each.share:.0%} of the relevance for {name} lies in its boxes, which cover "
+            f"{each.area:.0%} of the picture{rest}.")  # fmt: skip
 
 
 def things_in(given: Given) -> "Things":

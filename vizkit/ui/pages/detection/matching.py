@@ -12,7 +12,6 @@ from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.pages.detection.with_truth import truth_or_offer
-from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
@@ -104,6 +103,6 @@ def panel(title: str, chosen: "Chosen", answers: "Answers", things: "Things", na
 
 def compared(made: "Assigned") -> str:
     if set(made.optimal.pairs) == set(made.greedy.pairs):
-        return plain(f"Both choose the same pairs, at a cost of {made.optimal.cost:.3f}.")
-    return plain(f"The cheapest pair first costs {made.greedy.cost:.3f} in all, the best assignment "
-                 f"{made.optimal.cost:.3f}.")  # fmt: skip
+        return f"Both choose the same pairs, at a cost of {made.optimal.cost:.3f}."
+    return (f"The cheapest pair first costs {made.greedy.cost:.3f} in all, the best assignment "
+            f"{made.optimal.cost:.3f}.")  # fmt: skip
