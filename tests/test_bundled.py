@@ -75,7 +75,7 @@ def test_together_they_stay_small(of, most_bytes):
 
 
 def test_no_weights_lie_anywhere_else():
-    homes = ("*", "sequences/*", "super_resolution/*")
+    homes = ("*", "sequences/*", "super_resolution/*", "detection/*", "detection/*/masks")
     known = {file for home in homes for file in BUNDLED.glob(f"{home}/model.safetensors")}
     assert set(BUNDLED.rglob("*.safetensors")) == known
 

@@ -10,7 +10,7 @@ from vizkit.models.detection import opening
 from vizkit.models.detection.building import Backbone, backbone_of, build
 from vizkit.models.detection.opening_masks import config_of, has_masks, open_masks, weights_digest
 from vizkit.models.detection.segmenting import SMALLEST, finer_channels, mask_inputs, segments, segments_of
-from vizkit.models.networks.detr_masks import MaskHead, QueryMaps
+from vizkit.models.networks.detr_masks import MaskHead, QueryMaps, box_maps
 from vizkit.models.sources.hub import ModelError
 
 ARGS = {"layers": [1, 1], "channels": [16, 32], "stem_chs": 8}
@@ -38,6 +38,12 @@ def test_the_maps_of_a_query_are_shares_and_follow_the_product():
     torch.testing.assert_close(made.sum((2, 3)), torch.ones(3, 2))
     scores = (maps.query(states)[2, 4:] @ maps.key(memory)[1, 4:].flatten(1)) / 2  # its second head, √4
     torch.testing.assert_close(made[2, 1].flatten(), scores.softmax(-1))
+
+
+def test_a_box_is_drawn_by_the_share_of_each_cell():
+    made = box_maps(torch.tensor([[0.5, 0.25, 0.5, 0.5], [0.0, 1.0, 0.5, 0.2]]), (2, 4))
+    assert made[0, 0].tolist() == [[0, 1, 1, 0], [0, 0, 0, 0]]
+    torch.testing.assert_close(made[1, 0], torch.tensor([[0, 0, 0, 0], [0.2, 0, 0, 0]]))
 
 
 def test_a_query_is_answered_from_its_own_picture(detr, head):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import laid_out, lying
+from vizkit.figure.charts import laid_out
 from vizkit.figure.palette import CLASSES, DARK, LIGHT, SCALE, ramp
 from vizkit.figure.template import literal
 
@@ -26,8 +26,7 @@ def cost_matrix(
 
     queries, things = costs.shape
     shown = [f"{number + 1} {literal(name)}" for number, name in enumerate(names)]
-    heat = go.Heatmap(z=costs, x=list(range(things)), y=list(range(queries)), colorscale=ramp(SCALE)[::-1],
-                      colorbar=lying("cost"), xgap=1, ygap=1,
+    heat = go.Heatmap(z=costs, x=list(range(things)), y=list(range(queries)), colorscale=ramp(SCALE)[::-1], showscale=False, xgap=1, ygap=1,
                       hovertemplate="query %{y}: %{z:.3f}<extra></extra>")  # fmt: skip
     middle = (float(costs.min(initial=np.inf)) + float(costs.max(initial=-np.inf))) / 2
     down, across = (each.ravel() for each in np.indices(costs.shape))

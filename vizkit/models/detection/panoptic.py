@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from vizkit.models.detection.segmenting import Segments
 
-__all__ = ["Quality", "ious", "matches", "quality"]
+__all__ = ["Quality", "ious", "matches", "partners", "quality"]
 
 MATCH = 0.5
 
@@ -41,6 +41,17 @@ def matches(said: Segments, truth: Segments) -> list[tuple[int, int, float]]:
     """(place in `said`, place in `truth`, IoU) of every match."""
     overlap = ious(said, truth) * (said.labels[:, None] == truth.labels)
     return [(int(mine), int(theirs), float(overlap[mine, theirs])) for mine, theirs in np.argwhere(overlap > MATCH)]
+
+
+def partners(said: Segments, truth: Segments) -> list[tuple[int | None, float]]:
+    """Of each thing the segment that overlaps it most, whatever it is called, and their IoU; (None, 0) where none
+    does."""
+    if not len(said.labels):
+        return [(None, 0.0)] * len(truth.labels)
+    overlap = ious(said, truth)
+    best = overlap.argmax(0).tolist()
+    return [(place, float(overlap[place, thing])) if overlap[place, thing] else (None, 0.0)
+            for thing, place in enumerate(best)]  # fmt: skip
 
 
 def quality(said: Sequence[Segments], truth: Sequence[Segments], labels: int) -> Quality:

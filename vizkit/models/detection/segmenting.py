@@ -13,12 +13,15 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from vizkit.image import RGB, prepare
+from vizkit.models.detection.opening import Detector
 from vizkit.models.networks.detr import DETR, Answers
 from vizkit.models.networks.detr_masks import MaskHead
 
-__all__ = ["SMALLEST", "MaskInputs", "Segments", "finer_channels", "mask_inputs", "segments", "segments_of"]
+__all__ = ["SMALLEST", "MaskInputs", "Segments", "finer_channels", "mask_inputs", "segment", "segments", "segments_of"]
 
 FINEST = 4  # stride in pixels; finer maps of the backbone are left out, as in the paper
+LONGEST = 480  # pixels of a map: all masks of a picture are in memory at once
 SMALLEST = 16  # pixels; of a smaller segment nothing can be recognised
 
 
@@ -42,7 +45,7 @@ class MaskInputs:
 
     def inputs(self, image: Int[Tensor, " instance"], query: Int[Tensor, " instance"]) -> tuple[Tensor, ...]:
         """The arguments of `MaskHead.forward` for these queries of these images."""
-        return self.states[image, query], image, self.memory, *self.finer
+        return self.states[image, query], self.answers.boxes_cxcywh[image, query], image, self.memory, *self.finer
 
 
 @torch.no_grad()
@@ -63,6 +66,15 @@ def finer_channels(detr: DETR, size_hw: tuple[int, int]) -> list[int]:
     weights = next(detr.parameters())
     pixels = torch.zeros(1, 3, *size_hw)
     return [each.shape[1] for each in mask_inputs(detr, pixels.to(weights)).finer]
+
+
+def segment(detector: Detector, head: MaskHead, rgb: RGB, threshold: float = 0.5) -> Segments:
+    """Of one picture of any size; the map is as large as the picture, at most LONGEST pixels in its longer side."""
+    pixels = torch.from_numpy(prepare(rgb, detector.preprocessing)[0])[None]
+    given = mask_inputs(detector.model, pixels.to(detector.model.queries.weight.device))
+    scale = min(1.0, LONGEST / max(rgb.shape[:2]))
+    height, width = (max(1, round(scale * side)) for side in rgb.shape[:2])
+    return segments_of(head, given, (height, width), threshold)[0]
 
 
 @torch.no_grad()

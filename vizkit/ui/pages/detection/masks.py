@@ -1,0 +1,119 @@
+"""The view Masks: which pixels belong to which thing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from vizkit.ui.pages.detection.choices import threshold
+from vizkit.ui.pages.detection.given import Given, choose
+
+from vizkit.figure.detection.segments import segments_over
+from vizkit.ui import reading
+from vizkit.ui.plain import plain
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.views import NothingShownError, Page
+
+if TYPE_CHECKING:
+    from vizkit.models.detection.segmenting import Segments
+    from vizkit.models.networks.detr_masks import MaskHead
+
+
+def view(page: Page) -> None:
+    given = choose(page)
+    head = opened(given)
+    said = segments(*given.key, masks_written(given.source), threshold(), given, head)
+    truth = truth_of(given)
+    columns = st.columns(1 if truth is None else 2)
+    with columns[0]:
+        panel(given, said, places(said, truth), "Said")
+    if truth is not None:
+        with columns[1]:
+            panel(given, truth, list(range(len(truth.labels))), "Truth")
+        measured(given, said, truth)
+    reading.how(
+        "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
+        "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
+        "the right class.",
+        r"\mathrm{PQ} = \frac{\sum_{(p, g) \in TP} \mathrm{IoU}(p, g)}{|TP| + \frac12 |FP| + \frac12 |FN|}",
+        "finer edges than the masks have: they are made at a quarter of the model's input.",
+        "Carion et al. 2020, § 4.4; Kirillov et al. 2019",
+    )
+
+
+def opened(given: Given) -> "MaskHead":
+    """The mask head of the chosen model; NothingShownError where it has none."""
+    from vizkit.models.detection.opening_masks import has_masks
+    from vizkit.models.sources.hub import ModelError
+
+    try:
+        if not has_masks(given.source):
+            st.info(f"{plain(given.detector.name)} finds boxes and has no masks yet: train them with the recipe "
+                    "detr-masks into the folder masks of its run.")  # fmt: skip
+            raise NothingShownError
+        return head_of(given.key[0], masks_written(given.source), given.source)
+    except ModelError as error:
+        st.warning(plain(error), icon=":material/warning:")
+        raise NothingShownError from None
+
+
+def masks_written(source: str) -> int:
+    """When its masks were written: trained anew they are others."""
+    from vizkit.models.detection.opening import folder_of
+
+    return (Path(folder_of(source)[0]) / "masks" / "config.json").stat().st_mtime_ns
+
+
+@remembered
+def head_of(key: str, written: int, _source: str) -> "MaskHead":
+    from vizkit.models.detection.opening_masks import open_masks
+
+    return open_masks(_source)
+
+
+@remembered
+def segments(source: str, digest: str, written: int, score: float, _given: Given, _head: "MaskHead") -> "Segments":
+    from vizkit.models.detection.segmenting import segment
+    from vizkit.ui.session.cached import device_lock
+
+    with device_lock():
+        return segment(_given.detector, _head, _given.rgb, score)
+
+
+def truth_of(given: Given) -> "Segments | None":
+    from vizkit.models.detection.segmenting import Segments
+
+    return None if given.truth is None else Segments(given.truth.instances, given.truth.labels)
+
+
+def places(said: "Segments", truth: "Segments | None") -> list[int]:
+    """Of each segment the place of its colour: that of the thing which it overlaps most, where there is one."""
+    from vizkit.models.detection.panoptic import partners
+
+    if truth is None:
+        return list(range(len(said.labels)))
+    return [at if at is not None else len(truth.labels) + place
+            for place, (at, _) in enumerate(partners(truth, said))]  # fmt: skip
+
+
+def panel(given: Given, shown: "Segments", colours: list[int], title: str) -> None:
+    names = ", ".join(given.detector.labels[label] for label in shown.labels.tolist()) or "nothing found"
+    st.image(segments_over(given.shown, shown.instances, colours), width="stretch", caption=f"{title}: {plain(names)}",
+             alt=f"{title}: {names}")  # fmt: skip
+
+
+def measured(given: Given, said: "Segments", truth: "Segments") -> None:
+    from vizkit.models.detection.panoptic import partners, quality
+
+    labels = given.detector.labels
+    st.metric("Panoptic quality", f"{quality([said], [truth], len(labels)).pq:.2f}",
+              help="Of this picture; 1 is perfect.")  # fmt: skip
+    found = partners(said, truth)
+    if found:
+        st.dataframe(
+            {
+                "thing": [labels[label] for label in truth.labels.tolist()],
+                "said": ["–" if place is None else labels[said.labels[place]] for place, _ in found],
+                "IoU": [round(iou, 3) for _, iou in found],
+            },
+            hide_index=True,
+        )
