@@ -44,7 +44,7 @@ def view(page: Page) -> None:
         column_config={
             name: st.column_config.NumberColumn(format="%.1f")
             for name in ("AP", "AP50", "AP75", "AP small", "AP medium", "AP large")
-        },  # fmt: skip
+        },
     )
     st.caption(f"{DETECTION_TABLE.measured} Source: {DETECTION_TABLE.citation}. The page Evaluate has it to sort and "
                "filter, beside other tables.")  # fmt: skip
