@@ -22,7 +22,7 @@ from vizkit.traces import Attention, Features, Tokens, Trace
 
 __all__ = ["Answer", "Decoded", "decode", "pixels_of", "trace_layers", "trace_picture"]
 
-Pixels = Float[Tensor, "1 channel height width"]
+Pixels = Float[Tensor, "1 channel _height _width"]
 
 
 class Answer(NamedTuple):
@@ -36,7 +36,7 @@ class Decoded(NamedTuple):
     """`layers`: the answers after each decoder layer; `memory`: (1, cell, dim); `grid`: its rows and columns."""
 
     layers: tuple[Answers, ...]
-    memory: Float[Tensor, "1 cell dim"]
+    memory: Float[Tensor, "1 _cell _dim"]
     grid: tuple[int, int]
 
 

@@ -1,0 +1,64 @@
+"""The rules of relevance for encoder and decoder, on numbers worked by hand."""
+
+import pytest
+import torch
+
+from vizkit.analysis.detection.relevance import encoder_decoder_relevance, with_gain_of_one
+from vizkit.geometry import all_ids
+from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
+
+CELLS, QUERIES = Tokens("cells", grid=(1, 2), stride=1.0), Tokens("queries", free=2)
+
+
+def layer(name, query, key, product):
+    """One head whose weights are all alike, and whose weights times gradient are `product`."""
+    weights = torch.full((1, 1, len(query), len(key)), 1 / len(key))
+    gradient = torch.tensor(product)[None, None] / weights
+    return Attention(name, weights, query, key, all_ids(len(query)), all_ids(len(key)), gradient=gradient)
+
+
+def traced(*layers, target: int | None = 0):
+    check = Check(0.0, len(layers), len(layers))
+    return Trace("toy", (1, 2), torch.zeros(2, 3), layers, (), check, target)
+
+
+CROSS = layer("cross", QUERIES, CELLS, [[0.2, 0.4], [-0.3, 0.1]])
+ENCODER = layer("encoder", CELLS, CELLS, [[0.5, 0.5], [-1.0, 0.0]])
+AMONG = layer("among", QUERIES, QUERIES, [[0.0, 2.0], [0.0, 0.0]])
+
+
+def test_one_cross_attention_alone_is_its_raising_weights():
+    torch.testing.assert_close(encoder_decoder_relevance(traced(CROSS)), torch.tensor([[0.2, 0.4], [0.0, 0.1]]))
+
+
+def test_after_an_encoder_layer_relevance_goes_on_to_where_the_cells_looked():
+    """R_ii = [[1.5, .5], [0, 1]]; its gain has rows that sum to 1 and 0; [.2, .4] R̄ = [.3, .5]."""
+    result = encoder_decoder_relevance(traced(ENCODER, CROSS))
+    torch.testing.assert_close(result, torch.tensor([[0.3, 0.5], [0.0, 0.1]]))
+
+
+def test_queries_that_looked_at_each_other_share_by_the_transpose():
+    """R_qq = [[1, 2], [0, 1]], R̄_qq = [[1, 1], [0, 1]]; R̄ᵀ Ā = [[.2, .4], [.2, .5]]."""
+    result = encoder_decoder_relevance(traced(AMONG, CROSS))
+    torch.testing.assert_close(result, torch.tensor([[0.2, 0.4], [0.2, 0.5]]))
+
+
+def test_later_self_attention_carries_over_what_was_found_before():
+    """Eq. 7: R_qi + Ā R_qi, row 1 = [.2, .4] + 2 · [0, .1]."""
+    result = encoder_decoder_relevance(traced(CROSS, AMONG))
+    torch.testing.assert_close(result, torch.tensor([[0.2, 0.6], [0.0, 0.1]]))
+
+
+def test_the_order_of_layers_matters():
+    one, other = (encoder_decoder_relevance(traced(*layers)) for layers in ((AMONG, CROSS), (CROSS, AMONG)))
+    assert not torch.allclose(one, other)
+
+
+def test_a_row_that_has_gained_nothing_stays():
+    assert torch.equal(with_gain_of_one(torch.eye(3)), torch.eye(3))
+
+
+def test_without_a_target_or_cross_attention_there_is_none():
+    for trace in (traced(CROSS, target=None), traced(ENCODER)):
+        with pytest.raises(NotApplicable):
+            encoder_decoder_relevance(trace)
