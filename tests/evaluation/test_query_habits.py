@@ -18,7 +18,9 @@ SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth
 
 def made_of(queries, boxes) -> Habits:
     count = len(queries)
-    return Habits(9, 0.5, 3, np.array(queries), np.zeros(count, int), np.ones(count), np.array(boxes).reshape(-1, 4))
+    return Habits(
+        9, 0.5, 3, np.array(queries, int), np.zeros(count, int), np.ones(count), np.array(boxes, float).reshape(-1, 4)
+    )
 
 
 def test_queries_with_a_place_of_their_own_are_told_from_others():

@@ -8,7 +8,7 @@ from vizkit.models.detection.assignments import assigned, boxes_px, costs_of, th
 from vizkit.models.detection.matching import Costs, Weights
 from vizkit.models.networks.detr import Answers
 
-ONLY_LABEL = Weights(label=1, distance=0, overlap=0)
+ONLY_LABEL = Weights(label=1.0, distance=0.0, overlap=0.0)
 
 
 def test_greedy_takes_the_cheapest_pair_and_pays_for_it():
@@ -25,7 +25,7 @@ def test_weights_decide_without_a_model():
     label, distance = torch.tensor([[0.0], [1.0]]), torch.tensor([[1.0], [0.0]])
     each = Costs(label, distance, torch.zeros(2, 1))
     assert assigned(each, ONLY_LABEL).optimal.pairs == ((0, 0),)
-    assert assigned(each, Weights(label=0, distance=1, overlap=0)).optimal.pairs == ((1, 0),)
+    assert assigned(each, Weights(label=0.0, distance=1.0, overlap=0.0)).optimal.pairs == ((1, 0),)
 
 
 def test_nothing_to_find_costs_nothing():

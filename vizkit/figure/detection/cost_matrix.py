@@ -26,9 +26,9 @@ def cost_matrix(
 
     queries, things = costs.shape
     shown = [f"{number + 1} {literal(name)}" for number, name in enumerate(names)]
-    heat = go.Heatmap(z=costs, x=list(range(things)), y=list(range(queries)), colorscale=ramp(SCALE)[::-1],
-                      showscale=False, xgap=1, ygap=1,
-                      hovertemplate="query %{y}: %{z:.3f}<extra></extra>")  # fmt: skip
+    scale = ramp(SCALE)[::-1]
+    heat = go.Heatmap(z=costs, x=list(range(things)), y=list(range(queries)), colorscale=scale, showscale=False,
+                      xgap=1, ygap=1, hovertemplate="query %{y}: %{z:.3f}<extra></extra>")  # fmt: skip
     middle = (float(costs.min(initial=np.inf)) + float(costs.max(initial=-np.inf))) / 2
     down, across = (each.ravel() for each in np.indices(costs.shape))
     ink = [DARK if cost < middle else LIGHT for cost in costs.ravel()]

@@ -9,6 +9,13 @@ VIEWS = (
          "encoder", "", picture=True),
     View("Decoder", "Boxes move and get sure from layer to layer; queries that know nothing of each other say things "
          "twice.", "decoder", "", picture=True),
+    View("Queries", "Every query has its habits: where do its boxes lie, how large are they, of what?", "queries", ""),
+    View("Matching", "While it learns, each thing is given to one query: the assignment that costs least in all.",
+         "matching", "", picture=True),
+    View("Masks", "Every pixel goes to the query whose mask is surest there.", "masks", "", picture=True),
+    View("Beside a classifier", "Asked for each class of a scene, does a classifier look at its box?", "classifier", "",
+         picture=True),
+    View("Published", "DETR against Faster R-CNN: better on large objects, worse on small ones.", "published", ""),
 )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """The view Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
@@ -40,15 +39,14 @@ def view(page: Page) -> None:
         st.info("This scene holds no insect: every query is to say “no object”, and nothing is matched.")
         return
     layers = seen(given).layers
-    places = st.columns([1, *[2] * len(COSTS)])
-    with places[0]:
-        answers = layers[layer_of(len(layers))]
-    weights = weighed(places[1:])
+    answers, above = layers[layer_of(len(layers))], st.container()
+    weights = weighed()
     height, width = given.rgb.shape[:2]
     things = things_of(truth.boxes_xyxy, truth.labels, (height, width))
     made = assigned(costs_of(answers, things), weights)
     names = [given.detector.labels[label] for label in truth.labels.tolist()]
-    picture(given, answers, things, made, names)
+    with above:
+        picture(given, answers, things, made, names)
     figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)
     chart(figure, "det_costs", f"Cost of {made.total.shape[0]} queries for {', '.join(names)}")
     reading.how(
@@ -71,11 +69,11 @@ def layer_of(depth: int) -> int:
     return int(chosen or depth) - 1
 
 
-def weighed(places: Sequence[Any]) -> "Weights":
+def weighed() -> "Weights":
     from vizkit.models.detection.matching import Weights
 
     values = {}
-    for column, (name, (title, usual, most, words)) in zip(places, COSTS.items(), strict=True):
+    for column, (name, (title, usual, most, words)) in zip(st.columns(len(COSTS)), COSTS.items(), strict=True):
         values[name] = column.slider(title, 0.0, most, usual, 0.5, key=f"det_cost_{name}", bind="query-params",
                                      help=words)  # fmt: skip
     return Weights(**values)

@@ -9,8 +9,10 @@ from vizkit.ui import reading
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 
-AP = (r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
-      r"r = \text{recall}")  # fmt: skip
+AP = (
+    r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
+    r"r = \text{recall}"
+)
 SIZES = {"small": "ap_small", "medium": "ap_medium", "large": "ap_large"}
 
 
@@ -20,13 +22,19 @@ def view(page: Page) -> None:
     with left:
         st.markdown("**What it costs**")
         points = [Point(row.name, row.family, row.gflops, row.ap) for row in DETECTION]
-        chart(accuracy_cost(points, "GFLOPS", "AP (%)"), "det_published",
-              "AP against GFLOPS: " + ", ".join(f"{row.name} {row.ap:g}" for row in DETECTION))  # fmt: skip
+        chart(
+            accuracy_cost(points, "GFLOPS", "AP (%)"),
+            "det_published",
+            "AP against GFLOPS: " + ", ".join(f"{row.name} {row.ap:g}" for row in DETECTION),
+        )
     with right:
         st.markdown("**By the size of the object**")
         bars = {size: [getattr(row, field) for row in DETECTION] for size, field in SIZES.items()}
-        chart(paired_bars([row.name for row in DETECTION], bars, "AP (%)"), "det_published_sizes",
-              "AP of small, medium and large objects")  # fmt: skip
+        chart(
+            paired_bars([row.name for row in DETECTION], bars, "AP (%)"),
+            "det_published_sizes",
+            "AP of small, medium and large objects",
+        )
     st.dataframe(
         {
             "Model": [row.name for row in DETECTION],
@@ -46,8 +54,10 @@ def view(page: Page) -> None:
             for name in ("AP", "AP50", "AP75", "AP small", "AP medium", "AP large")
         },
     )
-    st.caption(f"{DETECTION_TABLE.measured} Source: {DETECTION_TABLE.citation}. The page Evaluate has it to sort and "
-               "filter, beside other tables.")  # fmt: skip
+    st.caption(
+        f"{DETECTION_TABLE.measured} Source: {DETECTION_TABLE.citation}. The page Evaluate has it to sort and "
+        "filter, beside other tables."
+    )
     reading.how(
         "Left, up is better and left is cheaper. Right: DETR is ahead on large objects and behind on small ones, of "
         "which its coarse memory keeps little.",
