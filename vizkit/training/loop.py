@@ -158,7 +158,7 @@ class Loop:
         judged: nn.Module = self.ema.module if self.ema else self.model
         evaluation = self.score(judged, self.val, self.task.sampled())
         line |= {**evaluation.numbers("val"), "seconds": time.monotonic() - begin}
-        best = max((merit(epoch) for epoch in self.history), default=(-1.0, 0.0))
+        best = max((merit(epoch) for epoch in self.history), default=(-math.inf, 0.0))
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
         if self.main:
