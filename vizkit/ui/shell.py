@@ -39,6 +39,7 @@ PAGES = {
             "Super-resolution",
             "Attention between two images: where does the missing texture come from?",
         ),
+        ("detection", "Detection", "Learned questions find things: what does each look at, and why its box?"),
     ],
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),

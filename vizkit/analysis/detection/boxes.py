@@ -1,10 +1,11 @@
 """How far boxes overlap, and which of them say the same thing twice."""
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["SAME", "best_overlap", "duplicates", "overlaps"]
+__all__ = ["SAME", "best_overlap", "corners", "duplicates", "in_shares", "overlaps"]
 
 SAME = 0.5
 """From this IoU on two boxes of one class stand for the same thing."""
@@ -14,7 +15,7 @@ def overlaps(
     first_cxcywh: Float[Tensor, "box 4"], second_cxcywh: Float[Tensor, "other 4"]
 ) -> Float[Tensor, "box other"]:
     """Intersection over union, 0 to 1."""
-    a, b = _corners(first_cxcywh)[:, None], _corners(second_cxcywh)
+    a, b = corners(first_cxcywh)[:, None], corners(second_cxcywh)
     sides = torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2])
     shared = sides.clamp(min=0).prod(-1)
     area = first_cxcywh[:, 2:].prod(-1)[:, None] + second_cxcywh[:, 2:].prod(-1) - shared
@@ -36,6 +37,14 @@ def best_overlap(box_cxcywh: Float[Tensor, " 4"], boxes_cxcywh: Float[Tensor, "b
     return (place, float(iou[place])) if iou[place] > 0 else None
 
 
-def _corners(boxes_cxcywh: Float[Tensor, "box 4"]) -> Float[Tensor, "box 4"]:
+def corners(boxes_cxcywh: Float[Tensor, "box 4"]) -> Float[Tensor, "box 4"]:
+    """Left, top, right, bottom of boxes given by middle, width and height."""
     middle, size = boxes_cxcywh[:, :2], boxes_cxcywh[:, 2:]
     return torch.cat([middle - size / 2, middle + size / 2], 1)
+
+
+def in_shares(boxes_xyxy: Float[np.ndarray, "box 4"], size_hw: tuple[int, int]) -> Float[Tensor, "box 4"]:
+    """Middle, width and height as shares of a picture, of boxes in its pixels."""
+    height, width = size_hw
+    shares = torch.from_numpy(boxes_xyxy).float() / torch.tensor([width, height, width, height])
+    return torch.cat([(shares[:, :2] + shares[:, 2:]) / 2, shares[:, 2:] - shares[:, :2]], 1)

@@ -1,8 +1,9 @@
 """One picture through a DETR, and all that its attention saw."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.image import RGB
@@ -11,7 +12,7 @@ from vizkit.models.detection.tracing import trace_layers
 from vizkit.models.networks.detr import Answers
 from vizkit.traces import Trace, TraceError
 
-__all__ = ["Seen", "look"]
+__all__ = ["Seen", "Sure", "look", "sure"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,34 @@ class Seen:
     cross: tuple[Float[Tensor, "_head _query _cell"], ...]
     among: tuple[Float[Tensor, "_head _query _query"], ...]
     memory: Float[Tensor, "_cell _dim"]
+
+    def of_query(self, layer: int, query: int, head: int | None = None) -> Float[Tensor, "row column"]:
+        """Where a query looks in decoder layer 0, 1, …: the weights of one head, or their mean."""
+        return self._map(self.cross[layer][:, query], head)
+
+    def of_cell(self, layer: int, cell: int, head: int | None = None) -> Float[Tensor, "row column"]:
+        """Where a cell looks in encoder layer 0, 1, …"""
+        return self._map(self.encoder[layer][:, cell], head)
+
+    def _map(self, weights: Float[Tensor, "head cell"], head: int | None) -> Float[Tensor, "row column"]:
+        return (weights.mean(0) if head is None else weights[head]).view(self.grid)
+
+
+class Sure(NamedTuple):
+    """What queries say of one picture, the surest first. `scores`: 0 to 1."""
+
+    queries: Int[Tensor, " detection"]
+    labels: Int[Tensor, " detection"]
+    scores: Float[Tensor, " detection"]
+    boxes_cxcywh: Float[Tensor, "detection 4"]
+
+
+def sure(answers: Answers, threshold: float) -> Sure:
+    """Of one picture, those queries whose likeliest class but "no object" has that probability at least."""
+    scores, labels = answers.logits[0].float().softmax(-1)[:, :-1].max(-1)
+    order = scores.argsort(descending=True, stable=True)
+    order = order[scores[order] >= threshold]
+    return Sure(order, labels[order], scores[order], answers.boxes_cxcywh[0].float()[order])
 
 
 def look(detector: Detector, picture: RGB, *, self_attention: bool = True) -> Seen:

@@ -32,7 +32,7 @@ def strip(
 ) -> None:
     """Every picture, those of the visitor first; `on_pick` is given the name of the one that was clicked."""
     tiles = [
-        {"name": name, "picture": _small(picture.digest, picture.rgb), "place": 0} for name, picture in uploads.items()
+        {"name": name, "picture": small(picture.digest, picture.rgb), "place": 0} for name, picture in uploads.items()
     ]
     tiles += [{"name": name, "picture": "", "place": place} for place, name in enumerate(samples)]
 
@@ -59,7 +59,7 @@ def _samples() -> str:
 
 
 @remembered
-def _small(digest: str, _rgb: np.ndarray) -> str:
+def small(digest: str, _rgb: np.ndarray) -> str:
     buffer = io.BytesIO()
     Image.fromarray(tile(_rgb)).save(buffer, "JPEG", quality=85)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

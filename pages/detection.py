@@ -1,0 +1,9 @@
+"""Detection: things in a picture as answers to learned questions."""
+
+from vizkit.ui.shell import ensure_shell
+
+ensure_shell()
+
+from vizkit.ui.views import open_page  # noqa: E402
+
+open_page("detection")

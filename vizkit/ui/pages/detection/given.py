@@ -1,0 +1,118 @@
+"""What is looked at and by which model: a drawn scene by its number, or the picture of the sidebar."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+from jaxtyping import UInt8
+
+from vizkit.image import Picture, digest_of
+from vizkit.ui.pages.detection.results import detector, source_of, sources
+from vizkit.ui.plain import plain
+from vizkit.ui.session.remembered import remembered
+from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.sidebar.strip import STRIP, small
+from vizkit.ui.views import NothingShownError, Page
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.datasets.scenes.drawing import Scene
+    from vizkit.models.detection.opening import Detector
+
+RGB = UInt8[np.ndarray, "_row _column 3"]
+DRAWN, OWN = "drawn scene", "picture of the sidebar"
+SCENES, SHARP_PX = 1_000, 480
+STRIP_OF = (1, 2, 3, 4, 6, 9, 12, 15)
+"""Scenes of the test split that are offered as pictures; the fourth has no insect."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """`rgb`: what the model is given; `shown`: the same, sharper. `truth`: of a drawn scene, in pixels of `rgb`."""
+
+    source: str
+    detector: "Detector"
+    rgb: RGB
+    shown: RGB
+    digest: str
+    title: str
+    truth: "Scene | None" = None
+
+    @property
+    def truth_cxcywh(self) -> "Tensor | None":
+        """Middle, width and height of the true boxes as shares of the picture."""
+        from vizkit.analysis.detection.boxes import in_shares
+
+        return None if self.truth is None else in_shares(self.truth.boxes_xyxy, self.rgb.shape[:2])
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What results of this model and this picture are kept by."""
+        return source_of(self.source), self.digest
+
+
+def choose(page: Page) -> Given:
+    """The controls of the picture and the model. NothingShownError where there is no model, or it cannot be read."""
+    from vizkit.models.sources.hub import ModelError
+
+    known = sources()
+    if not known:
+        st.info("There is no model that finds things yet: train one with the recipe detr-small.")
+        raise NothingShownError
+    if st.session_state.get("det_of", DRAWN) == DRAWN:
+        thumbnails()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
+                                  bind="query-params")  # fmt: skip
+        number = 0
+        if of == DRAWN:
+            number = int(st.number_input("Scene", 1, SCENES, 1, key="det_scene", bind="query-params", width=120,
+                                         help="Scenes that no model of ours has learned from."))  # fmt: skip
+        keep_valid("det_model", known)
+        source = st.selectbox("Model", list(known), key="det_model", bind="query-params", width=230,
+                              format_func=str)  # fmt: skip
+    try:
+        model = detector(source_of(known[source]), known[source])
+    except ModelError as error:
+        st.warning(plain(error), icon=":material/warning:")
+        raise NothingShownError from None
+    if not number:
+        return _own(known[source], model, page.picture)
+    scene = drawn(number, model.preprocessing.size_hw[0])
+    sharp = drawn(number, SHARP_PX)
+    return Given(known[source], model, scene.picture, sharp.picture, digest_of(scene.picture), f"scene {number}", scene)
+
+
+def thumbnails() -> None:
+    """A few scenes to begin with."""
+
+    def picked() -> None:
+        name = str(st.session_state["det_strip"].name)
+        if name in tiles:
+            st.session_state["det_scene"] = tiles[name]
+
+    tiles = {f"scene {number}": number for number in STRIP_OF}
+    pictures = tuple({"name": name, "picture": _small(number), "place": 0} for name, number in tiles.items())
+    chosen = f"scene {st.session_state.get('det_scene', 1)}"
+    with st.container(width=480):
+        STRIP(key="det_strip", data={"tiles": pictures, "chosen": chosen, "samples": "", "count": 0},
+              on_name_change=picked)  # fmt: skip
+
+
+@remembered
+def drawn(number: int, size_px: int) -> "Scene":
+    """Scene 1, 2, … of the test split."""
+    from vizkit.datasets.scenes.drawing import SIZES_PX, draw_scene
+
+    return draw_scene(number - 1, split="test", size_px=min(max(size_px, SIZES_PX[0]), SIZES_PX[1]))
+
+
+def _small(number: int) -> str:
+    return small(f"scene {number}", drawn(number, SHARP_PX).picture)
+
+
+def _own(source: str, model: "Detector", picture: Picture) -> Given:
+    name = str(st.session_state.get("image", ""))
+    return Given(source, model, picture.rgb, picture.rgb, picture.digest, name)
