@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+
+from vizkit.ui import reading
 from vizkit.ui.pages.detection.canvas import Box, Panel, boxes_of, canvas
 from vizkit.ui.pages.detection.choices import threshold
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.results import seen
-
-from vizkit.ui import reading
 from vizkit.ui.session import cached
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid

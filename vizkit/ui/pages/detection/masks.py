@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from vizkit.ui.pages.detection.choices import threshold
-from vizkit.ui.pages.detection.given import Given, choose
 
 from vizkit.figure.detection.segments import segments_over
 from vizkit.ui import reading
+from vizkit.ui.pages.detection.choices import threshold
+from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.plain import plain
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.views import NothingShownError, Page

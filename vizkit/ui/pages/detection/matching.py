@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
-from vizkit.ui.pages.detection.given import Given, choose
-from vizkit.ui.pages.detection.results import seen
 
 from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
+from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
+from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.pages.detection.with_truth import truth_or_offer
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page

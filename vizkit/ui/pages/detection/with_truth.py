@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import streamlit as st
+
 from vizkit.ui.pages.detection.given import DRAWN, Given
 
 if TYPE_CHECKING:
