@@ -29,7 +29,7 @@ def view(page: Page) -> None:
     cell = id_at(Tokens("cells", grid=made.grid), at)
     assert cell is not None
     looked = made.of_cell(depth - 1, cell, by)
-    says = "The scene is known to hold no insect here: click one to see whether attention keeps to it."
+    says = "No insect lies here: click one to see whether attention keeps to it."
     if given.truth is None:
         says = "Click any place."
     elif thing := instance_at(given.truth.instances, at):

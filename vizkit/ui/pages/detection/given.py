@@ -95,7 +95,8 @@ def thumbnails() -> None:
 
     tiles = {f"scene {number}": number for number in STRIP_OF}
     pictures = tuple({"name": name, "picture": _small(number), "place": 0} for name, number in tiles.items())
-    chosen = f"scene {st.session_state.get('det_scene', 1)}"
+    linked = st.query_params.get("det_scene", "1")  # before its widget was drawn for the first time
+    chosen = f"scene {st.session_state.get('det_scene', linked)}"
     with st.container(width=480):
         STRIP(key="det_strip", data={"tiles": pictures, "chosen": chosen, "samples": "", "count": 0},
               on_name_change=picked)  # fmt: skip
