@@ -6,7 +6,7 @@ import streamlit as st
 
 from vizkit.analysis.convolution.ancestors import ANCESTORS
 from vizkit.analysis.convolution.field_size import MOST, side_holding
-from vizkit.analysis.remarks import fields as remarks
+from vizkit.analysis.remarks import convolution
 from vizkit.figure.convolution.fields import by_depth, on_image
 from vizkit.models.probes.convolution.field_table import formula, rows_of
 from vizkit.report.kinds import Field
@@ -45,7 +45,7 @@ def view(page: Page) -> None:
     with left:
         side = picture(page, walked, seen, field)
         if seen is not None:
-            remark(remarks.used(names[index], seen.rows.size, side, min(walked.size_hw), MOST))
+            remark(convolution.field_used(names[index], seen.rows.size, side, min(walked.size_hw), MOST))
             st.caption(f"Field {seen.rows.size} px · neighbours see pixels {seen.rows.jump} px apart · "
                        f"{fields_of.last_layer(walked, seen)}")  # fmt: skip
     with right:

@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import UInt8
 
 from vizkit.image import Picture, digest_of
-from vizkit.ui.pages.detection.results import detector, source_of, sources
+from vizkit.ui.pages.detection.detectors import detector, source_of, sources
 from vizkit.ui.plain import plain
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid

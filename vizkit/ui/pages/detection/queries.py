@@ -9,7 +9,7 @@ import streamlit as st
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.detection.query_habits import sizes
 from vizkit.ui import reading
-from vizkit.ui.pages.detection.results import detector, source_of, sources
+from vizkit.ui.pages.detection.detectors import detector, source_of, sources
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background
 from vizkit.ui.session.remembered import remembered, shelf
