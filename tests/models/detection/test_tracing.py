@@ -1,4 +1,4 @@
-"""Traces of DETRs: their layers and tokens, that the weights are what the layers used, and what is seen of a picture."""
+"""Traces of DETRs: layers and tokens, that the weights are what the layers used, and what is seen of a picture."""
 
 from dataclasses import replace
 
