@@ -1,6 +1,6 @@
 """What each object query tends to answer: all boxes that it said over many pictures (Carion et al. 2020, figure 7)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ def habits(
     detector: Detector, pictures: BoxSet, threshold: float, tell: Callable[[int], None] = lambda done: None
 ) -> Habits:
     """Run over all pictures; `tell` hears how many are done."""
-    rows: list[list[float]] = []
+    rows: list[list[float | int]] = []
     for start in range(0, len(pictures), BATCH):
         own = [pictures[index].picture for index in range(start, min(start + BATCH, len(pictures)))]
         pixels = np.stack([prepare(rgb, detector.preprocessing)[0] for rgb in own])
@@ -78,7 +78,7 @@ def habits_from(data: dict[str, Any]) -> Habits:
     return _of(data["said"], data["pictures"], data["threshold"], data["all_queries"])
 
 
-def _of(rows: list[list[float]], pictures: int, threshold: float, all_queries: int) -> Habits:
+def _of(rows: Sequence[Sequence[float | int]], pictures: int, threshold: float, all_queries: int) -> Habits:
     table = np.array(rows, float).reshape(-1, len(COLUMNS))
     return Habits(pictures, threshold, all_queries, table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2],
                   table[:, 3:])  # fmt: skip

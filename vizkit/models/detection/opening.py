@@ -14,7 +14,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
-__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "finds", "open_detector"]
+__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "detector_folder", "finds", "open_detector"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
@@ -53,10 +53,15 @@ def bundled_detectors() -> list[str]:
     return folders_in(BUNDLED)
 
 
+def detector_folder(source: str | Path) -> tuple[Path, str]:
+    """Where the files of a network lie, and what it is called. Raises ModelError."""
+    return folder_of(source, BUNDLED, "that finds things")
+
+
 def open_detector(source: str | Path) -> Detector:
     """A network by "bundled:<name>", by its run folder or by a folder of transformers with a DETR. Raises ModelError
     with one sentence for the user."""
-    folder, title = folder_of(source, BUNDLED, "that finds things")
+    folder, title = detector_folder(source)
     config = read_json(folder / "config.json", title)
     if config.get("model_type") == "detr":
         return _from_library(folder, title, config)

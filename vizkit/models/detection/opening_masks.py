@@ -5,12 +5,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from vizkit.models.detection.opening import BUNDLED
+from vizkit.models.detection.opening import detector_folder
 from vizkit.models.networks.detr_masks import MaskHead
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
-from vizkit.models.trained_folder import folder_of, network_of
+from vizkit.models.trained_folder import network_of
 
 __all__ = ["config_of", "has_masks", "open_masks", "weights_digest"]
 
@@ -19,13 +19,13 @@ FOLDER, NAME = "masks", "detr_masks"
 
 def has_masks(source: str | Path) -> bool:
     """Whether a mask head lies beside that network. Raises ModelError where there is no such network."""
-    folder = _folder(source)[0] / FOLDER
+    folder = detector_folder(source)[0] / FOLDER
     return all((folder / name).is_file() for name in ("config.json", "model.safetensors"))
 
 
 def open_masks(source: str | Path) -> MaskHead:
     """The mask head of the network "bundled:<name>" or of that run folder. Raises ModelError with one sentence."""
-    folder, title = _folder(source)
+    folder, title = detector_folder(source)
     if not has_masks(source):
         raise ModelError(f"{title} has no masks: train them with the recipe detr-masks into its folder {FOLDER}.")
     about = f"the masks of {title}"
@@ -46,7 +46,7 @@ def config_of(head: MaskHead, digest: str, licence: str) -> dict[str, Any]:
 
 def weights_digest(source: str | Path) -> str:
     """SHA-256 of the weights of a network that finds things. Raises ModelError."""
-    file = _folder(source)[0] / "model.safetensors"
+    file = detector_folder(source)[0] / "model.safetensors"
     try:
         return sha256(file.read_bytes()).hexdigest()
     except OSError:
@@ -56,7 +56,3 @@ def weights_digest(source: str | Path) -> str:
 def _made(name: str, sizes: Mapping[str, Any]) -> MaskHead:
     del name  # there is one kind
     return MaskHead(sizes["dim"], sizes["finer"], heads=sizes["heads"], width=sizes["width"])
-
-
-def _folder(source: str | Path) -> tuple[Path, str]:
-    return folder_of(source, BUNDLED, "that finds things")

@@ -3,6 +3,7 @@ it (Carion et al. 2020, § 4.4: first boxes, then masks with the weights of the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from accelerate import Accelerator
@@ -48,6 +49,7 @@ class MaskTask:
     digest: str
     sets: dict[str, BoxSet]  # by split
     teacher = None
+    parts = MappingProxyType({})
     examples = "scenes"
 
     @property

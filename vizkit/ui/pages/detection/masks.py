@@ -1,6 +1,5 @@
 """The view Masks: which pixels belong to which thing."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -58,9 +57,9 @@ def opened(given: Given) -> "MaskHead":
 
 def masks_written(source: str) -> int:
     """When its masks were written: trained anew they are others."""
-    from vizkit.models.detection.opening import folder_of
+    from vizkit.models.detection.opening import detector_folder
 
-    return (Path(folder_of(source)[0]) / "masks" / "config.json").stat().st_mtime_ns
+    return (detector_folder(source)[0] / "masks" / "config.json").stat().st_mtime_ns
 
 
 @remembered

@@ -21,7 +21,7 @@ def view(page: Page) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**What it costs**")
-        points = [Point(row.name, row.family, row.gflops, row.ap) for row in DETECTION]
+        points = [Point(row.name, row.family, float(row.gflops), float(row.ap)) for row in DETECTION]
         chart(
             accuracy_cost(points, "GFLOPS", "AP (%)"),
             "det_published",

@@ -105,9 +105,9 @@ def habits_of(source: str, model: "Detector") -> "Habits | None":
 @remembered
 def shipped_habits(source: str) -> "Habits | None":
     from vizkit.evaluation.query_habits import habits_from
-    from vizkit.models.detection.opening import folder_of
+    from vizkit.models.detection.opening import detector_folder
 
-    file = folder_of(source)[0] / "queries.json"
+    file = detector_folder(source)[0] / "queries.json"
     if not source.startswith("bundled:") or not file.is_file():
         return None
     return habits_from(json.loads(file.read_text(encoding="utf-8")))
