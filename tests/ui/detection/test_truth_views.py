@@ -63,9 +63,8 @@ def test_masks_say_what_they_need(monkeypatch):
 
 
 def test_masks_are_drawn_and_measured(monkeypatch):
-    from vizkit.ui.pages.detection.given import drawn
-
     from vizkit.models.detection.segmenting import Segments
+    from vizkit.ui.pages.detection.given import drawn
 
     scene = drawn(2, 160)
     truth = Segments(scene.instances, scene.labels)

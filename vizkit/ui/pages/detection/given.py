@@ -61,18 +61,18 @@ def choose(page: Page) -> Given:
     if not known:
         st.info("There is no model that finds things yet: train one with the recipe detr-small.")
         raise NothingShownError
-    if st.session_state.get("det_of", DRAWN) == DRAWN:
-        thumbnails()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
-                                  bind="query-params")  # fmt: skip
-        number = 0
-        if of == DRAWN:
-            number = int(st.number_input("Scene", 1, SCENES, 1, key="det_scene", bind="query-params", width=120,
-                                         help="Scenes that no model of ours has learned from."))  # fmt: skip
-        keep_valid("det_model", known)
-        source = st.selectbox("Model", list(known), key="det_model", bind="query-params", width=230,
-                              format_func=str)  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.session_state.get("det_of", st.query_params.get("det_of", DRAWN)) == DRAWN:
+            thumbnails()
+        with st.popover("Picture, model", icon=":material/tune:"):
+            of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
+                                      bind="query-params")  # fmt: skip
+            number = 0
+            if of == DRAWN:
+                number = int(st.number_input("Scene", 1, SCENES, 1, key="det_scene", bind="query-params", width=120,
+                                             help="Scenes that no model of ours has learned from."))  # fmt: skip
+            keep_valid("det_model", known)
+            source = st.selectbox("Model", list(known), key="det_model", bind="query-params", format_func=str)
     try:
         model = detector(source_of(known[source]), known[source])
     except ModelError as error:
