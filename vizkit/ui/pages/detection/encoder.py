@@ -1,5 +1,7 @@
 """The view Encoder: where a place of the image looks, before any query asks."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from vizkit.analysis.remarks.detection import of_place
@@ -16,6 +18,9 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import sentence
 from vizkit.ui.widgets.save import save
 
+if TYPE_CHECKING:
+    from vizkit.models.detection.seen import Seen
+
 
 def view(page: Page) -> None:
     from vizkit.analysis.detection.instances import instance_at, own_and_others
@@ -25,7 +30,7 @@ def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         depth = layer("det_encoder_layer", len(made.encoder))
         by = head("det_encoder_head", len(made.encoder[0]))
-    at = page.cursor
+    at = page.cursor if "at" in st.session_state or "at" in st.query_params else on_something(made)
     cell = id_at(Tokens("cells", grid=made.grid), at)
     assert cell is not None
     looked = made.of_cell(depth - 1, cell, by)
@@ -52,6 +57,14 @@ def view(page: Page) -> None:
         "what is gathered: a bright cell gives its value, which may say little.",
         "Carion et al. 2020, § 4.2 and fig. 3",
     )
+
+
+def on_something(made: "Seen") -> tuple[float, float]:
+    """Before anybody has clicked: the middle of the surest box."""
+    from vizkit.models.detection.seen import sure
+
+    x, y = sure(made.layers[-1], 0.0).boxes_cxcywh[0, :2].tolist()
+    return x, y
 
 
 def point(at: tuple[float, float]) -> None:
