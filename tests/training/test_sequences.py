@@ -92,7 +92,7 @@ def test_what_is_hidden_follows_from_the_seed_of_the_example():
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("model", [name for name, task in TASK_OF.items() if task != "enlarge"])
+@pytest.mark.parametrize("model", [name for name, task in TASK_OF.items() if task in {"translate", "masked", "causal"}])
 def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     run = followed(tmp_path / "run", tiny(model))
     assert run.status["state"] == "done"

@@ -13,14 +13,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attribution.explaining import explain
+from vizkit.analysis.attribution.methods import generic_relevance
 from vizkit.analysis.remarks.places import cover
 from vizkit.image import RGB, seen_box
 from vizkit.models import Loaded, trace
 from vizkit.traces import NotApplicable
 
 __all__ = ["InBoxes", "in_boxes", "mean_share", "relevance_in_boxes"]
-
-METHOD = "generic_relevance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ def relevance_in_boxes(
     for label in dict.fromkeys(labels.tolist()):
         own, others = boxes_xyxy[labels == label], boxes_xyxy[labels != label]
         try:
-            heat = explain(METHOD, trace(loaded, picture, target=label)).heat.float()
+            heat = explain(generic_relevance.METHOD.name, trace(loaded, picture, target=label)).heat.float()
         except NotApplicable:  # nothing gained relevance
             made.append(InBoxes(label, None, float("nan"), float("nan"), float(_inside(own, (height, width)).mean())))
             continue

@@ -75,7 +75,11 @@ def _bar(name: str, total: int, quiet: bool) -> "Iterator[Callable[[int], None]]
     from tqdm import tqdm
 
     with tqdm(total=total, desc=name, unit="scene", disable=True if quiet else None, dynamic_ncols=True) as bar:
-        yield lambda done: bar.update(done - bar.n) and None
+
+        def tell(done: int) -> None:
+            bar.update(done - bar.n)
+
+        yield tell
 
 
 def _notes(results: "Results") -> list[str]:
@@ -84,13 +88,13 @@ def _notes(results: "Results") -> list[str]:
 
 def _spoken(scenes: "BoxSet", results: "Results") -> str:
     """What was left out, the table of the models, and that of the classes."""
-    rows = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
+    rows: list[tuple[str, ...]] = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
     for detector, judged in results:
         p = judged.precision
         rows.append((detector.name, *map(_said, (p.ap, p.ap50, p.ap75)), f"{judged.faultless:.1%}",
                      f"{judged.scenes / judged.seconds:.1f}", f"{detector.parameters:,}"))  # fmt: skip
     first = results[0][1]
-    kinds = [("class", "things", *(f"AP50 {detector.name}" for detector, _ in results))]
+    kinds: list[tuple[str, ...]] = [("class", "things", *(f"AP50 {detector.name}" for detector, _ in results))]
     for place, (label, count) in enumerate(zip(first.labels, first.things, strict=True)):
         values = (judged.precision.by_label[place] for _, judged in results)
         kinds.append((label, f"{count:,}", *map(_said, values)))

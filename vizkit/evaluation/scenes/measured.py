@@ -55,7 +55,11 @@ def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) 
         memory, place, grid = detector.model.encoded(pixels)
         with Recorder(detector.model, single_keys=True) as recorder:
             answers = detector.model.decoded(memory, place)[-1]
-        cross = [call.weights.mean(1) for call in recorder.calls if "cross" in call.path.split(".")]
+        cross = [
+            call.weights.mean(1)
+            for call in recorder.calls
+            if call.weights is not None and "cross" in call.path.split(".")
+        ]
         pairs = matched(answers, things)
         for image, each in enumerate(pictures):
             if each.instances is None:
@@ -67,8 +71,9 @@ def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) 
         truth += things
         tell(len(truth))
     counts = torch.cat([each.labels for each in truth]).bincount(minlength=len(scenes.labels))
-    said = [_said(each, truth, len(scenes.labels)) for each in (whole, alone)]
-    return Measured(len(truth), tuple(counts.tolist()), *said, tuple(looking(each) for each in attention))
+    judged, judged_alone = (_said(each, truth, len(scenes.labels)) for each in (whole, alone))
+    looks = tuple(looking(each) for each in attention)
+    return Measured(len(truth), tuple(counts.tolist()), judged, judged_alone, looks)
 
 
 def _alone(detector: Detector, memory: Tensor, place: Tensor) -> list[Found]:

@@ -21,7 +21,7 @@ def segments_over(
     """`instances`: of every pixel 0 or 1, 2, …, on a grid of its own. `places`: of each thing its place among the
     colours: those of one place look the same in two maps."""
     height, width = picture.shape[:2]
-    which = cv2.resize(instances, (width, height), interpolation=cv2.INTER_NEAREST)
+    which = np.asarray(cv2.resize(instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
     tints = [(0, 0, 0), *(tuple(bytes.fromhex(CLASSES[place % len(CLASSES)][1:])) for place in places)]
     opacity = np.array([1 - DIMMED, *[OPACITY] * len(places)])[which][..., None]
     painted = (1 - opacity) * picture + opacity * np.array(tints)[which]
