@@ -157,6 +157,14 @@ def test_the_loop_learns(tmp_path):
     assert lines[-1]["val_accuracy"] > 0.4
 
 
+def test_one_process_trains_in_one_precision_after_another(finished, tmp_path):
+    halves = followed(tmp_path / "halves", QUICK.but({"precision": "bf16"}))
+    assert halves.status["state"] == "done"
+    again = followed(tmp_path / "again")
+    assert [line["train_loss"] for line in again.metrics()] == [line["train_loss"] for line in finished.metrics()]
+    assert halves.metrics() != again.metrics()
+
+
 def test_a_run_in_two_parts_equals_a_run_in_one(finished, tmp_path, monkeypatch):
     run = RunFolder(tmp_path / "run")
     run.create(QUICK)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState, is_initialized
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
@@ -52,8 +53,7 @@ def train(
     `changed_data`: go on with other pictures than before. `following.follow` does this alone in the folder, and writes
     every error into the status.
     """
-    precision = "no" if recipe.precision == "fp32" else recipe.precision
-    accelerator = Accelerator(cpu=device == "cpu", mixed_precision=precision)
+    accelerator = accelerator_of(recipe, device)
     loop = Loop(run, recipe, accelerator, workers, tensorboard, changed_data)
     with interruptible() as loop.stop_requested:
         try:
@@ -69,6 +69,15 @@ def train(
             )
     if accelerator.num_processes > 1:
         accelerator.end_training()
+
+
+def accelerator_of(recipe: Recipe, device: str) -> Accelerator:
+    """Accelerate keeps precision and device of the first run for the life of a process; a notebook trains several,
+    and a process alone has nothing to agree on with others."""
+    if is_initialized() and AcceleratorState().num_processes == 1:
+        AcceleratorState._reset_state(reset_partial_state=True)
+    precision = "no" if recipe.precision == "fp32" else recipe.precision
+    return Accelerator(cpu=device == "cpu", mixed_precision=precision)
 
 
 class Loop:
