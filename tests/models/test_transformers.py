@@ -258,6 +258,8 @@ def test_code_that_comes_with_a_folder_is_never_run(tmp_path):
         ({"architectures": ["SegformerForDepthEstimation"]}, "shows classifiers"),
         ({"architectures": ["BertModel"], "model_type": "bert"}, "does not take a picture alone"),
         ({"quantization_config": {"bits": 4}}, "quantized"),
+        ({"backbone_config": {"model_type": "dpt", "backbone": "a/b", "backbone_kwargs": {"x": 1}}}, "of its own"),
+        ({"parts": [{"model_type": "timm_backbone", "backbone": "hf-hub:a/b"}]}, "of its own"),
         ({"depths": [10**6, 1, 1, 1]}, "above 1000"),
         ({"hidden_sizes": [8, 16, 24, 48]}, "cannot be made by transformers|lacks weights|does not fit"),
         ({"hidden_sizes": "many"}, "cannot be made by transformers"),

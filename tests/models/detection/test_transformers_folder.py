@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from transformers import DetrImageProcessor
+from transformers import DetrConfig, DetrForObjectDetection, DetrImageProcessor
 from transformers.models.detr.image_processing_detr import get_size_with_aspect_ratio
 
 from tests.models.detection.test_detr import theirs
@@ -57,6 +57,35 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
     torch.testing.assert_close(torch.tensor(best.box_xyxy), box, atol=2.0, rtol=0)
 
 
+OLDER = {"use_timm_backbone": True, "backbone": "resnet18", "scale_embedding": False, "num_hidden_layers": 1}
+
+
+@pytest.mark.parametrize("older", [None, {}, {"backbone_kwargs": None, "backbone_config": None},
+                                   {"use_pretrained_backbone": True, "backbone_kwargs": {"out_indices": [1, 2, 3, 4]}}],
+                         ids=["today", "the hub's", "null", "keywords"])  # fmt: skip
+def test_a_backbone_of_timm_opens_as_today_and_as_facebook_wrote_it(tmp_path, older):
+    """config.json and preprocessor_config.json of facebook/detr-resnet-50 name their backbone in older ways."""
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "num_queries": 7, "num_labels": 3}
+    widths = {f"{part}_{what}": number for part in ("encoder", "decoder")
+              for what, number in (("attention_heads", 4), ("ffn_dim", 40))}  # fmt: skip
+    model = DetrForObjectDetection(DetrConfig(backbone="resnet18", **sizes, **widths)).eval()
+    model.save_pretrained(tmp_path)
+    processor = {"do_resize": True, "do_normalize": True, "feature_extractor_type": "DetrFeatureExtractor",
+                 "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "max_size": 1333,
+                 "size": 800}  # fmt: skip
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    if older is not None:
+        config = json.loads((tmp_path / "config.json").read_text())
+        del config["backbone_config"]
+        (tmp_path / "config.json").write_text(json.dumps(config | OLDER | older))
+    detector, pixels = open_detector(tmp_path), torch.randn(1, 3, 96, 160)
+    assert detector.edges_px == (800, 1333)
+    with torch.no_grad():
+        answers, expected = detector.model(pixels), model(pixel_values=pixels)
+    torch.testing.assert_close(answers.logits, expected.logits, atol=1e-4, rtol=0)
+    torch.testing.assert_close(answers.boxes_cxcywh, expected.pred_boxes, atol=1e-5, rtol=0)
+
+
 @given(height=st.integers(1, 3000), width=st.integers(1, 3000), shorter=st.integers(1, 900), more=st.integers(0, 900))
 def test_sizes_are_those_of_transformers(height, width, shorter, more):
     expected = get_size_with_aspect_ratio((height, width), shorter, shorter + more)
@@ -71,12 +100,16 @@ def changed(file, **changes):
     {"d_model": 10**9}, {"decoder_layers": "three"}, {"encoder_layers": 10**6}, {"position_embedding_type": "learned"},
     {"num_queries": 9}, {"backbone_config": {"model_type": "timm_backbone", "backbone": "hf-hub:somebody/cnn"}},
     {"backbone_config": {"model_type": "no such model"}}, {"encoder_attention_heads": 7},
+    {"backbone_config": None, "backbone": "somebody/cnn", "use_timm_backbone": False},
+    {"backbone_config": None, "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}},
+    {"backbone_config": {"model_type": "dpt", "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}}},
 ])  # fmt: skip
 def test_hostile_configurations_get_a_sentence(folder, changes):
     changed(folder / "config.json", **changes)
     with pytest.raises(ModelError) as error:
         open_detector(folder)
     assert "\n" not in str(error.value)
+    assert "Cannot reach" not in str(error.value)  # nothing was looked up elsewhere
 
 
 @pytest.mark.parametrize("size", [{"shortest_edge": 0}, {"shortest_edge": 900, "longest_edge": 800}, "wide", [1, 2],

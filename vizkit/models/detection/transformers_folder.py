@@ -12,6 +12,7 @@ from vizkit.image import MAX_INPUT_SIDE, Preprocessing
 from vizkit.models.detection.from_transformers import from_transformers
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import refuse_sizes
+from vizkit.models.sources.from_transformers import names_another_model
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import licence_on
 from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, refuse_unfit, sketch
@@ -57,8 +58,7 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
     eager = {"attn_implementation": "eager"}  # others may fetch their code
     holds = held(folder, title)
     try:
-        settings = DetrConfig.from_dict(dict(config))
-        _refuse_fetching(settings, title)
+        settings = DetrConfig.from_dict({**config, **_backbone(config, title)})
         drawn = sketch(title, lambda: made._from_config(settings, **eager))
         if drawn is not None:
             refuse_over_budget(title, bytes_of(drawn))
@@ -77,16 +77,28 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
         raise ModelError(f"{title} cannot be made by transformers: {reason.rstrip('.')}.") from error
 
 
-def _refuse_fetching(settings: Any, title: str) -> None:  # noqa: ANN401
-    """A backbone by its name alone comes without weights; a path or a hub's name would be looked up elsewhere."""
-    about = settings.backbone_config
-    name = getattr(about, "backbone", None)
-    if name is not None:
+def _backbone(config: dict[str, Any], title: str) -> dict[str, Any]:
+    """What replaces the entries on the backbone: it comes without weights, described whole. Transformers before 5 gave
+    its name, which today's may look up on the hub."""
+    about, named = config.get("backbone_config"), config.get("use_timm_backbone", True)
+    about = dict(about) if isinstance(about, dict) else {"model_type": "timm_backbone"} if named else {}
+    if about.get("model_type") == "timm_backbone":
+        given = config.get("backbone_kwargs")
+        given = given if isinstance(given, dict) else {}
+        name = about.setdefault("backbone", config.get("backbone") or "resnet50")
+        about.setdefault("out_indices", given.get("out_indices", [1, 2, 3, 4]))
+        about |= {"features_only": True, "use_pretrained_backbone": False}
+        about |= {"output_stride": 16} if config.get("dilation") else {}
         if not isinstance(name, str) or not name.replace("_", "").replace(".", "").isalnum():
             raise ModelError(f"The backbone of {title} is no plain name of timm.")
-        about.use_pretrained_backbone = False
-    if getattr(settings, "quantization_config", None):
+    elif not about or names_another_model(about):
+        raise ModelError(
+            f"The backbone of {title} is on the hub; save it again with transformers 5, which describes it."
+        )
+    if config.get("quantization_config"):
         raise ModelError(f"{title} is quantized; vizkit opens plain ones only.")
+    return {"backbone_config": about, "backbone": None, "use_timm_backbone": None, "backbone_kwargs": {},
+            "use_pretrained_backbone": None}  # fmt: skip
 
 
 def _prepared(folder: Path, title: str, config: dict[str, Any]) -> tuple[Preprocessing, tuple[int, int] | None]:

@@ -25,6 +25,7 @@ __all__ = [
     "from_transformers",
     "is_transformers",
     "made_by_library",
+    "names_another_model",
     "plan_transformers",
     "read_config",
 ]
@@ -171,6 +172,13 @@ def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, p
     return Vector(model, pooled=not report["missing_keys"])
 
 
+def names_another_model(config: Any) -> bool:  # noqa: ANN401
+    """Whether any part of a configuration gives its backbone as a name, which transformers looks up on the hub."""
+    if isinstance(config, Mapping):
+        return bool(config.get("backbone")) or any(names_another_model(part) for part in config.values())
+    return isinstance(config, list) and any(names_another_model(part) for part in config)
+
+
 def made_by_library(
     folder: Path, title: str, config: Config, holds: Holding, pretrained: bool = True, takes: str = ""
 ) -> tuple[Any, dict[str, Any]]:
@@ -189,7 +197,7 @@ def made_by_library(
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
     if takes and kind.main_input_name != takes:
         raise ModelError(f"{title} is a {name[:60]}, which does not take a picture alone.")
-    if config.get("quantization_config") or config.get("backbone") or config.get("use_timm_backbone"):
+    if config.get("quantization_config") or config.get("use_timm_backbone") or names_another_model(config):
         raise ModelError(f"{title} is quantized, or made around a model of its own; vizkit opens plain ones only.")
     eager = {"attn_implementation": "eager"}  # others may fetch their code
     made: Any = kind
