@@ -17,6 +17,8 @@ FAMILIES = ("CNN", "ViT", "DeiT", "Swin")
 """Their colours are the same in every chart of the page."""
 SOURCES = {"published": "circle", "bundled": "diamond", "yours": "square"}
 HEIGHT = 420
+EDGE = 0.2
+"""Share of the width at either end in which names turn inwards."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,14 @@ def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, s
 
 
 def sides(x: np.ndarray, y: np.ndarray) -> list[str]:
-    """Where each name stands: away from the nearest other point."""
+    """Where each name stands: away from the nearest other point, and inwards near an edge, which would cut it."""
     if len(x) < 2:
         return ["top center"] * len(x)
     at = np.stack([(values - values.min()) / (np.ptp(values) or 1.0) for values in (x, y)], 1)
     apart = np.linalg.norm(at[:, None] - at, axis=-1) + np.diag([np.inf] * len(x))
-    return ["top center" if value >= y[nearest] else "bottom center"
-            for value, nearest in zip(y, apart.argmin(1), strict=True)]  # fmt: skip
+    inwards = np.select([at[:, 0] < EDGE, at[:, 0] > 1 - EDGE], ["right", "left"], "center")
+    return [f"{'top' if value >= y[nearest] else 'bottom'} {way}"
+            for value, nearest, way in zip(y, apart.argmin(1), inwards, strict=True)]  # fmt: skip
 
 
 def ticks(low: float, high: float) -> list[float]:
