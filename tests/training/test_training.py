@@ -298,7 +298,7 @@ def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
 def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
     output = tmp_path / "two"
     given = command(*FIELDS, "--epochs", "2", "-o", output)
-    nodes = on_two_nodes(given[given.index("vizkit") + 1 :], ENVIRONMENT)
+    nodes = on_two_nodes(given[given.index("vizkit") + 1 :], ENVIRONMENT, launcher=True)
     for node in nodes:
         assert node.returncode == 0, node.stderr
     run = RunFolder(output)

@@ -185,16 +185,22 @@ def test_other_threads_see_the_unchanged_model() -> None:
     loaded, seen = wrapped(Fused), []
     plain = trace(loaded, IMAGE).logits
     begun, go_on = threading.Event(), threading.Event()
+    here = threading.current_thread()
+
+    def until_the_other_has_run(*_) -> None:
+        if threading.current_thread() is here:
+            begun.set()
+            assert go_on.wait(30)
 
     def other() -> None:
-        begun.wait(30)
+        assert begun.wait(30)
         seen.append(trace(loaded, IMAGE).logits)
         go_on.set()
 
     worker = threading.Thread(target=other)
     worker.start()
     first = loaded.model.layers[1].qkv
-    handle = first.register_forward_pre_hook(lambda *_: (begun.set(), go_on.wait(30))[0] and None)
+    handle = first.register_forward_pre_hook(until_the_other_has_run)
     changed = trace(loaded, IMAGE, keep=Keep(), edits=["heads:1=0"]).logits
     handle.remove()
     worker.join()
