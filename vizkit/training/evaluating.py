@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from vizkit.image import Preprocessing
-from vizkit.training.pictures.batches import loader, normalised
+from vizkit.training.pictures.batches import in_order, loader, normalised
 
 __all__ = ["IGNORED", "Score", "counted", "evaluate", "merit"]
 
@@ -82,8 +82,7 @@ def evaluate(
             return model(normalised(inputs, needs, accelerator.device)).float()
 
     total = len(images)  # type: ignore[arg-type]
-    starts = range(accelerator.process_index * BATCH, total, accelerator.num_processes * BATCH)
-    keys = [[(i, 0) for i in range(start, min(start + BATCH, total))] for start in starts]
+    keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
     sums: Any = torch.zeros(4, device=accelerator.device, dtype=torch.float64)  # loss, right examples, answers, all
     for inputs, labels in loader(images, keys, workers):
         labels, logits = labels.to(accelerator.device), logits_of(inputs)

@@ -27,7 +27,7 @@ from vizkit.training.detection.mask_card import card
 from vizkit.training.detection.masked_scenes import BOX, MaskedScenes
 from vizkit.training.evaluating import Score
 from vizkit.training.pictures.augmentation import Rows
-from vizkit.training.pictures.batches import Key, loader, normalised
+from vizkit.training.pictures.batches import in_order, loader, normalised
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
@@ -86,11 +86,8 @@ class MaskTask:
         assert isinstance(data, MaskedScenes)
         model.eval()
         total = len(data)
-        keys: list[list[Key]] = [
-            [(row, 0) for row in range(start, min(start + BATCH, total))] for start in range(0, total, BATCH)
-        ]
         said, ious, error = [], [], 0.0
-        for inputs, labels in loader(data, keys, workers):
+        for inputs, labels in loader(data, in_order(total, BATCH), workers):
             labels = labels.to(accelerator.device)
             given = self._found(inputs, labels.device)
             image, query, masks = self._matched(given, labels)

@@ -26,7 +26,7 @@ from vizkit.training.detection.batches import Scenes, things_of
 from vizkit.training.detection.card import card
 from vizkit.training.evaluating import Score
 from vizkit.training.pictures.augmentation import Rows
-from vizkit.training.pictures.batches import Key, loader, normalised
+from vizkit.training.pictures.batches import in_order, loader, normalised
 from vizkit.training.pictures.picture_cache import MEMORY_BYTES
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
@@ -101,11 +101,8 @@ class DetectingTask:
         del shown
         model.eval()
         total = len(data)  # type: ignore[arg-type]
-        keys: list[list[Key]] = [
-            [(row, 0) for row in range(start, min(start + BATCH, total))] for start in range(0, total, BATCH)
-        ]
         detections, truth, error = [], [], 0.0
-        for inputs, labels in loader(data, keys, workers):
+        for inputs, labels in loader(data, in_order(total, BATCH), workers):
             things = things_of(labels.to(accelerator.device))
             with accelerator.autocast():
                 answers = model(normalised(inputs, self.needs, accelerator.device))

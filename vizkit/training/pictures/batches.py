@@ -22,7 +22,7 @@ from vizkit.datasets.image_set import ImageSet
 from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.training.recipe import Recipe, RecipeError
 
-__all__ = ["Batches", "Fitted", "Key", "Pixels", "drawn_from", "fitted", "loader", "normalised", "seed_of"]
+__all__ = ["Batches", "Fitted", "Key", "Pixels", "drawn_from", "fitted", "in_order", "loader", "normalised", "seed_of"]
 
 Pixels = Float[Tensor, "image channel height width"]
 Key = tuple[int, int]  # index in the set, seed of its augmentation
@@ -111,6 +111,12 @@ class Batches(Sampler):
         for start in range(0, self.steps * self.batch, self.batch):
             for rows in self.own + start:
                 yield list(zip(order[rows].tolist(), seeds[rows].tolist(), strict=True))
+
+
+def in_order(total: int, batch: int, process: int = 0, processes: int = 1) -> list[list[Key]]:
+    """What one of several processes reads of a set, batch by batch, nothing changed: every `processes`-th batch."""
+    starts = range(process * batch, total, processes * batch)
+    return [[(row, 0) for row in range(start, min(start + batch, total))] for start in starts]
 
 
 def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> DataLoader:  # noqa: ANN401

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from vizkit.datasets.cache import cache_folder
-from vizkit.training.pictures.batches import Fitted, Key, loader
+from vizkit.training.pictures.batches import Fitted, Key, in_order, loader
 from vizkit.writing import write
 
 __all__ = ["MEMORY_BYTES", "in_memory"]
@@ -53,7 +53,7 @@ def in_memory(data: Fitted, tell: Callable[[int], None]) -> InMemory:
 
 
 def read(data: Fitted, tell: Callable[[int], None]) -> UInt8[Tensor, "image height width 3"]:
-    keys = [[(i, 0) for i in range(start, min(start + 64, len(data)))] for start in range(0, len(data), 64)]
+    keys = in_order(len(data), 64)
     height, width = data.needs.size_hw
     pictures, done = torch.empty(len(data), height, width, 3, dtype=torch.uint8), 0
     for some, _ in loader(data, keys, (os.cpu_count() or 1) if len(data) >= WORTH_KEEPING else 0):

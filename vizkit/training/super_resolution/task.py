@@ -22,7 +22,7 @@ from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR, build
 from vizkit.training.evaluating import Score
 from vizkit.training.pictures.augmentation import Rows
-from vizkit.training.pictures.batches import Key, loader
+from vizkit.training.pictures.batches import Key, in_order, loader
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
@@ -119,8 +119,7 @@ class EnlargingTask:
         del shown
         model.eval()
         total = len(data)  # type: ignore[arg-type]
-        starts = range(accelerator.process_index * BATCH, total, accelerator.num_processes * BATCH)
-        keys = [[(i, 0) for i in range(start, min(start + BATCH, total))] for start in starts]
+        keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
         sums = torch.zeros(3, device=accelerator.device, dtype=torch.float64)  # error, better than bicubic, dB
         for inputs, labels in loader(data, keys, workers):
             small, reference = (pixels_of(each, accelerator.device) for each in inputs)
