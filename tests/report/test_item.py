@@ -1,14 +1,17 @@
 """What a saved picture shows, as JSON and back; JSON of strangers is refused in one sentence."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from vizkit.analysis.convolution.sliding import Steps
 from vizkit.analysis.convolution.walk import Walk
+from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.from_json import ReportError
+from vizkit.report.inputs import Inputs, no_model, no_picture
 from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
@@ -23,6 +26,7 @@ from vizkit.report.kinds import (
     Relevance,
     Slid,
 )
+from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -46,6 +50,21 @@ SHOWS = [
     Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2, 1, 0, 2), channel="red")),
     Field(2, ("china",)),
     Filters(2, 7, "insects", 24),
+    Framed(
+        "Boxes",
+        ("scene 1",),
+        1,
+        (
+            OnPicture(
+                "Found",
+                (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly 0.93", True),),
+                (Track(((0.1, 0.1), (0.2, 0.3)), "#0000ff"),),
+                ((0.0, 1.0), (2.0, 0.5)),
+                ((0, 1), (2, 2)),
+                (0, 3),
+            ),
+        ),
+    ),
 ]
 
 
@@ -62,6 +81,35 @@ def test_an_item_comes_back_as_it_was(shows):
 
 def test_every_kind_is_tried_here():
     assert {type(shows) for shows in SHOWS} == set(KINDS.values())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frames": (Frame((0.1, 0.2, 0.3, 0.4), "red; }"),)},
+        {"frames": (Frame((0.4, 0.2, 0.3, 0.4), "#00ff00"),)},
+        {"frames": (Frame((0.1, 0.2, 1e9, 0.4), "#00ff00"),)},
+        {"tracks": (Track(((0.0, 1e300),), "#00ff00"),)},
+        {"cells": ((1.0, 2.0), (1.0,))},
+        {"cells": ((None, 2.0),)},
+        {"cells": ((-1.0, 2.0),)},
+        {"cells": ((),)},
+        {"instances": ((0, 5),)},
+        {"instances": ((0, -1),)},
+        {"places": (-1,)},
+    ],
+    ids=str,
+)
+def test_boxes_of_a_stranger_are_refused_in_one_sentence(change):
+    shows = Framed("Boxes", (), 1, (replace(SHOWS[-1].panels[0], **change),))
+    with pytest.raises(ReportError, match=r"not as vizkit writes them\.$"):
+        shows.drawn(Inputs(no_model, no_picture()))
+
+
+@pytest.mark.parametrize("scene", [-1, 1001])
+def test_a_scene_that_there_is_not_is_refused(scene):
+    with pytest.raises(ReportError):
+        replace(SHOWS[-1], scene=scene).drawn(Inputs(no_model, no_picture()))
 
 
 def test_a_report_comes_back_as_it_was():

@@ -16,6 +16,7 @@ from vizkit.__main__ import main
 from vizkit.analysis.convolution.sliding import Steps
 from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
+from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.report.document import Entry, Report, files, html, opened, zipped
 from vizkit.report.from_json import ReportError
@@ -34,6 +35,7 @@ from vizkit.report.kinds import (
     Relevance,
     Slid,
 )
+from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 
@@ -52,12 +54,13 @@ ALL = [
     (CNN, Filters(2, 3)),
     (CNN, Filters(1, 0, "digits", 3)),
     ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
+    ("", Framed("Boxes", ("scene 1",), 1, (OnPicture("Found", (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly"),)),))),
     ("", Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2)))),
 ]
 
 
 def item_of(source: str, shows, **changed) -> Item:
-    name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Chart) else "digit 3"
+    name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Chart | Framed) else "digit 3"
     return Item(shows, **{"source": source, "model": name, "image": image, "link": LINK} | changed)
 
 

@@ -1,11 +1,18 @@
 """The views of the page Detection that compare: with the truth, over many pictures, with a classifier, with papers."""
 
+import io
+import json
+import re
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.ui.conftest import fine, opened, sent_to, texts
 from vizkit.evaluation.query_habits import Habits
-from vizkit.ui.pages.detection import masks, queries
+from vizkit.report.item import from_json, to_json
+from vizkit.report.making import made
+from vizkit.ui.pages.detection import keeping, masks, queries
 
 pytestmark = pytest.mark.skipif(not queries.sources(), reason="no model that finds things")
 
@@ -29,6 +36,40 @@ def test_matching_draws_a_line_for_each_thing_and_runs_nothing_when_a_weight_mov
     test.slider(key="det_cost_overlap").set_value(0.0).run()
     fine(test)
     assert canvas_of(test)["panels"][0]["title"] != panels[0]["title"]
+
+
+def test_a_scene_is_offered_in_which_the_cheapest_pair_first_costs_more():
+    test = opened("detection", detection_view="Matching", det_scene="2")
+    assert "Both choose the same pairs" in canvas_of(test)["says"]
+    test.slider(key="det_cost_overlap").set_value(0.0).run()
+    test.button(key="det_differ").click().run()
+    fine(test)
+    said = canvas_of(test)["says"]
+    greedy, optimal = (float(number) for number in re.findall(r"\d+\.\d+", said))
+    assert greedy > optimal + 0.1
+    assert not [button for button in test.button if button.key == "det_differ"]
+
+
+@pytest.mark.parametrize("view", ["Boxes", "Encoder", "Decoder", "Matching", "Masks", "Beside a classifier"])
+@pytest.mark.parametrize("of", ["drawn scene", "picture of the sidebar"])
+def test_what_is_drawn_on_the_picture_can_be_saved(view, of, monkeypatch):
+    """As drawn on the page: the boxes, and that a record through JSON gives the same picture."""
+    kept: list = []
+    monkeypatch.setattr(keeping, "save", lambda key, items, inputs, more: kept.append((items[""], inputs)))
+    test = opened("detection", detection_view=view, det_of=of, det_scene="2")
+    fine(test)
+    if view == "Matching" and of != "drawn scene":
+        return  # of which nothing is known that could be matched
+    ((item, inputs),) = kept
+    if view != "Masks":  # which are no canvas
+        panels = canvas_of(test)["panels"]
+        assert [len(panel.frames) for panel in item.shows.panels] == [len(panel["boxes"]) for panel in panels]
+        assert [bool(panel.cells) for panel in item.shows.panels] == [bool(panel["heat"]) for panel in panels]
+    again = from_json(json.loads(json.dumps(to_json(item))))
+    assert again == item
+    png = made(item, inputs).png
+    assert made(again, inputs).png == png
+    assert Image.open(io.BytesIO(png)).size[0] > 400
 
 
 def test_an_upload_has_no_truth_and_a_way_to_scenes_that_have():

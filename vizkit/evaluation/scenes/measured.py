@@ -1,5 +1,5 @@
-"""What is claimed of a bundled detector, in one go over unseen scenes: precision, where its queries look, and what the
-queries say twice once they no longer look at each other."""
+"""What is claimed of a bundled detector, in one go over unseen scenes: precision, where its queries look, what they say
+twice once they no longer look at each other, and where the cheapest pair first is not the best assignment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from vizkit.analysis.detection.boxes import duplicates
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.evaluation.scenes.judging import Tell, batches, things_in
 from vizkit.evaluation.scenes.looking import Looking, densities, looking
+from vizkit.models.detection.assignments import assigned, costs_of
 from vizkit.models.detection.found import Found, found
-from vizkit.models.detection.matching import Things, matched
+from vizkit.models.detection.matching import Things, Weights, matched
 from vizkit.models.detection.opening import Detector
 from vizkit.models.detection.precision import Precision, all_right, precision
 from vizkit.models.networks.detr import Answers
@@ -36,13 +37,15 @@ class Said:
 @dataclass(frozen=True)
 class Measured:
     """`whole` the network, `alone` its queries without self-attention in the decoder. `looking`: by decoder layer, mean
-    over heads. `things`: of each class."""
+    over heads. `things`: of each class. `differing`: by decoder layer, scenes in which the cheapest pair first costs
+    more than the assignment of least cost."""
 
     scenes: int
     things: tuple[int, ...]
     whole: Said
     alone: Said
     looking: tuple[Looking, ...]
+    differing: tuple[int, ...]
 
 
 @torch.no_grad()
@@ -50,11 +53,15 @@ def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) 
     """Scenes with masks, of the classes of the model. ValueError where no scene has two things."""
     whole, alone, truth = [], [], []
     attention: list[list] = [[] for _ in detector.model.decoder]
+    differing = [0] * len(attention)
     for pictures, pixels in batches(detector, scenes):
         things = [things_in(each) for each in pictures]
         memory, place, grid = detector.model.encoded(pixels)
         with Recorder(detector.model, single_keys=True) as recorder:
-            answers = detector.model.decoded(memory, place)[-1]
+            layers = detector.model.decoded(memory, place)
+        answers = layers[-1]
+        differing = [before + sum(map(_differs, _each(layer), things))
+                     for before, layer in zip(differing, layers, strict=True)]  # fmt: skip
         cross = [
             call.weights.mean(1)
             for call in recorder.calls
@@ -73,7 +80,17 @@ def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) 
     counts = torch.cat([each.labels for each in truth]).bincount(minlength=len(scenes.labels))
     judged, judged_alone = (_said(each, truth, len(scenes.labels)) for each in (whole, alone))
     looks = tuple(looking(each) for each in attention)
-    return Measured(len(truth), tuple(counts.tolist()), judged, judged_alone, looks)
+    return Measured(len(truth), tuple(counts.tolist()), judged, judged_alone, looks, tuple(differing))
+
+
+def _each(answers: Answers) -> list[Answers]:
+    """Of one picture at a time."""
+    return [Answers(*parts) for parts in zip(*(each.split(1) for each in answers), strict=True)]
+
+
+def _differs(answers: Answers, things: Things) -> bool:
+    made = assigned(costs_of(answers, things), Weights())
+    return set(made.optimal.pairs) != set(made.greedy.pairs)
 
 
 def _alone(detector: Detector, memory: Tensor, place: Tensor) -> list[Found]:

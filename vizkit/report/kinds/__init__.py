@@ -5,6 +5,7 @@ from vizkit.report.kinds.channel import Channel
 from vizkit.report.kinds.chart import Chart
 from vizkit.report.kinds.field import Field
 from vizkit.report.kinds.filters import Filters
+from vizkit.report.kinds.framed import Framed
 from vizkit.report.kinds.heads import Heads
 from vizkit.report.kinds.record import Drawn, Kind
 from vizkit.report.kinds.relevance import Relevance
@@ -20,6 +21,7 @@ __all__ = [
     "Features",
     "Field",
     "Filters",
+    "Framed",
     "Heads",
     "Kind",
     "Multiplied",
@@ -39,5 +41,6 @@ KINDS: dict[str, type] = {
     "kernel": Slid,
     "receptive field": Field,
     "filters": Filters,
+    "boxes": Framed,
 }
-Shows = Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters
+Shows = Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters | Framed

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.analysis.remarks.detection import of_found, of_own
-from vizkit.figure.charts import heat_map
 from vizkit.ui import export, reading
 from vizkit.ui.pages.detection.canvas import Panel, boxes_of, canvas, truth_of
 from vizkit.ui.pages.detection.choices import head, layer, threshold
 from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.pages.detection.results import relevance, seen
-from vizkit.ui.session import saved
 from vizkit.ui.session.address import put
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark, sentence
-from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
 
     from vizkit.models.detection.seen import Seen, Sure
@@ -43,6 +43,7 @@ def view(page: Page) -> None:
     query = chosen_query(given, said)
     if query is None:
         canvas("detection", given, [first], says=sentence(of_found(0, score, things)))
+        keep("detection", given, "Nothing found", [first])
     else:
         looked = made.of_query(depth - 1, query, by)
         place = said.queries.tolist().index(query)
@@ -57,7 +58,8 @@ def view(page: Page) -> None:
         canvas("detection", given, panels, says=sentence(of_found(len(found), score, things)), chosen=query,
                on_box=lambda box: pick(given, box))  # fmt: skip
         say_own(given, said, place, looked)
-        keep(given, made, said, query, (looked, speaks))
+        more = {"Boxes and weights (NPZ)": numbers_of(given, made, said, speaks)}
+        keep("detection", given, "Boxes, and where one of them looks", panels, more)
     reading.how(
         "Click a box: beside it, where its query took from the image in the chosen decoder layer, and the cells that "
         "speak for its class through all layers. Dashed boxes are true.",
@@ -102,15 +104,8 @@ def say_own(given: Given, said: "Sure", place: int, looked: "Tensor") -> None:
         remark(of_own(name, on[1], own_and_others(looked, given.truth.instances, on[0] + 1)))
 
 
-def keep(given: Given, made: "Seen", said: "Sure", query: int, maps: "tuple[Tensor, Tensor]") -> None:
-    """The maps of the chosen box as charts; all boxes and weights as numbers."""
-    looked, speaks = maps
-    name = given.detector.name
-    label = given.detector.labels[int(said.labels[said.queries.tolist().index(query)])]
-    figures = (
-        heat_map(looked.numpy(), "column", "row", f"Cross-attention of query {query + 1}, {label}"),
-        heat_map(speaks.numpy(), "column", "row", f"Relevance of query {query + 1}, {label}"),
-    )
+def numbers_of(given: Given, made: "Seen", said: "Sure", speaks: "Tensor") -> "Callable[[], bytes]":
+    """All boxes and weights as a file."""
 
     def numbers() -> bytes:
         import torch
@@ -120,5 +115,4 @@ def keep(given: Given, made: "Seen", said: "Sure", query: int, maps: "tuple[Tens
             boxes_cxcywh=said.boxes_cxcywh.numpy(), cross=torch.stack(made.cross).numpy(), relevance=speaks.numpy(),
         )  # fmt: skip
 
-    item = saved.charts_of("Where a query looks", (given.title, name), *figures)
-    save("detection", {"": item}, saved.NOTHING, {"Boxes and weights (NPZ)": numbers})
+    return numbers

@@ -9,6 +9,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.detection.canvas import Box, Panel, boxes_of, canvas
 from vizkit.ui.pages.detection.choices import threshold
 from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.session import cached
 from vizkit.ui.session.remembered import remembered
@@ -48,6 +49,7 @@ def view(page: Page) -> None:
     panels += [Panel(f"{title}, relevance for {name}", f"Relevance of {title} for {name}.", own, each.heat)
                for title, each in asked.items()]  # fmt: skip
     canvas("det_beside", given, panels, says=" ".join(words(title, name, each) for title, each in asked.items()))
+    keep("det_beside", given, f"A detector and classifiers, asked for {name}", panels)
     reading.how(
         "The classifiers have only ever seen pictures of one insect with its name. Here they are asked for each class "
         "that is in the scene; the dashed boxes are those of the class, drawn or found.",

@@ -9,6 +9,7 @@ from vizkit.ui import reading
 from vizkit.ui.pages.detection.canvas import Panel, boxes_of, canvas, truth_of
 from vizkit.ui.pages.detection.choices import layer, threshold
 from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import sentence
@@ -26,7 +27,9 @@ def view(page: Page) -> None:
         true = given.truth is not None and st.toggle("True boxes", False, key="det_decoder_truth", bind="query-params")
     made = [panel(given, title, one, depth, score, true) for title, one in ways.items()]
     counts = [number for _, boxes, doubles in made for number in (boxes, doubles)]
-    canvas("detection_decoder", given, [one for one, _, _ in made], says=sentence(of_doubles(depth, *counts)))
+    panels = [one for one, _, _ in made]
+    canvas("detection_decoder", given, panels, says=sentence(of_doubles(depth, *counts)))
+    keep("detection_decoder", given, f"Boxes after decoder layer {depth}", panels)
     reading.how(
         "Step through the layers: each line leads from where a query's box was after the first layer to where it is. "
         "At the right the queries know nothing of each other; “again” marks a box of the same class as a surer one "

@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.analysis.remarks.detection import of_place
-from vizkit.figure.charts import heat_map
 from vizkit.geometry import id_at
 from vizkit.traces import Tokens
 from vizkit.ui import reading
 from vizkit.ui.pages.detection.canvas import Panel, canvas, truth_of
 from vizkit.ui.pages.detection.choices import head, layer
 from vizkit.ui.pages.detection.given import choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.pages.detection.results import seen
-from vizkit.ui.session import saved
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import sentence
-from vizkit.ui.widgets.save import save
 
 if TYPE_CHECKING:
     from vizkit.models.detection.seen import Seen
@@ -47,9 +45,7 @@ def view(page: Page) -> None:
         Panel(title, "Where this place looks.", truth_of(given), looked, at=at),
     ]
     canvas("detection_encoder", given, panels, says=says, grid=made.grid, on_point=point)
-    figure = heat_map(looked.numpy(), "column", "row", f"{title}, place {cell + 1}")
-    item = saved.charts_of("Self-attention of the encoder", (given.title, given.detector.name), figure)
-    save("detection_encoder", {"": item}, saved.NOTHING)
+    keep("detection_encoder", given, f"Self-attention of the encoder, place {cell + 1}", panels)
     reading.how(
         "Click a place: the map is the weights with which it gathers from all places. Where the bright cells keep "
         "to the insect that was clicked, the encoder has told it from the others.",

@@ -30,7 +30,8 @@ STRIP_OF = (1, 2, 3, 4, 6, 9, 12, 15)
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """`rgb`: what the model is given; `shown`: the same, sharper. `truth`: of a drawn scene, in pixels of `rgb`."""
+    """`rgb`: what the model is given; `shown`: the same, sharper. `number`: of a drawn scene, from 1, and its `truth`,
+    in pixels of `rgb`."""
 
     source: str
     detector: "Detector"
@@ -38,6 +39,7 @@ class Given:
     shown: RGB
     digest: str
     title: str
+    number: int = 0
     truth: "Scene | None" = None
 
     @property
@@ -82,7 +84,8 @@ def choose(page: Page) -> Given:
         return _own(known[source], model, page.picture)
     scene = drawn(number, model.preprocessing.size_hw[0])
     sharp = drawn(number, SHARP_PX)
-    return Given(known[source], model, scene.picture, sharp.picture, digest_of(scene.picture), f"scene {number}", scene)
+    digest = digest_of(scene.picture)
+    return Given(known[source], model, scene.picture, sharp.picture, digest, f"scene {number}", number, scene)
 
 
 def thumbnails() -> None:

@@ -8,6 +8,7 @@ from vizkit.figure.detection.segments import segments_over
 from vizkit.ui import reading
 from vizkit.ui.pages.detection.choices import threshold
 from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.plain import plain
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.views import NothingShownError, Page
@@ -15,6 +16,7 @@ from vizkit.ui.views import NothingShownError, Page
 if TYPE_CHECKING:
     from vizkit.models.detection.segmenting import Segments
     from vizkit.models.networks.detr_masks import MaskHead
+    from vizkit.report.kinds.framed import OnPicture
 
 
 def view(page: Page) -> None:
@@ -22,12 +24,13 @@ def view(page: Page) -> None:
     head = opened(given)
     said = segments(*given.key, masks_written(given.source), threshold(), given, head)
     truth = truth_of(given)
-    columns = st.columns(1 if truth is None else 2)
-    with columns[0]:
-        panel(given, said, places(said, truth), "Said")
+    shown = {"Said": (said, places(said, truth))}
+    shown |= {} if truth is None else {"Truth": (truth, list(range(len(truth.labels))))}
+    for column, (title, (each, colours)) in zip(st.columns(len(shown)), shown.items(), strict=True):
+        with column:
+            panel(given, each, colours, title)
+    keep("det_masks", given, "Masks of things", [kept(given, *each, title) for title, each in shown.items()])
     if truth is not None:
-        with columns[1]:
-            panel(given, truth, list(range(len(truth.labels))), "Truth")
         measured(given, said, truth)
     reading.how(
         "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
@@ -94,8 +97,20 @@ def places(said: "Segments", truth: "Segments | None") -> list[int]:
             for place, (at, _) in enumerate(partners(truth, said))]  # fmt: skip
 
 
+def kept(given: Given, shown: "Segments", colours: list[int], title: str) -> "OnPicture":
+    """As it is saved, on every second pixel: a quarter of the numbers, at the resolution of the masks or finer."""
+    from vizkit.report.kinds.framed import OnPicture
+
+    rows = tuple(map(tuple, shown.instances[::2, ::2].tolist()))
+    return OnPicture(f"{title}: {names_of(given, shown)}", instances=rows, places=tuple(colours))
+
+
+def names_of(given: Given, shown: "Segments") -> str:
+    return ", ".join(given.detector.labels[label] for label in shown.labels.tolist()) or "nothing found"
+
+
 def panel(given: Given, shown: "Segments", colours: list[int], title: str) -> None:
-    names = ", ".join(given.detector.labels[label] for label in shown.labels.tolist()) or "nothing found"
+    names = names_of(given, shown)
     st.image(segments_over(given.shown, shown.instances, colours), width="stretch", caption=f"{title}: {plain(names)}",
              alt=f"{title}: {names}")  # fmt: skip
 

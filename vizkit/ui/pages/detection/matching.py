@@ -8,7 +8,8 @@ from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.palette import CLASSES
 from vizkit.ui import reading
 from vizkit.ui.pages.detection.canvas import Box, Panel, canvas
-from vizkit.ui.pages.detection.given import Given, choose
+from vizkit.ui.pages.detection.given import DRAWN, Given, choose
+from vizkit.ui.pages.detection.keeping import keep
 from vizkit.ui.pages.detection.results import seen
 from vizkit.ui.pages.detection.with_truth import truth_or_offer
 from vizkit.ui.session.shown import keep_valid
@@ -26,6 +27,10 @@ COSTS = {
     "overlap": ("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes."),
 }
 """Title, the paper's weight, the largest weight, help."""
+
+
+DIFFERING = {"bundled:scenes_detr": (335, 2)}
+"""A scene and a decoder layer in which the cheapest pair first costs clearly more (docs/detection.md)."""
 
 
 def view(page: Page) -> None:
@@ -83,6 +88,17 @@ def picture(given: Given, answers: "Answers", things: "Things", made: "Assigned"
     panels = [panel(f"{title}: cost {chosen.cost:.3f}", chosen, answers, things, names)
               for title, chosen in (("Optimal", made.optimal), ("Greedy", made.greedy))]  # fmt: skip
     canvas("det_matching", given, panels, says=compared(made))
+    with st.container(horizontal=True):
+        keep("det_matching", given, "Queries matched with things", panels)
+        if given.key[0] in DIFFERING and set(made.optimal.pairs) == set(made.greedy.pairs):
+            st.button("A scene where they differ", icon=":material/call_split:", key="det_differ",
+                      on_click=show_differing, args=DIFFERING[given.key[0]])  # fmt: skip
+
+
+def show_differing(scene: int, layer: int) -> None:
+    """With the paper's weights."""
+    st.session_state.update({"det_of": DRAWN, "det_scene": scene, "det_match_layer": layer})
+    st.session_state.update({f"det_cost_{name}": usual for name, (_, usual, *_) in COSTS.items()})
 
 
 def panel(title: str, chosen: "Chosen", answers: "Answers", things: "Things", names: list[str]) -> Panel:
