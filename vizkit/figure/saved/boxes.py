@@ -16,7 +16,7 @@ __all__ = ["Frame", "Track", "boxes", "framed"]
 
 LEAST_SIDE_PX = 480  # a smaller picture is drawn larger by whole numbers, so that words can be read
 LETTERS, PADDING = 13.0, 3  # pixels of a picture LEAST_SIDE_PX large
-DASH = 6.0
+DASH, DOT = 6.0, 4.0
 DARK = "#000000"
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Point = tuple[float, float]
@@ -34,7 +34,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Track:
-    """A line through points (x, y), shares of the picture."""
+    """A line through points (x, y), shares of the picture, with a dot at its end."""
 
     points: tuple[Point, ...]
     colour: str
@@ -65,9 +65,10 @@ def framed(picture: RGB, frames: Sequence[Frame], tracks: Sequence[Track] = ()) 
             pen.rectangle(corners, outline=frame.colour, width=round(2 * scale))
     for track in tracks:
         points = [(x * width, y * height) for x, y in track.points]
-        pen.line(points, track.colour, round(2 * scale), joint="curve")
+        if len(points) > 1:
+            pen.line(points, track.colour, round(2 * scale), joint="curve")
         for x, y in points[-1:]:
-            pen.ellipse((x - 3 * scale, y - 3 * scale, x + 3 * scale, y + 3 * scale), track.colour)
+            pen.ellipse((x - DOT * scale, y - DOT * scale, x + DOT * scale, y + DOT * scale), track.colour, DARK)
     for frame in reversed(frames):  # after all frames: no line crosses a word
         if word := clean(frame.word):
             _word(pen, paper.size, (frame.box_xyxy[0] * width, frame.box_xyxy[1] * height), word, frame.colour, scale)

@@ -55,10 +55,9 @@ class Framed:
         if not 0 <= self.scene <= SCENES or not 1 <= len(self.panels) <= 4 or not all(map(_whole, self.panels)):
             raise ReportError("The boxes of this picture are not as vizkit writes them.")
         rgb = draw_scene(self.scene - 1, split="test", size_px=SCENE_PX).picture if self.scene else inputs.rgb
-        share = 1 / min(3, max(2, len(self.panels)))
         tiles, numbers = [], {}
         for number, panel in enumerate(self.panels, 1):
-            tiles.append(Tile(panel.title, _painted(rgb, panel), share))
+            tiles.append(Tile(panel.title, _painted(rgb, panel), 0.5))
             numbers[f"panel{number}_boxes_xyxy"] = np.array([each.box_xyxy for each in panel.frames]).reshape(-1, 4)
             numbers[f"panel{number}_words"] = np.array([each.word for each in panel.frames], dtype=str)
             numbers |= {f"panel{number}_cells": np.array(panel.cells, float)} if panel.cells else {}

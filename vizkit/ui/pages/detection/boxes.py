@@ -49,7 +49,7 @@ def view(page: Page) -> None:
         place = said.queries.tolist().index(query)
         speaks = relevance(given, query, int(said.labels[place]))
         own = [box for box in found if box.id == query]
-        which = "mean of all heads" if by is None else f"head {by + 1}"
+        which = "head mean" if by is None else f"head {by + 1}"
         panels = [
             first,
             Panel(f"Cross-attention, layer {depth}, {which}", "Where the query looked.", own, looked),

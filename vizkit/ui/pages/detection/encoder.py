@@ -38,7 +38,7 @@ def view(page: Page) -> None:
     elif thing := instance_at(given.truth.instances, at):
         name = given.detector.labels[int(given.truth.labels[thing - 1])]
         says = sentence(of_place(name, own_and_others(looked, given.truth.instances, thing)))
-    which = "mean of all heads" if by is None else f"head {by + 1}"
+    which = "head mean" if by is None else f"head {by + 1}"
     title = f"Self-attention, layer {depth}, {which}"
     panels = [
         Panel(given.title.capitalize(), "The picture. Arrow keys move the place.", at=at),

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from vizkit.ui.pages.detection.given import Given
 
 DIGITS = 6
+PLACE = "#ffffff"
+"""The chosen place, a dot."""
 
 
 def keep(
@@ -38,6 +40,7 @@ def on_picture(panel: Panel) -> "OnPicture":
     frames = [Frame(_four(box.box), box.colour, box.text, box.dashed) for box in panel.boxes]
     tracks = [Track(tuple((round(x, DIGITS), round(y, DIGITS)) for x, y in points), colour)
               for points, colour in panel.paths]  # fmt: skip
+    tracks += [] if panel.at is None else [Track((panel.at,), PLACE)]
     cells = () if panel.heat is None else tuple(
         tuple(float(f"{value:.{DIGITS}g}") for value in row) for row in panel.heat.float().tolist()
     )  # fmt: skip
