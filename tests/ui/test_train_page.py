@@ -15,10 +15,11 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import CNN, opened, texts
-from vizkit.training.recipe import NAMED, Recipe, fields
+from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train import model
+from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import cached, jobs, model_names
 from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_watch, time_estimate
@@ -97,9 +98,11 @@ def test_every_field_has_one_widget_with_its_help():
     choose(test, field_teacher="bundled:digits_cnn")
     kinds = ("selectbox", "number_input", "text_input", "toggle")
     keys = [w.key for kind in kinds for w in getattr(test, kind) if w.key and w.key.startswith("field_")]
-    assert sorted(keys) == sorted(
-        f"field_{each.name}" for each in fields(Recipe) if each.name not in ("data", "train_blocks")
-    )
+    left_out = ("data", "train_blocks", *ENLARGING)
+    assert sorted(keys) == sorted(f"field_{each.name}" for each in fields(Recipe) if each.name not in left_out)
+    for name in ENLARGING:  # no model of the form could learn with them
+        with pytest.raises(RecipeError, match="networks that enlarge"):
+            Recipe().but({name: 0.1})
     assert all(w.help for kind in kinds for w in getattr(test.main, kind))
     assert test.selectbox(key="field_distillation").value == "hard"
     assert "--teacher bundled:digits_cnn --distillation hard" in test.code[0].value

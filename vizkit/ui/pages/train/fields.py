@@ -34,7 +34,6 @@ GROUPS = {
     "Schedule": ("epochs", "passes", "schedule", "warmup_epochs", "min_lr", "plateau_patience", "stop_patience"),
     "Augmentation": ("flip", "crop", "turn_deg", "square_px", "randaugment", "mixup", "cutmix", "erasing", "repeats"),
     "Regularisation": ("smoothing", "drop_path", "patch_drop", "ema"),
-    "Enlarging": ("perceptual", "adversarial"),
 }
 """The fields of a heading, in the order of the form; what has none stands under OTHERS."""
 OTHERS = "Data, model and run"

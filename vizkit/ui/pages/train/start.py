@@ -22,6 +22,7 @@ from vizkit.ui.widgets import data_choice, time_estimate
 
 MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
 ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
+ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
 
@@ -91,7 +92,7 @@ def _mirror_hint(data: str) -> None:
 
 
 def others() -> None:
-    names = [name for name in fields.BY_NAME if name not in (*MAIN, *ELSEWHERE, *TEACHER)]
+    names = [name for name in fields.BY_NAME if name not in (*MAIN, *ELSEWHERE, *TEACHER, *ENLARGING)]
     with st.expander("All fields", icon=":material/tune:"):
         for group, members in fields.grouped(names).items():
             st.markdown(f"**{group}**")
