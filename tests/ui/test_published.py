@@ -82,11 +82,12 @@ def test_every_column_is_a_field_of_every_row(table):
 
 
 # ---- the plot --------------------------------------------------------------------------------------------------------
-def test_a_name_stands_away_from_the_nearest_point():
-    assert sides(np.array([0.0, 0.1, 1.0]), np.array([5.0, 4.0, 0.0])) == [
-        "top center",
+def test_a_name_stands_away_from_the_nearest_point_and_turns_inwards_at_an_edge():
+    assert sides(np.array([0.0, 0.1, 0.5, 1.0]), np.array([5.0, 4.0, 3.0, 0.0])) == [
+        "top right",
+        "bottom right",
         "bottom center",
-        "bottom center",
+        "bottom left",
     ]
     assert sides(np.array([1.0]), np.array([5.0])) == ["top center"]
 

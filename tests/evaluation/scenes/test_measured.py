@@ -99,6 +99,24 @@ def test_all_is_measured_in_one_pass():
     assert all(each.queries == 2 for each in measured.looking)
 
 
+@pytest.mark.parametrize(("fourth", "expected"), [(3.5, 1), (2.0, 0)])
+def test_scenes_are_counted_in_which_the_cheapest_pair_first_costs_more(monkeypatch, fourth, expected):
+    """Costs 1, 2 / 2, x: the cheapest pair first takes 1 + x; the least sum is 2 + 2 where x is above 3."""
+    from vizkit.evaluation.scenes import measured
+    from vizkit.models.detection.matching import Costs
+
+    def told(answers, things):
+        total = torch.full((answers.logits.shape[1], len(things.labels)), 9.0)
+        if len(things.labels) == 2:
+            total[:2] = torch.tensor([[1.0, 2.0], [2.0, fourth]])
+        return Costs(total, torch.zeros_like(total), torch.zeros_like(total))
+
+    monkeypatch.setattr(measured, "costs_of", told)
+    detector = small_detector()
+    data = box_set(("ant", "bee", "wasp"), scene([0, 1], 40), scene([2], 80), scene([], 120))
+    assert measure(detector, data).differing == (expected,) * len(detector.model.decoder)
+
+
 def test_the_ablation_lets_no_query_look_at_another(monkeypatch):
     detector, asked = small_detector(), []
     inner = type(detector.model).decoded
@@ -117,9 +135,11 @@ def test_the_page_holds_what_was_measured():
             "duplicates": 0.125}  # fmt: skip
     line = {"epoch": 1, "train_loss": 2.0, "val_ap50": 0.4, "val_ap": 0.2, "seconds": 90.0}
     text = page({"scenes": 1000, "parameters": 12345, "labels": ["ant", "bee"], "things": [3, 4], "minutes": 5.0,
+                 "threads": 1,
                  "whole": said, "alone": said | {"duplicates": 2.5},
                  "looking": [{"ratio": 7.25, "low": 7.0, "high": 7.5, "median": 9.0, "queries": 5}],
-                 "curves": {"detr-small": [line, line | {"epoch": 2}]}})  # fmt: skip
+                 "differing": [4, 0], "curves": {"detr-small": [line, line | {"epoch": 2}]}})  # fmt: skip
     for part in ("AP50 0.812", "| bee | 4 | 0.875 |", "| 1, the last | 7.2 | 7.0 to 7.5 | 9.0 |", "| 2.50 |",
-                 "| 2 | 3 | 2.00 | 0.400 | 0.200 |", "12,345"):  # fmt: skip
+                 "| 2 | 3 | 2.00 | 0.400 | 0.200 |", "12,345",
+                 "5.0 minutes on one core", "4 after layer 1, 0 after layer 2"):  # fmt: skip
         assert part in text
