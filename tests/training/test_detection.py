@@ -16,10 +16,10 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.training.detection.batches import NOTHING, Scenes, shares, things_of, turned
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.detection.task import detecting_task
-from vizkit.training.evaluating import merit
 from vizkit.training.loop import train
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import merit
 
 SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth": 2, "queries": 6, "groups": 2}
 TINY = Recipe(data="scenes", model="detr_small", model_args=SIZES, image_size=64, images=24, epochs=1, batch=12)

@@ -15,10 +15,10 @@ from vizkit.training.detection.mask_task import mask_iou, mask_loss, mask_task
 from vizkit.training.detection.masked_scenes import BOX, MaskedScenes, masks_of
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.detection.task import detecting_task
-from vizkit.training.evaluating import merit
 from vizkit.training.loop import train
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import merit
 
 SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth": 1, "queries": 6, "groups": 1}
 

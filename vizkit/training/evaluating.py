@@ -1,6 +1,6 @@
 """How well a model does on a split: loss, accuracy, and a few examples to look at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import in_order, loader, normalised
 
-__all__ = ["IGNORED", "Score", "counted", "evaluate", "merit"]
+__all__ = ["IGNORED", "Score", "counted", "evaluate"]
 
 BATCH = 128
 IGNORED = -100
@@ -98,13 +98,6 @@ def evaluate(
     for pictures, labels in loader(images, [[(row, 0) for row in shown]], 0) if shown else ():
         samples = _answers(logits_of(pictures), labels, shown)
     return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
-
-
-def merit(line: Mapping[str, Any]) -> tuple[float, float]:
-    """By which the best epoch is chosen: the accuracy; of texts, none of which is wholly right at first, then that of
-    single answers; of enlarged pictures the PSNR, of things that are found AP50, of masks the panoptic quality."""
-    better = next((line[name] for name in ("val_psnr", "val_ap50", "val_pq") if name in line), line["val_accuracy"])
-    return better, line.get("val_answers_right", 0.0)
 
 
 def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:

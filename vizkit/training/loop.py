@@ -13,7 +13,7 @@ from accelerate.state import AcceleratorState, is_initialized
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from vizkit.training.evaluating import Score, evaluate, merit
+from vizkit.training.evaluating import Score, evaluate
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures.batches import Batches, loader
@@ -21,6 +21,7 @@ from vizkit.training.recipe import Recipe
 from vizkit.training.run_setup import set_up
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import merit
 from vizkit.training.updates import Updates
 
 __all__ = ["Loop", "train"]

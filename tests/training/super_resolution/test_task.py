@@ -11,10 +11,10 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.pairs.drawn import DrawnPairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import NETWORKS
-from vizkit.training.evaluating import merit
 from vizkit.training.loop import train
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import merit
 from vizkit.training.super_resolution import task as tasks
 from vizkit.training.super_resolution.recipes import ENLARGING
 from vizkit.training.super_resolution.task import Shown, enlarging_task, pixels_of

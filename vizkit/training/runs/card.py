@@ -4,9 +4,10 @@ from typing import Any
 
 from torch import nn
 
-from vizkit.training.evaluating import Score, merit
+from vizkit.training.evaluating import Score
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import best_of
 
 __all__ = ["card", "card_of_network"]
 
@@ -76,7 +77,7 @@ def card_of_network(
 def _facts(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> dict[str, Any]:
     """What the card of any run tells: of its name and data, result, time and versions."""
     recipe, history, versions = portable(run.recipe), run.metrics(), run.read("versions.json")
-    best = max(history, key=merit)
+    best = best_of(history)
     threads = versions["threads"]
     device = versions["device"] + (f", {threads} thread{'s' * (threads > 1)}" if versions["device"] == "CPU" else "")
     return {

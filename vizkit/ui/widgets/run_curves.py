@@ -12,6 +12,7 @@ from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.comparing import X_AXES, along, smoothed, steps_an_epoch
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import measure_of
 from vizkit.ui.session.jobs import Point
 from vizkit.ui.widgets.chart import chart
 
@@ -47,7 +48,8 @@ def choose_log(axes: Axes) -> Axes:
 
 
 def of_run(run: RunFolder, points: list[Point], axes: Axes) -> None:
-    """Loss, accuracy and learning rate of one run; between two epochs its loss and rate so far."""
+    """Loss, accuracy (or what its task is judged by) and learning rate of one run; between two epochs its loss and rate
+    so far."""
     metrics = run.metrics()
     at = along(metrics, axes.x, steps_of(run))
     if metrics and not at:
@@ -62,7 +64,8 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes) -> None:
     with left:
         draw(loss, "loss", "run_loss", axes)
     with middle:
-        draw(by_epoch(metrics, "accuracy", at, axes), "accuracy", "run_accuracy", axes, percent=True)
+        measure = measure_of(metrics)
+        draw(by_epoch(metrics, measure.name, at, axes), measure.title, "run_accuracy", axes, percent=measure.percent)
     with right:
         draw([line("learning rate", rate)] if rate else [], "learning rate", "run_rate", axes)
 
@@ -74,11 +77,14 @@ def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> N
     at = {name: along(every[name], axes.x, steps_of(run)) for name, run in runs.items()}
     if lost := [name for name in runs if not at[name]]:
         st.caption(no_steps(lost))
-    for column, what in ((left, "accuracy"), (right, "loss")):
+    measure = measure_of([line for lines in every.values() for line in lines])
+    titles = {measure.name: measure.title, "loss": "loss"}
+    for column, (what, title) in zip((left, right), titles.items(), strict=True):
         lines = [replace(line(name, [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
                          place=places[name]) for name, of in every.items() if at[name]]  # fmt: skip
         with column:
-            draw(lines, f"validation {what}", f"compare_{what}", axes, percent=what == "accuracy", legend=False)
+            percent = what != "loss" and measure.percent
+            draw(lines, f"validation {title}", f"compare_{what}", axes, percent=percent, legend=False)
 
 
 def no_steps(names: list[str]) -> str:
@@ -101,7 +107,7 @@ def steps_of(run: RunFolder) -> int:
 
 def by_epoch(metrics: list[dict[str, Any]], what: str, at: Sequence[int | float], axes: Axes) -> list[Curve]:
     return [line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes)
-            for key, name in SERIES.items() if at]  # fmt: skip
+            for key, name in SERIES.items() if at and f"{key}_{what}" in metrics[0]]  # fmt: skip
 
 
 def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axes | None = None) -> Curve:

@@ -7,6 +7,7 @@ import streamlit as st
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
+from vizkit.training.runs.measure import best_of, measure_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
@@ -126,7 +127,7 @@ def progress_line(run: RunFolder, state: str) -> None:
     left = run.status.get("seconds_left") if state == "running" else None
     parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
     if metrics:
-        parts.append(f"validation {max(epoch['val_accuracy'] for epoch in metrics):.1%}")
+        parts.append(f"validation {said_of(metrics)}")
     if state in ("died", "failed"):
         parts.append(plain(jobs().last_words(run) if state == "died" else run.status.get("message", "")))
     st.progress(1.0 if state == "done" else share, text=" · ".join(filter(None, parts)))
@@ -145,13 +146,21 @@ def numbers(
     if speed:
         boxes.append(("Images a second", f"{speed:,.0f}", "Training pictures that it learns from in a second."))
     if metrics:
-        best = max(metrics, key=lambda line: line["val_accuracy"])
-        boxes.append((f"Best, epoch {best['epoch']}", f"{best['val_accuracy']:.1%}",
-                      "Validation accuracy of the best epoch, whose weights are kept."))  # fmt: skip
-    if "test_accuracy" in result:
-        boxes.append(("Test", f"{result['test_accuracy']:.1%}",
-                      f"Of {result['test_images']:,} examples that had no part in training."))  # fmt: skip
+        title = measure_of(metrics).title
+        boxes.append((f"Best, epoch {best_of(metrics)['epoch']}", said_of(metrics),
+                      f"On validation data, {title} of the best epoch, whose weights are kept."))  # fmt: skip
+    measure = measure_of(metrics)
+    if (tested := result.get(f"test_{measure.name}")) is not None:
+        boxes.append(("Test", measure.words(tested),
+                      f"{measure.title[0].upper()}{measure.title[1:]} of "
+                      f"{result['test_images']:,} examples that had no part in training."))  # fmt: skip
     return boxes
+
+
+def said_of(metrics: list[dict[str, Any]]) -> str:
+    """What the best epoch reached."""
+    measure = measure_of(metrics)
+    return measure.words(best_of(metrics)[f"val_{measure.name}"])
 
 
 # ---- what can be done with it ----------------------------------------------------------------------------------------
