@@ -119,7 +119,8 @@ def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axe
 def draw(
     lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, legend: bool = True
 ) -> None:  # fmt: skip
-    st.markdown(f"**{title.capitalize()}**")
+    heading = title[0].upper() + title[1:]
+    st.markdown(f"**{heading}**")
     if not lines:
         st.caption("from the end of the first epoch on")
         return
@@ -127,4 +128,4 @@ def draw(
         lines, title, x=axes.x, percent=percent, log=axes.log, legend=legend, height=HEIGHT
     )  # fmt: skip
     names = ", ".join(curve.name for curve in lines)
-    chart(figure, key, f"{title.capitalize()} by {axes.x}: {names}")
+    chart(figure, key, f"{heading} by {axes.x}: {names}")
