@@ -35,6 +35,6 @@ def merit(line: Mapping[str, Any]) -> tuple[float, float]:
     return line[f"val_{measure_of([line]).name}"], line.get("val_answers_right", 0.0)
 
 
-def best_of(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def best_of(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The first of the epochs with the highest merit, whose weights are kept."""
     return max(lines, key=merit)
