@@ -97,8 +97,12 @@ def test_every_kind_is_tried_here():
         {"instances": ((0, 5),)},
         {"instances": ((0, -1),)},
         {"places": (-1,)},
+        {"frames": (Frame((0.0, 0.0, 1.0, 1.0), "#00ff00", "x" * 201),)},
+        {"frames": (Frame((0.0, 0.0, 1.0, 1.0), "#00ff00"),) * 401},
+        {"tracks": (Track(((0.0, 0.0),), "#00ff00"),) * 401},
+        {"tracks": (Track(((0.0, 0.0),) * 401, "#00ff00"),)},
     ],
-    ids=str,
+    ids=lambda change: str(change)[:60],
 )
 def test_boxes_of_a_stranger_are_refused_in_one_sentence(change):
     shows = Framed("Boxes", (), 1, (replace(SHOWS[-1].panels[0], **change),))

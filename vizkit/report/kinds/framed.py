@@ -22,6 +22,8 @@ from vizkit.report.kinds.record import Drawn
 __all__ = ["Framed", "OnPicture"]
 
 SCENE_PX, SCENES = 480, 1_000
+MOST, LONGEST = 400, 200
+"""Frames and tracks of a panel, points of a track; letters of a word. A stranger's record costs no more than a page's."""
 RGB = UInt8[np.ndarray, "_row _column 3"]
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 
@@ -84,8 +86,10 @@ def _whole(panel: OnPicture) -> bool:
     shares += [side for track in panel.tracks for point in track.points for side in point]
     rows = {len(row) for row in panel.cells} | {len(row) for row in panel.instances}
     values = [value for row in panel.cells for value in row]
+    counts = [len(panel.frames), len(panel.tracks), *(len(track.points) for track in panel.tracks)]
     return (
-        all(COLOUR.fullmatch(colour) for colour in colours)
+        max(counts) <= MOST and all(len(frame.word) <= LONGEST for frame in panel.frames)
+        and all(COLOUR.fullmatch(colour) for colour in colours)
         and all(isfinite(share) and -2 <= share <= 3 for share in shares)
         and all(frame.box_xyxy[0] <= frame.box_xyxy[2] and frame.box_xyxy[1] <= frame.box_xyxy[3]
                 for frame in panel.frames)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from vizkit.models.networks.detr_masks import MaskHead
     from vizkit.report.kinds.framed import OnPicture
 
+LETTERS = 200  # of the title of what is saved: of a picture with a hundred things the first
+
 
 def view(page: Page) -> None:
     given = choose(page)
@@ -102,7 +104,7 @@ def kept(given: Given, shown: "Segments", colours: list[int], title: str) -> "On
     from vizkit.report.kinds.framed import OnPicture
 
     rows = tuple(map(tuple, shown.instances[::2, ::2].tolist()))
-    return OnPicture(f"{title}: {names_of(given, shown)}", instances=rows, places=tuple(colours))
+    return OnPicture(f"{title}: {names_of(given, shown)}"[:LETTERS], instances=rows, places=tuple(colours))
 
 
 def names_of(given: Given, shown: "Segments") -> str:
