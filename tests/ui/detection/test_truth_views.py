@@ -76,6 +76,7 @@ def test_an_upload_has_no_truth_and_a_way_to_scenes_that_have():
     test = opened("detection", detection_view="Matching", det_of="picture of the sidebar")
     fine(test)
     assert "not known" in texts(test)
+    assert "knows drawn water insects alone" in texts(test)
     test.button(key="det_draw").click().run()
     fine(test)
     assert canvas_of(test)["panels"]

@@ -23,7 +23,7 @@ __all__ = ["Framed", "OnPicture"]
 
 SCENE_PX, SCENES = 480, 1_000
 MOST, LONGEST = 400, 200
-"""Frames and tracks of a panel, points of a track; letters of a word. A stranger's record costs no more than a page's."""
+"""Frames and tracks of a panel, points of a track; letters of a word: a stranger's record costs little to draw."""
 RGB = UInt8[np.ndarray, "_row _column 3"]
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 

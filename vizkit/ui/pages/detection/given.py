@@ -81,6 +81,9 @@ def choose(page: Page) -> Given:
         st.warning(plain(error), icon=":material/warning:")
         raise NothingShownError from None
     if not number:
+        if known[source].startswith("bundled:"):
+            st.caption(":material/info: This model knows drawn water insects alone: it gives their names to whatever "
+                       "is in other pictures.")  # fmt: skip
         return _own(known[source], model, page.picture)
     scene = drawn(number, model.preprocessing.size_hw[0])
     sharp = drawn(number, SHARP_PX)
