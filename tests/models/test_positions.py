@@ -398,12 +398,13 @@ EQUIVARIANT = [
 @pytest.mark.parametrize(("name", "options"), EQUIVARIANT)
 def test_without_positions_the_order_of_the_patches_does_not_matter(name, options):
     loaded = strong(load(name, **options))
-    pixels = torch.randn(1, 3, *options["image_size"])
+    both = torch.randn(2, 3, *options["image_size"])
+    pixels = both[1:]
     patch = options["image_size"][1] // 5
     count = options["image_size"][0] // patch * 5
     order, straight = permutation(count, 3), torch.arange(count)
     logits = {
-        (with_positions, shuffled): logits_shuffled(loaded, pixels, order if shuffled else straight, with_positions)
+        (with_positions, shuffled): logits_shuffled(loaded, both, order if shuffled else straight, with_positions)[1]
         for with_positions in (True, False)
         for shuffled in (True, False)
     }

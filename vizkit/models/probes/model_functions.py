@@ -7,8 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from vizkit.models.sources.loading import Loaded
-from vizkit.traces import TraceError
+from vizkit.models.sources.loaded import Loaded, logits_of_images
 
 __all__ = ["batch_within", "logits_of_batch", "randomised"]
 
@@ -19,20 +18,10 @@ def logits_of_batch(loaded: Loaded) -> Callable[[Tensor], Tensor]:
     """(image, channel, height, width), prepared pixels → (image, label), float32, on the model's device.
 
     Differentiable with respect to the pixels where autograd is on. The whole batch goes through at once: its size is
-    the caller's. Models with two heads give their mean. TraceError where the model ends in a map.
+    the caller's. See `logits_of_images`.
     """
 
-    def logits(pixels: Tensor) -> Tensor:
-        out = loaded.model(pixels.to(loaded.device))
-        if isinstance(out, tuple | list):
-            out = torch.stack([one for one in out if one.dim() == 2]).mean(0)
-        if out.dim() > 2:
-            raise TraceError(
-                "This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors."
-            )
-        return out.float()
-
-    return logits
+    return lambda pixels: logits_of_images(loaded.model(pixels.to(loaded.device)))
 
 
 def batch_within(loaded: Loaded, limit_bytes: int = 2**30) -> int:

@@ -16,8 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from vizkit.models.families import family, first_grid
+from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.models.recording.weights import precise
-from vizkit.models.sources.loaded import Loaded, logits_of
+from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
 Size = tuple[int, int]
@@ -218,9 +219,12 @@ def zero(module: nn.Module, name: str) -> None:
 
 
 def logits_shuffled(
-    loaded: Loaded, pixels: Tensor, permutation: Int[Tensor, " patch"], with_positions: bool
-) -> Float[Tensor, " label"]:
-    """Logits of an image, (1, channel, height, width), whose place i shows patch `permutation[i]`.
+    loaded: Loaded,
+    pixels: Float[Tensor, "image channel row column"],
+    order: Int[Tensor, " patch"],
+    with_positions: bool,
+) -> Float[Tensor, "image label"]:
+    """Logits of images whose place i shows patch `order[i]`, on the CPU.
 
     A ViT without positions cannot see the difference. The patches are those of the model's first grid.
     """
@@ -228,8 +232,8 @@ def logits_shuffled(
     patch = (pixels.shape[-2] // grid[0], pixels.shape[-1] // grid[1])
     if pixels.shape[-2] % grid[0] or pixels.shape[-1] % grid[1]:
         raise NotApplicable(f"{loaded.name} pads this image, so its patches cannot be exchanged.")
-    columns = F.unfold(pixels, patch, stride=patch)[..., permutation.to(pixels.device)]  # 1 number patch
-    shuffled = F.fold(columns, tuple(pixels.shape[-2:]), patch, stride=patch)
-    model = (loaded if with_positions else without_positions(loaded)).model
+    patches = F.unfold(pixels, patch, stride=patch)[..., order.to(pixels.device)]  # image number patch
+    shuffled = F.fold(patches, tuple(pixels.shape[-2:]), patch, stride=patch)
+    logits = logits_of_batch(loaded if with_positions else without_positions(loaded))
     with torch.no_grad():
-        return logits_of(model(shuffled.to(loaded.device))).cpu()
+        return torch.cat([logits(some).cpu() for some in shuffled.split(batch_within(loaded))])

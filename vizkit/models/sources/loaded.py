@@ -16,7 +16,9 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 from vizkit.traces import TraceError
 
-__all__ = ["NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on", "logits_of", "with_head"]
+__all__ = [
+    "NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on", "logits_of", "logits_of_images", "with_head",
+]  # fmt: skip
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -183,9 +185,17 @@ def imagenet_labels(count: int) -> tuple[str, ...]:
 
 
 def logits_of(out: Any) -> Tensor:  # noqa: ANN401
-    """The vector of logits of one image; models with two heads (distilled LeViT in training) give their mean.
+    """The vector of logits of one image, (label,) float32; otherwise as `logits_of_images`."""
+    logits = logits_of_images(out)
+    return logits[0] if logits.dim() == 2 else logits
+
+
+def logits_of_images(out: Any) -> Tensor:  # noqa: ANN401
+    """What a model returned for a batch as (image, label), float32; models with two heads (distilled LeViT in training)
+    give their mean.
 
     Other libraries' models return an object or a mapping: their `logits`, or the vector that stands for the image.
+    TraceError where the model ends in a map.
     """
     for name in ("logits", "pooler_output", "image_embeds"):
         found = out.get(name) if isinstance(out, Mapping) else getattr(out, name, None)
@@ -201,4 +211,4 @@ def logits_of(out: Any) -> Tensor:  # noqa: ANN401
         raise TraceError(f"This model returns a {type(out).__name__}, in which no logits are found.")
     if out.dim() > 2:
         raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
-    return (out[0] if out.dim() == 2 else out).float()
+    return out.float()

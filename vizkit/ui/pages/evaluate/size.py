@@ -142,8 +142,8 @@ def conditions(study: Study, models: str) -> str:
 
 def parameters(study: Study) -> str:
     """How large the model of each method without a teacher is."""
-    counts = {method: parameters_of(run.recipe.to_json()) for run in study.runs
-              if (method := method_of(run)) in UNTAUGHT}  # fmt: skip
+    one = {method: run for run in study.runs if (method := method_of(run)) in UNTAUGHT}  # all of a method are alike
+    counts = {method: parameters_of(run.recipe.to_json()) for method, run in one.items()}
     words = [f"{method} {count / 1e6:.2f} M" for method, count in counts.items() if count]
     return f"small models ({', '.join(words)} parameters); " if words else ""
 

@@ -1,5 +1,7 @@
 """A part of the view Shuffle: the same experiment on several pictures that the model should know."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 import torch
 
@@ -27,9 +29,8 @@ def over_samples(index: int, shown: Shown, seed: int) -> None:
     ):
         return
     with st.spinner(f"Shuffling {len(names)} samples …"):
-        own, without = (
-            [answers_of(shown, inputs.sample(name), seed, kind) for name in names] for kind in (True, False)
-        )
+        pictures = [inputs.sample(name) for name in names]
+        own, without = (answers_of(shown, pictures, seed, kind) for kind in (True, False))
     changed = [float(sum(not each.kept for each in kind)) for kind in (own, without)]
     title = f"Another answer after shuffling, of {len(names)} samples"
     figure = bars(["with its positions", "positions removed"], changed, "samples", title)
@@ -44,12 +45,14 @@ def samples_for(labels: tuple[str, ...]) -> list[str]:
     return [name for name in inputs.samples() if name.removeprefix("digit ") in known] or list(inputs.INSECTS)
 
 
-def answers_of(shown: Shown, picture: Picture, seed: int, with_positions: bool) -> Answers:
-    loaded = shown.loaded
-    orders = (
-        cached.shuffled_logits(
-            shown.source, picture.digest, loaded.preprocessing, order, with_positions, loaded, picture.rgb
+def answers_of(shown: Shown, pictures: Sequence[Picture], seed: int, with_positions: bool) -> list[Answers]:
+    digests, rgb = tuple(picture.digest for picture in pictures), [picture.rgb for picture in pictures]
+    in_order, shuffled = (
+        torch.from_numpy(
+            cached.shuffled_logits(
+                shown.source, digests, shown.loaded.preprocessing, order, with_positions, shown.loaded, rgb
+            )
         )
         for order in (None, seed)
     )
-    return Answers(*map(torch.from_numpy, orders))
+    return [Answers(*logits) for logits in zip(in_order, shuffled, strict=True)]

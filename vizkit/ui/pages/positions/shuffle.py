@@ -40,7 +40,7 @@ def view(page: Page) -> None:
 
 def _both_orders(index: int, shown: Shown, picture: Picture, seed: int) -> None:
     pictures(shown, picture, seed)
-    answers = {kind: answers_of(shown, picture, seed, kind) for kind in KINDS}
+    answers = {kind: answers_of(shown, [picture], seed, kind)[0] for kind in KINDS}
     loaded = shown.loaded
     if loaded.head.probable:
         labels = [loaded.label(i) for i in range(len(shown.trace.logits))]
