@@ -13,6 +13,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": 
 os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 os.environ.pop("HF_HUB_CACHE", None)
 
+import gc  # noqa: E402
 import shutil  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -21,6 +22,15 @@ import pytest  # noqa: E402
 from tests.checking import install  # noqa: E402
 
 install("vizkit")
+
+# The cyclic garbage collector looks through what was imported again and again: a tenth of the processor's time.
+gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
+
 
 # Files that share what takes long to make, and so go to one worker: one server and one browser; one model of every
 # family, with its trace.
