@@ -2,9 +2,6 @@
 
 import csv
 import os
-import signal
-import subprocess
-import sys
 import time
 import zipfile
 
@@ -12,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.launching import on_two_nodes
+from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
 from vizkit.commands.evaluate import workers_for
 from vizkit.evaluation.answers import StoppedError
@@ -54,12 +51,9 @@ def environment(cache):
 
 
 def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp_path):
-    process = subprocess.Popen([sys.executable, "-m", "vizkit", *DIGITS], env=environment(cache),
-                               stdout=subprocess.DEVNULL)  # fmt: skip
-    while not list(cache.glob("answers/*/1.npz")) and process.poll() is None:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with launched(DIGITS, environment(cache)) as process:
+        while not list(cache.glob("answers/*/1.npz")) and process.is_alive():
+            time.sleep(0.002)
     done = len(list(cache.glob("answers/*/*.npz")))
     assert 2 <= done < 6, "it was too quick, or too slow, to be killed"
     assert main([*DIGITS, "-o", str(tmp_path / "table.csv")]) == 0

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import vizkit
-from tests.training.test_training import FIELDS, QUICK, command, followed
+from tests.training.test_training import FIELDS, QUICK, followed
 from vizkit.models import Loaded
 from vizkit.traces import TraceError
 from vizkit.training.following import follow
@@ -242,7 +242,7 @@ def test_asked_to_stop_while_preparing_it_is_stopped(tmp_path, monkeypatch):
 
     monkeypatch.setattr("vizkit.training.loop.set_up", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     usual = signal.getsignal(signal.SIGTERM)
-    assert main(command(*FIELDS, "-o", tmp_path / "run")[3:]) == 0
+    assert main(["train", *FIELDS, "-o", str(tmp_path / "run")]) == 0
     assert RunFolder(tmp_path / "run").status["state"] == "stopped"
     assert signal.getsignal(signal.SIGTERM) is usual
 

@@ -1,7 +1,6 @@
 """A run depends on its recipe alone: not on workers, processes, parts of a batch, or what else the process draws."""
 
 import random
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,7 +10,8 @@ from timm.data import Mixup
 from timm.data.random_erasing import RandomErasing
 
 import vizkit
-from tests.training.test_training import ENVIRONMENT, SAME, TINY_VIT, command, followed
+from tests.launching import on_two_nodes
+from tests.training.test_training import ENVIRONMENT, SAME, TINY_VIT, followed
 from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
 from vizkit.training.loop import train
@@ -203,10 +203,9 @@ def test_two_processes_in_two_parts_train_the_model_of_one_in_four(tmp_path):
     """Drop path included: each part of the global batch draws its own, whichever process it is in."""
     recipe = EVERYTHING.but({"optimizer": "sgd", "lr": 0.05})
     one = followed(tmp_path / "one", recipe.but({"accumulate": 4}))
-    launcher = ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "-m", "vizkit")
     given = [*arguments(recipe.but({"accumulate": 2})), "--quiet", "--device", "cpu", "-o", tmp_path / "two"]
-    done = subprocess.run(command(*given, launcher=launcher), env=ENVIRONMENT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    for process in on_two_nodes(["train", *given], ENVIRONMENT):
+        assert process.returncode == 0, process.stderr
     two = RunFolder(tmp_path / "two")
     assert two.read("versions.json")["processes"] == 2
     assert np.allclose(curve(one), curve(two), rtol=1e-5)

@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,7 +10,7 @@ import torch
 from PIL import Image
 
 import vizkit
-from tests.launching import on_two_nodes
+from tests.launching import launched, launched_on_two_nodes
 from vizkit.__main__ import main
 from vizkit.datasets.opening import open_set
 from vizkit.image import Preprocessing
@@ -270,21 +267,15 @@ FIELDS += ["--model-args", json.dumps(TINY_VIT), "--quiet", "--device", "cpu"]
 SAME = ("train_loss", "val_loss", "val_accuracy", "rate")
 
 
-def command(*arguments, launcher=("-m", "vizkit")):
-    return [sys.executable, *launcher, "train", *map(str, arguments)]
-
-
 def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     fields = [*FIELDS, "--epochs", "14", "--drop-path", "0.2", "--turn-deg", "9"]
     assert main(["train", *fields, "-o", str(whole)]) == 0
     given = [*fields, "-o", killed]
     for finished_epochs in (3, 8):
-        process = subprocess.Popen(command(*given), env=ENVIRONMENT)
-        while len(RunFolder(killed).metrics()) < finished_epochs and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with launched(["train", *given], ENVIRONMENT) as process:
+            while len(RunFolder(killed).metrics()) < finished_epochs and process.is_alive():
+                time.sleep(0.01)
         assert len(RunFolder(killed).metrics()) < 14, "it finished before it could be killed"
         given = ["--resume", killed, "--quiet", "--device", "cpu"]
     assert main(["train", *map(str, given)]) == 0
@@ -297,8 +288,7 @@ def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
 
 def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
     output = tmp_path / "two"
-    given = command(*FIELDS, "--epochs", "2", "-o", output)
-    nodes = on_two_nodes(given[given.index("vizkit") + 1 :], ENVIRONMENT, launcher=True)
+    nodes = launched_on_two_nodes(["train", *FIELDS, "--epochs", "2", "-o", output], ENVIRONMENT)
     for node in nodes:
         assert node.returncode == 0, node.stderr
     run = RunFolder(output)
@@ -311,11 +301,12 @@ def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
 
 def test_asked_to_stop_it_finishes_its_step_and_can_go_on(tmp_path):
     output = tmp_path / "run"
-    process = subprocess.Popen(command(*FIELDS, "--epochs", "400", "-o", output), env=ENVIRONMENT)
-    while not RunFolder(output).metrics() and process.poll() is None:
-        time.sleep(0.01)
-    process.terminate()
-    assert process.wait(10) == 0
+    with launched(["train", *FIELDS, "--epochs", "400", "-o", output], ENVIRONMENT) as process:
+        while not RunFolder(output).metrics() and process.is_alive():
+            time.sleep(0.01)
+        process.terminate()
+        process.join(10)
+        assert process.exitcode == 0
     assert RunFolder(output).status["state"] == "stopped"
     assert RunFolder(output).has_model
 
