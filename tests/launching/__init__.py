@@ -17,11 +17,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from vizkit.__main__ import main
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.prepared"])
+_CONTEXT.set_forkserver_preload(["tests.launching.prepared"])
 LIMIT_S = 300
 
 
@@ -36,7 +39,9 @@ def launched(arguments: list, environment: dict) -> Iterator[ForkServerProcess]:
 def _started(arguments: list, environment: dict, out: Path, errors: Path) -> Iterator[ForkServerProcess]:
     given = [str(argument) for argument in arguments], environment, os.getcwd(), out, errors
     process = _CONTEXT.Process(target=_run, args=given)
-    process.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # else it runs app.py, where a page was tested
+        process.start()
     try:
         yield process
     finally:

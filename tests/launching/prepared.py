@@ -1,4 +1,4 @@
-"""What the fork server of tests/launching.py imports: what the commands import that run in processes of their own.
+"""What the fork server imports: what the commands import that run in processes of their own.
 
 It calls nothing: a forked process finds modules, but no threads and no state.
 """
