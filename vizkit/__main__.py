@@ -37,7 +37,8 @@ from vizkit.commands import (
 )
 from vizkit.commands.detection import detect
 from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
-from vizkit.commands.model_options import add_model_options, load, refuse_output
+from vizkit.commands.model_options import add_model_options, load
+from vizkit.commands.output import refuse_output, writing_to
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
 
@@ -184,19 +185,12 @@ def trace(arguments: argparse.Namespace) -> None:
     if recorded.check.refused:
         raise ValueError(f"Nothing was saved. {recorded.check.refused}")
     _refuse_beyond("query token", arguments.rows, max((len(layer.query) for layer in recorded.attention), default=0))
-    try:
+    with writing_to(output):
         if output.suffix.lower() == ".html":
             recorded.save_html(output)
         else:
-            save_npz(
-                recorded,
-                output,
-                facts(
-                    loaded, recorded, image.shape[:2], seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
-                ),
-            )
-    except OSError as error:
-        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+            box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
+            save_npz(recorded, output, facts(loaded, recorded, image.shape[:2], box))
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
     for name, text in loaded.head.lines(recorded.logits, loaded.label):
         print(f"{text:>8}  {name}")

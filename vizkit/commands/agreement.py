@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vizkit
-from vizkit.writing import write
+from vizkit.commands.model_options import add_device
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -32,15 +33,14 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--split", default="test", choices=("train", "val", "test"), help="of the data (test)")
     command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
     command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    add_device(command)
     command.add_argument("-o", "--output", type=Path, metavar="TABLE.md", help="write the tables, as Markdown")
     command.set_defaults(run=_agreement)
 
 
 def _agreement(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
-    if output and (output.is_dir() or not output.parent.is_dir()):  # said before the work, not after it
-        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
+    refuse_output(output)
 
     from tqdm import tqdm
 
@@ -68,10 +68,7 @@ def _agreement(arguments: argparse.Namespace) -> None:
     if output is None:
         print(text)
         return
-    try:
-        write(output, page(arguments, text))
-    except OSError as error:
-        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+    write_output(output, page(arguments, text))
     print(f"{output}: {len(parts)} table{'s' if len(parts) > 1 else ''}")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from vizkit.analysis.remarks.data_size import signed
 from vizkit.commands import of_runs
 from vizkit.commands.of_runs import finished
+from vizkit.commands.output import refuse_output
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, plan
 from vizkit.training.experiments.size_findings import findings, teacher_finding, teacher_gains
 from vizkit.training.experiments.size_results import Study, studies
@@ -38,7 +39,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _data_size(arguments: argparse.Namespace) -> None:
-    of_runs.refuse_table(arguments.table)
+    refuse_output(arguments.table)
     mine = list(runs(arguments.output)) if arguments.no_training else _trained(arguments)
     text = "\n\n".join(_markdown(study) for study in studies(mine) if study.outcomes)
     if not text:

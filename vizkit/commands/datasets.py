@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.commands.output import refuse_output, write_output
 from vizkit.datasets.builtin import ABOUT
-from vizkit.writing import write
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
@@ -38,7 +38,7 @@ def _datasets(arguments: argparse.Namespace) -> None:
     if arguments.name is None:
         _list_built_in()
         return
-    _refuse_output(arguments.output)
+    refuse_output(arguments.output, (".png", ".jpg", ".jpeg", ".webp"))
     from vizkit.datasets.opening import open_set, splits_of
 
     opened = {
@@ -104,24 +104,11 @@ def _checked(images: "ImageSet") -> "ImageSet":
     return whole
 
 
-def _refuse_output(output: Path | None) -> None:
-    """Said before the work, not after it."""
-    if output is None:
-        return
-    if output.is_dir() or not output.parent.is_dir():
-        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
-    if output.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
-        raise ValueError(f"{output} cannot be written: give a name that ends in .png, .jpg or .webp.")
-
-
 def _write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
     from PIL import Image
 
     from vizkit.datasets.contact_sheet import contact_sheet
 
     rows = len(images.labels) if 8 <= len(images.labels) <= 16 else 8
-    try:
-        write(output, Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save)
-    except OSError as error:
-        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+    write_output(output, Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save)
     print(f"{output}: pictures of {images.split}")

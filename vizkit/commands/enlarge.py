@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output, unwritable
+from vizkit.commands.output import refuse_output, write_output, writing_to
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
@@ -45,7 +45,6 @@ def _enlarge(arguments: argparse.Namespace) -> None:
     from vizkit.image import open_image
     from vizkit.models.super_resolution import enlarge, open_enlarger, trace
     from vizkit.models.super_resolution.enlarging import refuse_large
-    from vizkit.writing import write
 
     enlarger = open_enlarger(arguments.model)
     if enlarger.uses_reference and not arguments.reference:
@@ -63,12 +62,10 @@ def _enlarge(arguments: argparse.Namespace) -> None:
             bar.update(done - bar.n)
 
         enlarged = enlarge(enlarger, small, reference, tell=tell)
-    try:
-        write(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
-        if recorded and reference is not None:
+    write_output(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
+    if recorded and reference is not None:
+        with writing_to(arguments.trace):
             _save_trace(recorded, small, reference, arguments.trace)
-    except OSError as error:
-        raise unwritable(arguments.output, error) from error
     print(f"{arguments.output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.detection.evaluating import evaluate_boxes, find_things
-from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes
+from vizkit.commands.model_options import add_model_options, load, several_processes
+from vizkit.commands.output import refuse_output, writing_to
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.interrupting import interruptible, terminable
@@ -65,10 +66,8 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         raise ValueError("Give at least one picture, or leave --images out for all.")
     if find_things(arguments.model):
         return evaluate_boxes(arguments)
-    if arguments.output:
-        refuse_output(arguments.output, SUFFIXES)
-    if arguments.pictures:
-        refuse_output(arguments.pictures, (".csv",))
+    refuse_output(arguments.output, SUFFIXES)
+    refuse_output(arguments.pictures, (".csv",))
 
     job = JobFolder(arguments.folder) if arguments.folder else None
     if arguments.end_with:
@@ -204,7 +203,8 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         else:
             csv = output.suffix.lower() == ".csv"
             text = report.models_csv(outcome) if csv else report.html(outcome, images, command)
-        report.write(text, output)
+        with writing_to(output):
+            report.write(text, output)
         print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
 
 

@@ -17,7 +17,8 @@ import vizkit
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explain_folder import explain_folder
 from vizkit.commands.maps import chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.model_options import add_model_options, class_of, load, refuse_output, unwritable
+from vizkit.commands.model_options import add_model_options, class_of, load
+from vizkit.commands.output import refuse_output, writing_to
 
 __all__ = ["add", "add_methods"]
 
@@ -88,12 +89,10 @@ def explain(arguments: argparse.Namespace) -> None:
         print("".join(f"  {note}\n" for note in explanation.notes), end="")
     box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
     for output in arguments.output:
-        try:
+        with writing_to(output):
             if output.suffix.lower() == ".npz":
                 write_numbers(output, explanations, loaded, image, box)
             else:
                 write_picture(output, explanations, image, box)
-        except OSError as error:
-            raise unwritable(output, error) from error
         print(output)
     print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")

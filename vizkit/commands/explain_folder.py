@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit import writing
 from vizkit.commands.maps import chosen, explained, write_numbers, write_picture
-from vizkit.commands.model_options import class_of, load, several_processes, unwritable
+from vizkit.commands.model_options import class_of, load, several_processes
+from vizkit.commands.output import writing_to
 from vizkit.heads import scorer
 
 if TYPE_CHECKING:
@@ -59,16 +60,15 @@ def explain_folder(arguments: argparse.Namespace) -> None:
     loaded = load(arguments)
     methods = chosen(arguments.method or ["rollout"])
     try:
-        _begin(output, arguments, loaded, methods)
-        for name in _progress(names[index::processes], loaded.name, quiet=index > 0):
-            if not _numbers_of(output, name).is_file():
-                _explain(folder, output, name, arguments, loaded, methods)
-        if accelerator is not None:
-            accelerator.wait_for_everyone()
-        if index == 0:
-            _finish(output, names)
-    except OSError as error:
-        raise unwritable(output, error) from error
+        with writing_to(output):
+            _begin(output, arguments, loaded, methods)
+            for name in _progress(names[index::processes], loaded.name, quiet=index > 0):
+                if not _numbers_of(output, name).is_file():
+                    _explain(folder, output, name, arguments, loaded, methods)
+            if accelerator is not None:
+                accelerator.wait_for_everyone()
+            if index == 0:
+                _finish(output, names)
     finally:
         if accelerator is not None:
             accelerator.end_training()

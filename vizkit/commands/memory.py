@@ -14,6 +14,7 @@ from typing import Any
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.commands import of_runs
+from vizkit.commands.output import refuse_output
 from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, Curve, curves, measured, plan
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
@@ -38,7 +39,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _memory(arguments: argparse.Namespace) -> None:
-    of_runs.refuse_table(arguments.table)
+    refuse_output(arguments.table)
     if arguments.times:
         arguments.output.mkdir(parents=True, exist_ok=True)
         write(arguments.output / "times.json", _times())

@@ -1,10 +1,8 @@
-"""The options by which commands name a model, a class and files, and what is said when they are wrong."""
+"""The options by which commands name a model, a class, and what is said when they are wrong."""
 
 import argparse
 import json
 import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import vizkit
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
     from vizkit.models import Loaded
 
-__all__ = ["add_model_options", "class_of", "load", "refuse_output", "several_processes", "unwritable"]
+__all__ = ["add_device", "add_model_options", "add_pictures", "class_of", "load", "several_processes"]
 
 MOST_NAMED = 5
 
@@ -52,7 +50,22 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
         "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
     )
     command.add_argument("--head", choices=tuple(HEADS), help="what the outputs are, where the model does not say it")
+    add_device(command)
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
     command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps (the GPU if there is one)")
+
+
+def add_pictures(
+    command: argparse.ArgumentParser, images: int | None = None, *, data: str = "insects", kind: str = "pictures"
+) -> None:
+    """--data, --images and --seed of a command that looks at the pictures of a set; `images`: None takes all; `kind`:
+    which ones, where there is no choice."""
+    command.add_argument("--data", default=data, metavar="SET", help=f"insects, digits, a folder, a zip file ({data})")
+    most = f" ({images})" if images else ""
+    command.add_argument("--images", type=int, default=images, metavar="N", help=f"at most so many {kind}{most}")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of drawn or divided data (0)")
 
 
 def load(arguments: argparse.Namespace, name: str | None = None) -> "Loaded":
@@ -124,15 +137,3 @@ def class_of(loaded: "Loaded", text: str) -> int:
     if near:
         raise ValueError(f"{len(near)} classes of {loaded.name} have {text[:60]!r} in their name: {named} …")
     raise ValueError(f"{loaded.name} has no class {text[:60]!r}; it has {named} …")
-
-
-def refuse_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Said before the work, not after it."""
-    if output.is_dir() or not output.parent.is_dir():
-        raise ValueError(f"{output} cannot be written: give the name of a file in a folder that exists.")
-    if output.suffix.lower() not in suffixes:
-        raise ValueError(f"{output} cannot be written: give a name that ends in {' or '.join(suffixes)}.")
-
-
-def unwritable(output: Path, error: OSError) -> ValueError:
-    return ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.")

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vizkit.commands.output import write_output
 from vizkit.commands.train import Bar
 from vizkit.training.experiments.data_size import another
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
-from vizkit.writing import write
 
-__all__ = ["finished", "options", "refuse_table", "tell", "trained"]
+__all__ = ["finished", "options", "tell", "trained"]
 
 
 def options(command: Any) -> None:  # noqa: ANN401
@@ -32,21 +32,12 @@ def options(command: Any) -> None:  # noqa: ANN401
     command.add_argument("--table", type=Path, metavar="TABLE.md", help="write the table, as Markdown")
 
 
-def refuse_table(table: Path | None) -> None:
-    """ValueError where it cannot be written: said before the work, not after it."""
-    if table and (table.is_dir() or not table.parent.is_dir()):
-        raise ValueError(f"{table} cannot be written: give the name of a file in a folder that exists.")
-
-
 def tell(table: Path | None, text: str, page: Callable[[], str], count: int) -> None:
     """Print the text, or write the page into the table's file. ValueError where that fails."""
     if table is None:
         print(text)
         return
-    try:
-        write(table, page())
-    except OSError as error:
-        raise ValueError(f"{table} cannot be written: {error.strerror or type(error).__name__}.") from error
+    write_output(table, page())
     print(f"{table}: {count} runs")
 
 

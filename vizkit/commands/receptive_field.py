@@ -11,8 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit import writing
-from vizkit.commands.model_options import refuse_output, unwritable
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from vizkit.models.probes.convolution.receptive_field import Walk
@@ -37,8 +36,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _receptive_field(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".csv", ".json"))
+    refuse_output(arguments.output, (".csv", ".json"))
     import vizkit
     from vizkit.models.probes.convolution.field_table import rows_of
     from vizkit.models.probes.convolution.receptive_field import walk
@@ -50,10 +48,7 @@ def _receptive_field(arguments: argparse.Namespace) -> None:
     rows = rows_of(walked)
     if arguments.output:
         text = json.dumps(rows, indent=1) if arguments.output.suffix.lower() == ".json" else _csv(rows)
-        try:
-            writing.write(arguments.output, text)
-        except OSError as error:
-            raise unwritable(arguments.output, error) from error
+        write_output(arguments.output, text)
         print(f"{arguments.output}: {len(rows)} layers")
     elif arguments.json:
         print(json.dumps(rows, indent=1))

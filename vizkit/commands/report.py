@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vizkit import writing
+from vizkit.commands.output import writing_to
+from vizkit.writing import write
 
 __all__ = ["add"]
 
@@ -50,13 +51,11 @@ def report(arguments: argparse.Namespace) -> None:
     for sentence in others:
         print(f"vizkit: {sentence}", file=sys.stderr)
     output: Path = arguments.output
-    try:
+    with writing_to(output):
         output.mkdir(parents=True, exist_ok=True)
         for name, content in files(saved, inputs):
-            writing.write(output / name, content)
+            write(output / name, content)
             print(output / name)
-    except OSError as error:
-        raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
 
 
 def _more(sentences: Sequence[str]) -> str:

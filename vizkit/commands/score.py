@@ -19,11 +19,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit import writing
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explain import add_methods
 from vizkit.commands.maps import chosen
-from vizkit.commands.model_options import add_model_options, load, refuse_output, several_processes, unwritable
+from vizkit.commands.model_options import add_model_options, load, several_processes
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,8 +74,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, SUFFIXES)
+    refuse_output(arguments.output, SUFFIXES)
     if arguments.steps < 1:
         raise ValueError("The curves need at least one step.")
     import torch
@@ -164,10 +163,7 @@ def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -
     output: Path = arguments.output
     kind = output.suffix.lower()
     text = page(arguments, results, stopped) if kind == ".md" else {".csv": _as_csv, ".json": _as_json}[kind](results)
-    try:
-        writing.write(output, text)
-    except OSError as error:
-        raise unwritable(output, error) from error
+    write_output(output, text)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

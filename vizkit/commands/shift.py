@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.writing import write
+from vizkit.commands.model_options import add_device, add_pictures
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -28,12 +29,10 @@ def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("shift", help="answers and features of models when pictures move by some pixels")
     command.add_argument("--model", action="append", required=True, metavar="NAME", help="repeatable")
-    command.add_argument("--data", default="digits", metavar="SET", help="digits, insects, a folder (digits)")
+    add_pictures(command, data="digits")
     command.add_argument("--split", default="test", choices=("train", "val", "test"), help="of the data (test)")
-    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
     command.add_argument("--most-px", type=int, default=16, metavar="PX", help="the farthest shift (16)")
-    command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    add_device(command)
     command.add_argument(
         "-o", "--output", type=Path, action="append", default=[], metavar="OUT",
         help="OUT.md for a table, OUT.json for all numbers; repeatable",
@@ -42,9 +41,8 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _shift(arguments: argparse.Namespace) -> None:
-    for output in arguments.output:  # said before the work, not after it
-        if output.is_dir() or not output.parent.is_dir() or output.suffix not in (".md", ".json"):
-            raise ValueError(f"{output} cannot be written: a name that ends in .md or .json, in a folder that exists.")
+    for output in arguments.output:
+        refuse_output(output, (".md", ".json"))
     if arguments.most_px < 1:
         raise ValueError("--most-px is a number of pixels, 1 or more.")
 
@@ -64,7 +62,7 @@ def _shift(arguments: argparse.Namespace) -> None:
     if not arguments.output:
         print(table(lines))
     for output in arguments.output:
-        write(output, numbers(arguments, lines) if output.suffix == ".json" else page(arguments, lines))
+        write_output(output, numbers(arguments, lines) if output.suffix == ".json" else page(arguments, lines))
         print(f"{output}: {len(lines)} models")
 
 

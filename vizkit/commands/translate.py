@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output
+from vizkit.commands.output import refuse_output, writing_to
 
 if TYPE_CHECKING:
     from vizkit.traces import Trace
@@ -34,8 +34,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _translate(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".npz",))
+    refuse_output(arguments.output, (".npz",))
     if not 1 <= arguments.beams <= 64:
         raise ValueError("--beams is a number from 1 to 64.")
     from vizkit.datasets.sequences.opening import split_text
@@ -57,7 +56,8 @@ def _translate(arguments: argparse.Namespace) -> None:
     read = tuple(model.vocabulary.spelled(model.source_ids(source)))
     print("\n".join(_looked_at(trace, read, written.words)))
     if arguments.output:
-        save_npz(trace, arguments.output)
+        with writing_to(arguments.output):
+            save_npz(trace, arguments.output)
         print(f"{arguments.output}: {len(trace.attention)} attention layers")
 
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output, unwritable
-from vizkit.writing import write
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
@@ -56,10 +55,10 @@ def _detect(arguments: argparse.Namespace) -> None:
         content.append(_numbers(name, picture, detections))
         print(f"{name}: {_said(detections, arguments.threshold)}")
         if drawn:
-            _save(arguments.output, _drawn(detector, picture, detections))
+            write_output(arguments.output, _drawn(detector, picture, detections))
     if not drawn:
         facts = {"model": detector.name, "licence": detector.licence, "threshold": arguments.threshold}
-        _save(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
+        write_output(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
     print(f"{arguments.output}: by {detector.name}, licence {detector.licence}")
 
 
@@ -90,10 +89,3 @@ def _drawn(detector: "Detector", picture: "RGB", detections: "Sequence[Detection
     buffer = io.BytesIO()
     Image.fromarray(drawn).save(buffer, "PNG")
     return buffer.getvalue()
-
-
-def _save(output: Path, content: bytes | str) -> None:
-    try:
-        write(output, content)
-    except OSError as error:
-        raise unwritable(output, error) from error

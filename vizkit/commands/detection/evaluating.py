@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output, unwritable
-from vizkit.writing import write
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +38,7 @@ def find_things(models: Sequence[str]) -> bool:
 
 
 def evaluate_boxes(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".json", ".csv"))
+    refuse_output(arguments.output, (".json", ".csv"))
     if arguments.pictures:
         raise ValueError("--pictures lists one answer a picture, and these models give boxes: leave it out.")
     import torch
@@ -63,10 +61,7 @@ def evaluate_boxes(arguments: argparse.Namespace) -> None:
     print(_spoken(scenes, results))
     if arguments.output:
         csv = arguments.output.suffix.lower() == ".csv"
-        try:
-            write(arguments.output, as_csv(results) if csv else as_json(scenes, results))
-        except OSError as error:
-            raise unwritable(arguments.output, error) from error
+        write_output(arguments.output, as_csv(results) if csv else as_json(scenes, results))
         print(f"{arguments.output}: {', '.join(each.name for each in detectors)} on {len(scenes):,} pictures")
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.commands.model_options import refuse_output
-from vizkit.writing import write
+from vizkit.commands.model_options import add_device, add_pictures
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.similarity import Similarity
@@ -25,20 +25,17 @@ def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("cka", help="how alike layers represent pictures, in one model or between several")
     command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a timm name, a run folder")
-    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder (insects)")
-    command.add_argument("--images", type=int, default=256, metavar="N", help="test pictures (256)")
+    add_pictures(command, 256, kind="test pictures")
     command.add_argument(
         "--batch", type=int, default=32, metavar="N", help="pictures compared together, 4 or more (32)"
     )
-    command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    add_device(command)
     command.add_argument("-o", "--output", type=Path, metavar="CKA.json", help="all pairs, as JSON, CSV or NPZ")
     command.set_defaults(run=_cka)
 
 
 def _cka(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".json", ".csv", ".npz"))
+    refuse_output(arguments.output, (".json", ".csv", ".npz"))
     if arguments.images < 1 or arguments.batch < 1:
         raise ValueError("--images and --batch are 1 or more.")
     arguments.models = [*dict.fromkeys(arguments.models)]
@@ -72,15 +69,15 @@ def as_csv(result: "Similarity") -> str:
 
 def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
     if arguments.output.suffix == ".csv":
-        write(arguments.output, as_csv(result))
+        write_output(arguments.output, as_csv(result))
     elif arguments.output.suffix == ".npz":
         arrays = {"models": np.array(result.models), "layers": np.array(result.layers), "images": result.images}
         buffer = io.BytesIO()
         np.savez(buffer, cka=result.values.numpy(), **arrays)
-        write(arguments.output, buffer.getvalue())
+        write_output(arguments.output, buffer.getvalue())
     else:
         values = [[round(value, 4) for value in row] for row in result.values.tolist()]
         content = {"models": arguments.models, "data": arguments.data, "images": result.images,
                    "batch": arguments.batch, "seed": arguments.seed, "torch": version("torch"),
                    "layers": result.layers, "cka": values}  # fmt: skip
-        write(arguments.output, json.dumps(content) + "\n")
+        write_output(arguments.output, json.dumps(content) + "\n")

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vizkit.commands.model_options import refuse_output
-from vizkit.writing import write
+from vizkit.commands.model_options import add_device
+from vizkit.commands.output import refuse_output, write_output
 
 __all__ = ["add"]
 
@@ -21,14 +21,13 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command = commands.add_parser("deciding", help="whether models look at the deciding parts of drawn insects")
     command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a run folder")
     command.add_argument("--images", type=int, default=200, metavar="N", help="drawings (200)")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    add_device(command)
     command.add_argument("-o", "--output", type=Path, metavar="OUT.json", help="all numbers")
     command.set_defaults(run=deciding)
 
 
 def deciding(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".json",))
+    refuse_output(arguments.output, (".json",))
     if arguments.images < 1:
         raise ValueError("--images is 1 or more.")
     from tqdm import tqdm
@@ -54,7 +53,7 @@ def deciding(arguments: argparse.Namespace) -> None:
     if arguments.output:
         content = {"torch": version("torch"), "images": arguments.images,
                    "models": {name: _rounded(result._asdict()) for name, result in results.items()}}  # fmt: skip
-        write(arguments.output, json.dumps(content) + "\n")
+        write_output(arguments.output, json.dumps(content) + "\n")
         print(arguments.output)
 
 

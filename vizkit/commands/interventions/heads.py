@@ -9,8 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.model_options import refuse_output, several_processes
-from vizkit.writing import csv_of, write
+from vizkit.commands.model_options import add_device, add_pictures, several_processes
+from vizkit.commands.output import refuse_output, write_output
+from vizkit.writing import csv_of
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -27,19 +28,16 @@ def add(commands: Any) -> None:  # noqa: ANN401
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("heads", help="what each head does, and what the answers of a model lose without it")
     command.add_argument("model", metavar="MODEL", help="bundled:NAME, a timm name, a run folder")
-    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder (insects)")
-    command.add_argument("--images", type=int, default=200, metavar="N", help="test pictures (200)")
+    add_pictures(command, 200, kind="test pictures")
     command.add_argument("--without", choices=[*KINDS], default="mean", help="a head gives its mean, or nothing (mean)")
     command.add_argument("--prune", action="store_true", help="accuracy with more and more heads taken away, too")
-    command.add_argument("--seed", type=int, default=0, help="of drawn or divided data (0)")
-    command.add_argument("--device", metavar="DEVICE", help="cpu, cuda, mps (the GPU if there is one)")
+    add_device(command)
     command.add_argument("-o", "--output", type=Path, metavar="HEADS.json", help="all numbers, as JSON or CSV")
     command.set_defaults(run=_heads)
 
 
 def _heads(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".json", ".csv"))
+    refuse_output(arguments.output, (".json", ".csv"))
     if arguments.images < 1:
         raise ValueError("--images is 1 or more.")
     from vizkit.analysis.attention.head_atlas import as_json
@@ -56,7 +54,7 @@ def _heads(arguments: argparse.Namespace) -> None:
         return
     about = {"model": arguments.model, "seed": arguments.seed, "torch": version("torch")}
     written = csv_of(columns_of(atlas)) if arguments.output.suffix == ".csv" else as_json(atlas, **about)
-    write(arguments.output, written)
+    write_output(arguments.output, written)
     print(f"{arguments.output}: {len(atlas.names)} heads, {atlas.images} pictures")
 
 

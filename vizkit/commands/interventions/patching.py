@@ -12,8 +12,8 @@ import numpy as np
 
 import vizkit
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted
-from vizkit.commands.model_options import add_model_options, class_of, load, refuse_output, unwritable
-from vizkit.writing import write
+from vizkit.commands.model_options import add_model_options, class_of, load
+from vizkit.commands.output import refuse_output, write_output
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
@@ -77,14 +77,11 @@ def _patching(arguments: argparse.Namespace) -> None:
                          zip(made.names, shares["special"][block - 1], strict=True))  # fmt: skip
         print(f"after block {block:2}: row {row + 1}, column {column + 1} restores {regions.max():7.1%}{tokens}")
     for output in arguments.output:
-        try:
-            if output.suffix.lower() == ".npz":
-                arrays = {"clean": made.clean.numpy(), "corrupted": made.corrupted.numpy(), "target": target} | shares
-                write(output, lambda path, arrays=arrays: np.savez(path, allow_pickle=False, **arrays))
-            else:
-                _picture(output, loaded, image, shares["regions"])
-        except OSError as error:
-            raise unwritable(output, error) from error
+        if output.suffix.lower() == ".npz":
+            arrays = {"clean": made.clean.numpy(), "corrupted": made.corrupted.numpy(), "target": target} | shares
+            write_output(output, lambda path, arrays=arrays: np.savez(path, allow_pickle=False, **arrays))
+        else:
+            _picture(output, loaded, image, shares["regions"])
         print(output)
 
 
@@ -101,4 +98,4 @@ def _picture(output: Path, loaded: "Loaded", image: "RGB", regions: np.ndarray) 
     box = seen_box((large.shape[0], large.shape[1]), loaded.preprocessing)
     maps = [overlay(large, np.clip(each, -1, 1), box, top=1.0, scale=SIGNED) for each in regions]
     whole = Image.fromarray(sheet(maps, [f"after block {block}" for block in range(1, len(maps) + 1)]))
-    write(output, whole.save)
+    write_output(output, whole.save)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import vizkit
-from vizkit.commands.model_options import add_model_options, load, refuse_output
-from vizkit.writing import write
+from vizkit.commands.model_options import add_model_options, load
+from vizkit.commands.output import refuse_output, write_output
 
 __all__ = ["add"]
 
@@ -32,8 +32,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def smallest(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".json",))
+    refuse_output(arguments.output, (".json",))
     if arguments.most is not None and arguments.most < 1:
         raise ValueError("--most is 1 or more.")
 
@@ -65,5 +64,5 @@ def smallest(arguments: argparse.Namespace) -> None:
     if arguments.output:
         content = {"model": loaded.name, "answer": name, "parts": arguments.parts, "grid": grid, "order": places,
                    "probability": result.probability, "reached": result.reached, "goal": result.goal}  # fmt: skip
-        write(arguments.output, json.dumps(content, ensure_ascii=False) + "\n")
+        write_output(arguments.output, json.dumps(content, ensure_ascii=False) + "\n")
         print(arguments.output)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import vizkit
-from vizkit.commands.model_options import add_model_options, load, refuse_output, unwritable
-from vizkit.writing import write
+from vizkit.commands.model_options import add_model_options, load
+from vizkit.commands.output import refuse_output, write_output
 
 __all__ = ["add"]
 
@@ -32,8 +32,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
 
 
 def _steer(arguments: argparse.Namespace) -> None:
-    if arguments.output:
-        refuse_output(arguments.output, (".npz",))
+    refuse_output(arguments.output, (".npz",))
     if arguments.images < 2:
         raise ValueError("--images is 2 or more.")
     from vizkit.evaluation.steering import directions_of
@@ -55,9 +54,6 @@ def _steer(arguments: argparse.Namespace) -> None:
         (name, text), *_ = loaded.head.lines(each, loaded.label)
         print(f"λ = {factor:4.1f}  {text:>8}  {name}")
     if arguments.output:
-        try:
-            arrays = {"factors": np.array(FACTORS), "logits": logits.numpy()}
-            write(arguments.output, lambda path: np.savez(path, allow_pickle=False, **arrays))
-        except OSError as error:
-            raise unwritable(arguments.output, error) from error
+        arrays = {"factors": np.array(FACTORS), "logits": logits.numpy()}
+        write_output(arguments.output, lambda path: np.savez(path, allow_pickle=False, **arrays))
         print(arguments.output)

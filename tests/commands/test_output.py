@@ -1,0 +1,52 @@
+"""Files that commands write: refused before the work where they cannot be written, and in a sentence after it."""
+
+import errno
+import os
+
+import pytest
+
+from vizkit.__main__ import main
+from vizkit.commands.output import refuse_output, write_output
+
+
+def test_a_name_is_refused_before_the_work(tmp_path):
+    refuse_output(None)
+    refuse_output(tmp_path / "a.JSON", (".json", ".csv"))
+    refuse_output(tmp_path / "a.md")
+    for output, words in (
+        (tmp_path, "a file in a folder that exists"),
+        (tmp_path / "no" / "a.json", "a file in a folder that exists"),
+        (tmp_path / "a.png", "ends in .json or .csv"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            refuse_output(output, (".json", ".csv"))
+
+
+def test_a_full_disk_gets_a_sentence_and_leaves_what_was_there(tmp_path, monkeypatch):
+    output = tmp_path / "table.csv"
+    output.write_text("of last week")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(ValueError, match=r"table\.csv cannot be written: No space left on device\.$"):
+            write_output(output, "of today")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["of last week"]
+    write_output(output, "of today")
+    assert output.read_text() == "of today"
+
+
+@pytest.mark.parametrize("given", [
+    ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4", "-o", "all.csv"],
+    ["receptive-field", "bundled:digits_cnn", "-o", "all.csv"],
+    ["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1", "-o", "all.json"],
+    ["translate", "21 nov 2026", "-o", "all.npz"],
+])  # fmt: skip
+def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
+    assert main(given) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"vizkit: {given[-1]} cannot be written: No space left."
+    assert not [*tmp_path.iterdir()]
