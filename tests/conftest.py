@@ -33,7 +33,7 @@ def pytest_collection_finish():
 
 
 # Files that share what takes long to make, and so go to one worker: one server and one browser; one model of every
-# family, with its trace.
+# family, with its trace; the process that others are forked from.
 TOGETHER = (
     ("tests/browser/",),
     (
@@ -42,6 +42,13 @@ TOGETHER = (
         "tests/models/test_budget.py",
         "tests/models/test_counting.py",
         "tests/models/recording/test_edits_of_all.py",
+    ),
+    (
+        "tests/commands/",
+        "tests/test_recipes.py",
+        "tests/models/test_sizing.py",
+        "tests/training/test_training.py",
+        "tests/training/test_same_run.py",
     ),
 )
 

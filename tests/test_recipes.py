@@ -1,12 +1,11 @@
 """The recipes of ARCHITECTURE.md, followed on toys: one new file and one line in a list, then the public face."""
 
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.launching import run_code
 
 ROOT = Path(__file__).parents[1]
 
@@ -149,15 +148,23 @@ RECIPES = {
 }  # fmt: skip
 
 
+FOLDERS = [(ROOT / "vizkit" / file).parent for file, *_ in RECIPES.values()]
+
+
 @pytest.fixture
 def copy(tmp_path):
-    """The library with links to all of its files, so that one can be added."""
-    shutil.copytree(ROOT / "vizkit", tmp_path / "vizkit", copy_function=lambda a, b: Path(b).symlink_to(a))
+    """The library, linked file by file where recipes add one, else folder by folder."""
+    link(ROOT / "vizkit", tmp_path / "vizkit")
     return tmp_path
 
 
-def run(folder, code):
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+def link(source, target):
+    target.mkdir()
+    for path in source.iterdir():
+        if any(folder.is_relative_to(path) for folder in FOLDERS):
+            link(path, target / path.name)
+        elif path.name != "__pycache__":  # for what Python keeps of the new file
+            (target / path.name).symlink_to(path)
 
 
 def follow(copy, file, listing, before, source):
@@ -176,14 +183,14 @@ def follow(copy, file, listing, before, source):
 def test_one_file_and_one_line(copy, recipe):
     file, listing, before, source, use = RECIPES[recipe]
     follow(copy, file, listing, before, source)
-    done = run(copy, use)
+    done = run_code(use, copy)
     assert done.returncode == 0, done.stderr
 
 
 def test_without_the_line_it_is_not_there(copy):
     file, *_, source, use = RECIPES["data set"]
     (copy / "vizkit" / file).write_text(source)
-    assert run(copy, use).returncode == 1
+    assert run_code(use, copy).returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -198,7 +205,7 @@ def test_a_missing_part_is_named(copy, recipe, part, sentence):
     file, listing, before, source, use = RECIPES[recipe]
     other = part.replace("def ", "def other_").replace(" =", "_OF_ANOTHER =")
     follow(copy, file, listing, before, source.replace(part, other))
-    done = run(copy, use)
+    done = run_code(use, copy)
     assert done.returncode == 1
     assert sentence in done.stderr
 

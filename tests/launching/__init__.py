@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -25,19 +25,36 @@ from vizkit.__main__ import main
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.launching.prepared"])
+ROOT = Path(__file__).parents[2]
+NOWHERE = Path(os.devnull), Path(os.devnull)
 LIMIT_S = 300
 
 
 @contextmanager
 def launched(arguments: list, environment: dict) -> Iterator[ForkServerProcess]:
     """A process of `python -m vizkit <arguments>`, which is killed in the end, if it has not ended by then."""
-    with _started(arguments, environment, Path(os.devnull), Path(os.devnull)) as process:
+    with _started(_command, arguments, environment, NOWHERE) as process:
         yield process
 
 
+def run_code(code: str, folder: Path, environment: dict | None = None) -> subprocess.CompletedProcess:
+    """`python -c code` in a folder whose modules come first: vizkit is imported anew, torch and timm are there."""
+    with tempfile.TemporaryDirectory() as home:
+        printed = Path(home, "out"), Path(home, "err")
+        with _started(_code, [code], dict(os.environ) | (environment or {}), printed, folder) as process:
+            process.join(LIMIT_S)
+            return _completed(process, printed)
+
+
 @contextmanager
-def _started(arguments: list, environment: dict, out: Path, errors: Path) -> Iterator[ForkServerProcess]:
-    given = [str(argument) for argument in arguments], environment, os.getcwd(), out, errors
+def _started(
+    what: Callable[[list[str]], int],
+    arguments: list,
+    environment: dict,
+    printed: tuple[Path, Path],
+    folder: Path = ROOT,
+) -> Iterator[ForkServerProcess]:
+    given = what, [str(argument) for argument in arguments], environment, printed, folder
     process = _CONTEXT.Process(target=_run, args=given)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # else it runs app.py, where a page was tested
@@ -49,15 +66,34 @@ def _started(arguments: list, environment: dict, out: Path, errors: Path) -> Ite
         process.join()
 
 
-def _run(arguments: list[str], environment: dict, folder: str, out: Path, errors: Path) -> None:
+def _run(
+    what: Callable[[list[str]], int], arguments: list[str], environment: dict, printed: tuple[Path, Path], folder: Path
+) -> None:
     """In the new process, before anything else runs there."""
-    for descriptor, file in ((1, out), (2, errors)):
+    for descriptor, file in zip((1, 2), printed, strict=True):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
     os.chdir(folder)
     multiprocessing.set_start_method(None, force=True)  # as in a process that the fork server has not made
     os.environ.clear()
     os.environ.update(environment)
-    sys.exit(importlib.import_module("vizkit.__main__").main(arguments))
+    sys.exit(what(arguments))
+
+
+def _command(arguments: list[str]) -> int:
+    return importlib.import_module("vizkit.__main__").main(arguments)
+
+
+def _code(arguments: list[str]) -> int:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vizkit"]:
+        del sys.modules[name]
+    sys.path.insert(0, os.getcwd())
+    exec(arguments[0], {"__name__": "__main__"})
+    return 0
+
+
+def _completed(process: ForkServerProcess, printed: tuple[Path, Path]) -> subprocess.CompletedProcess:
+    out, errors = (file.read_text(encoding="utf-8") for file in printed)
+    return subprocess.CompletedProcess([], process.exitcode, _without_gloo(out), errors)
 
 
 def on_two_nodes(arguments: list, environment: dict) -> list[subprocess.CompletedProcess]:
@@ -72,15 +108,12 @@ def on_two_nodes(arguments: list, environment: dict) -> list[subprocess.Complete
     with tempfile.TemporaryDirectory() as home, ExitStack() as running:
         files = [(Path(home, f"{rank}.out"), Path(home, f"{rank}.err")) for rank in (0, 1)]
         nodes = [
-            running.enter_context(_started(arguments, {**environment, **met, "RANK": str(rank)}, *files[rank]))
+            running.enter_context(_started(_command, arguments, {**environment, **met, "RANK": str(rank)}, files[rank]))
             for rank in (0, 1)
         ]
         for node in nodes:
             node.join(LIMIT_S)  # one that waits for the other would do so for half an hour
-        return [
-            subprocess.CompletedProcess(arguments, node.exitcode, _without_gloo(out.read_text()), errors.read_text())
-            for node, (out, errors) in zip(nodes, files, strict=True)
-        ]
+        return [_completed(node, printed) for node, printed in zip(nodes, files, strict=True)]
 
 
 def launched_on_two_nodes(arguments: list, environment: dict) -> list[subprocess.CompletedProcess]:

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +16,7 @@ from huggingface_hub import constants
 from torch import nn
 
 import vizkit
+from tests.launching import run_code
 from tests.models.test_loading import CONFIG, SMALL, refusal, same, weights, write_folder
 from vizkit.models import ModelError
 from vizkit.models.sources import hub, sizing
@@ -131,8 +130,7 @@ def refused(tmp_path_factory):
         if make is not None:
             make(place / name)
     (place / "calls.json").write_text(json.dumps({name: call for name, (_, call, _) in GIANTS.items()}))
-    env = os.environ | {"VIZKIT_MODEL_GIB": "1", "PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, cwd=place, env=env)
+    run = run_code(SCRIPT, place, {"VIZKIT_MODEL_GIB": "1"})
     assert run.returncode == 0, run.stderr
     return {name: found for name, *found in map(json.loads, run.stdout.splitlines())}
 
