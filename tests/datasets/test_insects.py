@@ -162,7 +162,7 @@ def test_normal_is_turned_less_than_hard():
 @pytest.fixture(scope="module")
 def coloured():
     """Pictures and labels to learn from and to be asked about, 64 pixels wide."""
-    return [_pictures("train", 50 * CLASSES), _pictures("test", 25 * CLASSES)]
+    return [_pictures("train", 30 * CLASSES), _pictures("test", 15 * CLASSES)]
 
 
 @pytest.mark.parametrize("model", [LogisticRegression(C=0.01, max_iter=200), KNeighborsClassifier(9)], ids=repr)

@@ -107,12 +107,14 @@ def test_a_link_opens_a_view_as_it_was_set(stem: str, view: View):
             widget.set_value(another(test, widget))
         test.run()
         assert not test.exception, [each.value for each in test.exception]
-    test.run()  # Streamlit carries a value over to a widget whose range has changed, but only in the run after that
     assert unbound(test) == [], (
         f'On {stem}: {view.title} these change the picture but not its address. Give them bind="query-params" and a '
         "clear key; or name them in ACTIONS of this test where they are no part of what is seen."
     )
     again = test_views.opened(stem, view.title, models, **test.query_params)
+    if state(again) != state(test):
+        test.run()  # Streamlit carries a value over to a widget whose range has changed, but only in the run after that
+        again = test_views.opened(stem, view.title, models, **test.query_params)
     assert not again.exception, [each.value for each in again.exception]
     assert state(again) == state(test)
 
