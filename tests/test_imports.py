@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from fnmatch import fnmatch
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -88,8 +89,17 @@ def files(root):
 
 def imports(module, path):
     """What a file imports anywhere, also inside functions, for types only, or by a literal name at run time."""
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    return imports_of(path.read_text(encoding="utf-8"), package)
+
+
+@cache
+def imports_of(text, package):
+    return list(_imports(text, package.split(".")))
+
+
+def _imports(text, package):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
