@@ -9,9 +9,14 @@ from scipy.stats import bootstrap
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
-from torchmetrics.functional.classification import multiclass_accuracy, multiclass_calibration_error
+from torchmetrics.functional.classification import (
+    binary_calibration_error,
+    multiclass_accuracy,
+    multiclass_calibration_error,
+)
 
 from vizkit.evaluation.measures import (
+    BELOW_ONE,
     BINS,
     Judged,
     calibration_error,
@@ -112,14 +117,19 @@ def test_all_measures_equal_the_libraries(random):
     assert (confusion(judge(logits, target, np.arange(7)), 7)[:, :7] == expected).all()
 
 
-def test_the_bins_add_up_to_the_calibration_error(random):
+def by_library(probability, right):
+    """One rounded to 1 would get a bin of its own there."""
+    given = torch.from_numpy(np.minimum(probability, BELOW_ONE)), torch.from_numpy(right.astype(np.int64))
+    return float(binary_calibration_error(*given, n_bins=BINS, norm="l1"))
+
+
+def test_the_bins_add_up_to_the_calibration_error_of_torchmetrics(random):
     for scale in (1, 40):  # at 40 many probabilities round to one
         judged = judge(scale * random[0], random[1], np.arange(7))
         bins = reliability(judged)
-        added = sum(b.images / 300 * abs(b.accuracy - b.confidence) for b in bins)
         assert sum(b.images for b in bins) == 300
         assert max(b.low for b in bins) < 14.5 / 15
-        assert calibration_error(judged) == pytest.approx(added, abs=1e-6)
+        assert calibration_error(bins) == pytest.approx(by_library(judged.probability, judged.right), abs=1e-6)
 
 
 def test_a_probability_on_an_edge_of_two_bins_belongs_to_the_upper_one():
@@ -130,9 +140,8 @@ def test_a_probability_on_an_edge_of_two_bins_belongs_to_the_upper_one():
     judged = Judged(np.ones(4, int), right, right, sure, np.zeros(4), np.zeros(4, int), 2)
     found = reliability(judged)
     assert [(round(15 * b.low), b.images) for b in found] == [(8, 1), (9, 3)]
-    added = sum(b.images / 4 * abs(b.accuracy - b.confidence) for b in found)
-    assert calibration_error(judged) == pytest.approx(added, abs=1e-6)
-    assert added == pytest.approx((8.5 / 15 + abs(2 - 2 * edge - inside)) / 4, abs=1e-6)
+    assert calibration_error(found) == pytest.approx(by_library(sure, right), abs=1e-6)
+    assert calibration_error(found) == pytest.approx((8.5 / 15 + abs(2 - 2 * edge - inside)) / 4, abs=1e-6)
 
 
 def test_large_sets_are_read_in_pieces(random, monkeypatch):
