@@ -55,8 +55,11 @@ def test_layers_with_and_without_self_attention_stand_side_by_side():
 
 
 def test_a_picture_of_the_sidebar_has_no_truth():
-    test = opened("detection", det_of="picture of the sidebar", image="china")
+    test = opened("detection", image="china")
+    assert "the scene holds" in content_of(test)["says"]
+    test.segmented_control(key="det_of").set_value("picture of the sidebar").run()
     fine(test)
+    assert test.query_params["det_of"] == "picture of the sidebar"
     assert "True boxes" not in [each.label for each in test.toggle]
     assert "the scene holds" not in content_of(test)["says"]
 

@@ -64,11 +64,11 @@ def choose(page: Page) -> Given:
         st.info("There is no model that finds things yet: train one with the recipe detr-small.")
         raise NothingShownError
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.session_state.get("det_of", st.query_params.get("det_of", DRAWN)) == DRAWN:
+        of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
+                                  bind="query-params", label_visibility="collapsed")  # fmt: skip
+        if of == DRAWN:
             thumbnails()
-        with st.popover("Picture, model", icon=":material/tune:"):
-            of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
-                                      bind="query-params")  # fmt: skip
+        with st.popover("Options", icon=":material/tune:"):
             number = 0
             if of == DRAWN:
                 number = int(st.number_input("Scene", 1, SCENES, 1, key="det_scene", bind="query-params", width=120,
