@@ -1,4 +1,4 @@
-"""The options by which commands name a model, a class, and what is said when they are wrong."""
+"""The options by which commands name a model, a class and pictures, and what is said when they are wrong."""
 
 import argparse
 import json
