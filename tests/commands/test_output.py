@@ -2,8 +2,11 @@
 
 import errno
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from vizkit.__main__ import main
 from vizkit.commands.output import refuse_output, write_output
@@ -50,3 +53,23 @@ def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
     assert main(given) == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"vizkit: {given[-1]} cannot be written: No space left."
     assert not [*tmp_path.iterdir()]
+
+
+CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4"]
+STEER = ["steer", "p.png", "--model", "bundled:digits_vit", "--data", "digits", "--images", "24", "--block", "2"]
+
+
+@pytest.mark.parametrize(("given", "name", "first"), [
+    (CKA, "all.CSV", b"layer,"),
+    (CKA, "all.NPZ", b"PK"),
+    (["heads", "bundled:digits_vit", "--data", "digits", "--images", "3"], "all.CSV", b"layer,head,"),
+    (["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1"], "all.JSON", b"{"),
+    ([*STEER, "--towards", "3"], "all.NPZ", b"PK"),
+    (["patching", "p.png", "--model", "bundled:digits_vit"], "all.NPZ", b"PK"),
+])  # fmt: skip
+def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)).save("p.png")
+    assert main([*given, "--device", "cpu", "-o", name]) == 0
+    assert Path(name).read_bytes().startswith(first)
+    assert {path.name for path in tmp_path.iterdir()} == {"p.png", name}

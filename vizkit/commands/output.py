@@ -1,12 +1,16 @@
 """The files that commands write: what cannot be written is said before the work, and in one sentence."""
 
+import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from vizkit.writing import write
 
-__all__ = ["refuse_output", "write_output", "writing_to"]
+__all__ = ["refuse_output", "write_arrays", "write_output", "writing_to"]
 
 
 def refuse_output(output: Path | None, suffixes: Sequence[str] = ()) -> None:
@@ -23,6 +27,13 @@ def write_output(output: Path, content: bytes | str | Callable[[Path], object]) 
     """`vizkit.writing.write` with ValueError and a sentence where the system refuses, as when the disk is full."""
     with writing_to(output):
         write(output, content)
+
+
+def write_arrays(output: Path, **arrays: Any) -> None:  # noqa: ANN401
+    """As NPZ, under exactly this name: numpy itself would add ".npz" to one that ends in ".NPZ"."""
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    write_output(output, content.getvalue())
 
 
 @contextmanager

@@ -62,7 +62,8 @@ def _shift(arguments: argparse.Namespace) -> None:
     if not arguments.output:
         print(table(lines))
     for output in arguments.output:
-        write_output(output, numbers(arguments, lines) if output.suffix == ".json" else page(arguments, lines))
+        text = numbers(arguments, lines) if output.suffix.lower() == ".json" else page(arguments, lines)
+        write_output(output, text)
         print(f"{output}: {len(lines)} models")
 
 

@@ -200,7 +200,7 @@ def _device_of(loaded: "Loaded") -> str:
 
 
 def versions() -> dict[str, str]:
-    return {name: version(name) for name in ("torch", "timm", "scikit-learn", "torchmetrics", "scipy", "numpy")}
+    return {name: version(name) for name in ("torch", "timm", "scikit-learn", "scipy", "numpy")}
 
 
 # ---- on disk ---------------------------------------------------------------------------------------------------------

@@ -4,16 +4,13 @@ python -m vizkit cka bundled:insects_vit bundled:insects_cnn --data insects --im
 """
 
 import argparse
-import io
 import json
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from vizkit.commands.model_options import add_device, add_pictures
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.output import refuse_output, write_arrays, write_output
 
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.similarity import Similarity
@@ -68,13 +65,12 @@ def as_csv(result: "Similarity") -> str:
 
 
 def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
-    if arguments.output.suffix == ".csv":
+    kind = arguments.output.suffix.lower()
+    if kind == ".csv":
         write_output(arguments.output, as_csv(result))
-    elif arguments.output.suffix == ".npz":
-        arrays = {"models": np.array(result.models), "layers": np.array(result.layers), "images": result.images}
-        buffer = io.BytesIO()
-        np.savez(buffer, cka=result.values.numpy(), **arrays)
-        write_output(arguments.output, buffer.getvalue())
+    elif kind == ".npz":
+        write_arrays(arguments.output, cka=result.values.numpy(), models=result.models, layers=result.layers,
+                     images=result.images)  # fmt: skip
     else:
         values = [[round(value, 4) for value in row] for row in result.values.tolist()]
         content = {"models": arguments.models, "data": arguments.data, "images": result.images,

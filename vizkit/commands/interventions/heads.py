@@ -53,7 +53,7 @@ def _heads(arguments: argparse.Namespace) -> None:
         print("\n".join(table(atlas)))
         return
     about = {"model": arguments.model, "seed": arguments.seed, "torch": version("torch")}
-    written = csv_of(columns_of(atlas)) if arguments.output.suffix == ".csv" else as_json(atlas, **about)
+    written = csv_of(columns_of(atlas)) if arguments.output.suffix.lower() == ".csv" else as_json(atlas, **about)
     write_output(arguments.output, written)
     print(f"{arguments.output}: {len(atlas.names)} heads, {atlas.images} pictures")
 

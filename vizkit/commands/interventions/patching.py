@@ -13,7 +13,7 @@ import numpy as np
 import vizkit
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted
 from vizkit.commands.model_options import add_model_options, class_of, load
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.output import refuse_output, write_arrays, write_output
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
@@ -78,8 +78,7 @@ def _patching(arguments: argparse.Namespace) -> None:
         print(f"after block {block:2}: row {row + 1}, column {column + 1} restores {regions.max():7.1%}{tokens}")
     for output in arguments.output:
         if output.suffix.lower() == ".npz":
-            arrays = {"clean": made.clean.numpy(), "corrupted": made.corrupted.numpy(), "target": target} | shares
-            write_output(output, lambda path, arrays=arrays: np.savez(path, allow_pickle=False, **arrays))
+            write_arrays(output, clean=made.clean.numpy(), corrupted=made.corrupted.numpy(), target=target, **shares)
         else:
             _picture(output, loaded, image, shares["regions"])
         print(output)

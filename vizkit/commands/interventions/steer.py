@@ -7,11 +7,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import vizkit
 from vizkit.commands.model_options import add_model_options, load
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.output import refuse_output, write_arrays
 
 __all__ = ["add"]
 
@@ -54,6 +52,5 @@ def _steer(arguments: argparse.Namespace) -> None:
         (name, text), *_ = loaded.head.lines(each, loaded.label)
         print(f"λ = {factor:4.1f}  {text:>8}  {name}")
     if arguments.output:
-        arrays = {"factors": np.array(FACTORS), "logits": logits.numpy()}
-        write_output(arguments.output, lambda path: np.savez(path, allow_pickle=False, **arrays))
+        write_arrays(arguments.output, factors=FACTORS, logits=logits.numpy())
         print(arguments.output)
