@@ -97,7 +97,7 @@ def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_link_opens_a_view_as_it_was_set(stem: str, view: View):
     models = models_of(view)
     test = test_views.opened(stem, view.title, models)
-    done = {f"{stem}_view"}
+    done, loose = {f"{stem}_view"}, unbound(test)
     for _ in range(ROUNDS):
         todo = [w for w in widgets(test) if w.key not in done and w.proto.query_param_key and not w.disabled]
         if not todo:
@@ -107,7 +107,8 @@ def test_a_link_opens_a_view_as_it_was_set(stem: str, view: View):
             widget.set_value(another(test, widget))
         test.run()
         assert not test.exception, [each.value for each in test.exception]
-    assert unbound(test) == [], (
+        loose += unbound(test)  # a choice may take widgets away, too
+    assert loose == [], (
         f'On {stem}: {view.title} these change the picture but not its address. Give them bind="query-params" and a '
         "clear key; or name them in ACTIONS of this test where they are no part of what is seen."
     )
