@@ -14,8 +14,14 @@ check: .venv/dev        ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+extras: .venv/dev       ## the package in an empty environment, step by step: does each extra bring what it promises?
+	$(BIN)/python -m benchmarks.testing.extras
+
 bench: .venv/dev        ## the figures of docs/measured.md, measured here
 	$(BIN)/python -m benchmarks
+
+gpu: .venv/dev          ## on a machine with a GPU: its tests, proofs and ratios, into docs/gpu.md
+	$(BIN)/python -m benchmarks gpu $(GPU)
 
 lock:                   ## requirements.lock anew, with today's versions: test them before you commit it
 	$(PYTHON) -m venv --clear .venv-lock
@@ -26,7 +32,7 @@ lock:                   ## requirements.lock anew, with today's versions: test t
 	mv .venv-lock/lock requirements.lock
 
 matrix:                 ## the tests with the oldest and the newest versions that the ranges admit, into docs/matrix.md
-	$(PYTHON) -m benchmarks.matrix $(MATRIX)
+	$(PYTHON) -m benchmarks.testing.matrix $(MATRIX)
 
 .venv/run: requirements.txt requirements.lock
 	$(PYTHON) -m venv .venv
@@ -38,4 +44,4 @@ matrix:                 ## the tests with the oldest and the newest versions tha
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/run
 
-.PHONY: run test check bench lock matrix
+.PHONY: run test check extras bench gpu lock matrix

@@ -8,8 +8,9 @@ if st.query_params:  # before the rest is imported: every tenth of a second coun
     warm_up()
 
 from vizkit.ui.session.chosen import renew_address
-from vizkit.ui.shell import ICON, heading, navigation, running
+from vizkit.ui.shell import ICON, heading, navigation, running, stem_of
 from vizkit.ui.sidebar.inputs import sidebar
+from vizkit.ui.views import read_now
 from vizkit.ui.widgets import copy_link
 
 with running():
@@ -19,5 +20,5 @@ with running():
     with heading(page.title):
         copy_link.button()
     with st.sidebar:
-        sidebar()
+        sidebar(read_now(stem_of(page)))
     page.run()

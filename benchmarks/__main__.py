@@ -1,8 +1,9 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
-enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults
-[--pictures 300 …]`, `detection [--plain RUN]` and `look [page …]` are run alone."""
+enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults [--pictures 300 …]`, `folders
+[--folders 300]` (those of transformers alone), `detection [--plain RUN]`, `gpu [--device cuda:1]`, which writes
+docs/gpu.md, and `look [page …]` are run alone."""
 
 import platform
 import sys
@@ -38,8 +39,11 @@ def module(part: str) -> ModuleType:
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["detection"], ["faults"], ["look"]):  # with options of their own
+    if sys.argv[1:2] in (["detection"], ["faults"], ["gpu"], ["look"]):  # with options of their own
         module(sys.argv[1]).run(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["folders"]:
+        module("faults").run(["--pictures", "0", "--zips", "0", "--checkpoints", "0", *sys.argv[2:]])
         return
     parts = sys.argv[1:] or list(PARTS)
     if unknown := set(parts) - {*PARTS, *ASKED}:

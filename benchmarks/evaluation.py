@@ -6,6 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import finished
+
 ROUNDS = 3
 CHUNK = 16
 IMAGES = 6 * CHUNK  # the first chunk, in which everything starts, is not counted
@@ -29,28 +31,23 @@ def photographs(folder: Path, images: int) -> Path:
     return folder
 
 
-def bare(loaded, pixels) -> tuple[float, float]:
+def bare(loaded, pixels, images: int = IMAGES) -> tuple[float, float]:
     """Pictures a second of the model alone, batch after batch; and a second of this process's own computing, which
-    other work on the machine does not change."""
+    other work on the machine does not change. The first batch is not counted."""
     import torch
 
+    later = images // len(pixels) - 1
     with torch.inference_mode():
         loaded.model(pixels)
         finished(loaded.device)
         begin, computed = time.perf_counter(), time.process_time()
-        for _ in range(IMAGES // CHUNK - 1):
+        for _ in range(later):
             loaded.model(pixels).cpu()
-    return (IMAGES - CHUNK) / (time.perf_counter() - begin), (IMAGES - CHUNK) / (time.process_time() - computed)
+    done = later * len(pixels)
+    return done / (time.perf_counter() - begin), done / (time.process_time() - computed)
 
 
-def finished(device) -> None:
-    import torch
-
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def whole(loaded, images, workers: int) -> tuple[float, float]:
+def whole(loaded, images, workers: int, chunk: int = CHUNK) -> tuple[float, float]:
     """The same of an evaluation into an empty cache: read, prepare, ask, keep. Processes that read are not this one."""
     from vizkit.evaluation.answers import evaluate
 
@@ -60,11 +57,13 @@ def whole(loaded, images, workers: int) -> tuple[float, float]:
         moments.append(time.process_time())
 
     with tempfile.TemporaryDirectory() as cache:
-        os.environ["VIZKIT_CACHE"] = cache
-        found = evaluate(loaded, images, workers=workers, chunk=CHUNK, tell=tell)
+        kept, os.environ["VIZKIT_CACHE"] = os.environ.get("VIZKIT_CACHE"), cache
+        found = evaluate(loaded, images, workers=workers, chunk=chunk, tell=tell)
+        os.environ.pop("VIZKIT_CACHE")
+        os.environ |= {} if kept is None else {"VIZKIT_CACHE": kept}
     assert found is not None  # one process alone has the answers
     # The second moment: the first batch is answered, everything has started.
-    return found.images_per_s, (IMAGES - CHUNK) / (moments[-1] - moments[1])
+    return found.images_per_s, (len(images) - chunk) / (moments[-1] - moments[1])
 
 
 def run() -> None:
@@ -74,7 +73,6 @@ def run() -> None:
     from vizkit.commands.evaluate import workers_for
     from vizkit.evaluation.pictures import open_pictures
 
-    kept = os.environ.get("VIZKIT_CACHE")
     with tempfile.TemporaryDirectory() as home:
         images = open_pictures(photographs(Path(home), IMAGES))
         for name in MODELS:
@@ -87,6 +85,3 @@ def run() -> None:
                 speed = statistics.median(ours[0] for _, ours in pairs)
                 print(f"{name:22} {workers} processes read: {speed:6.1f} images/s, {wall:.3f} × the bare forward pass, "
                       f"{own:.3f} × by this process's own computing time")  # fmt: skip
-    os.environ.pop("VIZKIT_CACHE")
-    if kept is not None:
-        os.environ["VIZKIT_CACHE"] = kept

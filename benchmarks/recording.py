@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from benchmarks import finished
 from vizkit.interventions import Changes
 from vizkit.models import Keep, Loaded, load, pixels_of, trace
 from vizkit.models.recording.recorder import Recorder
@@ -22,7 +23,7 @@ CASES = (
     ("swin_tiny_patch4_window7_224", "every head", Keep()),
 )
 
-SWITCHES = ("heads:3.5=0", "blind:all=17,18", "pixels:14x14:erase=17,18")
+SWITCHES = ("heads:3.5=0", "uniform:3", "temperature:3=2", "blind:all=17,18", "pixels:14x14:erase=17,18")
 
 
 def run() -> None:
@@ -58,12 +59,13 @@ def switched() -> dict[str, float]:
     ways = [plain, *(partial(Changes.parse([text]).trace, loaded, image) for text in SWITCHES)]
     for warm in ways:
         warm()
-    rounds = [[clock(way) for way in ways] for _ in range(ROUNDS)]
+    rounds = [[clock(way, loaded.device) for way in ways] for _ in range(ROUNDS)]
     return {text: statistics.median(times[1 + at] / times[0] for times in rounds) for at, text in enumerate(SWITCHES)}
 
 
-def compare(loaded: Loaded, keep: Keep) -> tuple[float, list[float], list[float], list[float]]:
-    """(plain ms, and the quartiles of the ratios to it: a second plain pass, the bare recorder, the whole trace)."""
+def compare(loaded: Loaded, keep: Keep, count: int = ROUNDS) -> tuple[float, list[float], list[float], list[float]]:
+    """Of `count` rounds (plain ms, and the quartiles of the ratios to it: a second plain pass, the bare recorder, the
+    whole trace)."""
     image = np.random.default_rng(0).integers(0, 256, (*PICTURE_HW, 3), dtype=np.uint8)
     pixels = pixels_of(loaded, image).to(loaded.device)
 
@@ -78,16 +80,16 @@ def compare(loaded: Loaded, keep: Keep) -> tuple[float, list[float], list[float]
     ways = (plain, plain, recorded, lambda: trace(loaded, image, keep=keep))
     for warm in (*ways, *ways):  # the first trace compares logits, once for this size
         warm()
-    rounds = [[clock(way) for way in ways] for _ in range(ROUNDS)]
+    rounds = [[clock(way, loaded.device) for way in ways] for _ in range(count)]
     ratios = [statistics.quantiles((times[way] / times[0] for times in rounds), n=4) for way in (1, 2, 3)]
     return statistics.median(times[0] for times in rounds) * 1e3, *ratios  # pyright: ignore[reportReturnType]
 
 
-def clock(work: Callable[[], object]) -> float:
+def clock(work: Callable[[], object], device: torch.device) -> float:
     """Seconds: of this thread's processor time, or, on a GPU, of the wall."""
-    now = time.perf_counter if torch.cuda.is_available() else time.thread_time
+    now = time.thread_time if device.type == "cpu" else time.perf_counter
+    finished(device)
     start = now()
     work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    finished(device)
     return now() - start

@@ -14,7 +14,9 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import FLAGS, serving
 from tests.images.test_decoding import scan_bomb
+from vizkit.ui.shell import PAGES
 
 SESSIONS, CHANGES = 20, 30  # of every session: 600 in all
 MODELS = ("bundled:insects_vit", "bundled:insects_deit", "bundled:insects_swin")
@@ -33,6 +36,9 @@ GIANT = "random:vit_giant_patch14_224"
 WAIT_S = 120
 OPTIONS = ("--server.enableAgentApi=true", "--server.agentMaxSessions=1000")
 CACHE_GIB = 0.5
+WANDERERS = 10
+OPENING = ("architecture", "checkpoint_head")  # lists of a dialog that nobody has opened
+SLOW = ("Trust", "Heads", "Smallest set", "Robustness", "Cost", "TNT")  # minutes of one model's work
 OTHERS = ("deit_*_patch16_224", "vit_[tsb]???*_patch16_224", "swin_[tsb]*_window7_224", "resnet??", "convnext_[tsb]*")
 
 
@@ -190,6 +196,56 @@ def of_every_session_another(folder: Path) -> None:
     print(f"{len(names)} sessions, a model each, {CACHE_GIB} GiB for all: {before:,.0f} → at most {most:,.0f} MiB")
 
 
+def widgets(snapshot: dict) -> Iterator[tuple[str, list]]:
+    """(key, values to choose from) of the sliders, switches and lists on a page."""
+    for element in elements(snapshot["tree"]):
+        props, key = element.get("props", {}), element.get("key")
+        if not key or props.get("disabled") or key == "image":
+            continue
+        if element["type"] == "toggle":
+            yield key, [True, False]
+        elif element["type"] in ("selectbox", "segmented_control") and key not in OPENING:
+            yield key, props["options"]
+        elif element["type"] == "slider" and isinstance(props.get("min_value"), int | float):
+            low, high, step = props["min_value"], props["max_value"], props.get("step") or 1
+            yield key, [low + step * count for count in range(round((high - low) / step) + 1)]
+
+
+def wander(visitor: Visitor, number: int, changes: int) -> None:
+    """One visitor on all pages: ten changes of whatever stands there, then another view, model and picture."""
+    choice = random.Random(number)
+    stems = [stem for pages in PAGES.values() for stem, *_ in pages if stem not in ("train", "evaluate", "report")]
+    views = [
+        (stem, view.title)
+        for stem in stems
+        for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS
+        if view.title not in SLOW
+    ]
+    for count in range(changes):
+        found = list(widgets(visitor.snapshot))
+        if count % 10 == 0 or not found:
+            stem, title = choice.choice(views)
+            query = {"models": choice.sample(MODELS, 2), "image": [choice.choice(IMAGES)], f"{stem}_view": [title]}
+            visitor.snapshot = visitor.send({"session_id": visitor.session, "page": stem, "query_params": query})
+        else:
+            key, values = choice.choice(found)
+            visitor.change(**{key: choice.choice(values)})
+
+
+def wandering(folder: Path) -> None:
+    """The same visitors, all pages, for long: memory rises to the budget and stays there."""
+    os.environ["VIZKIT_CACHE_GIB"] = str(CACHE_GIB)
+    with serving(folder, *OPTIONS) as address, ThreadPoolExecutor(WANDERERS) as threads:
+        visitors = [Visitor(address, MODELS[0], IMAGES[0]) for _ in range(WANDERERS)]
+        print(f"{WANDERERS} visitors on all pages, {CACHE_GIB} GiB for all: {resident_mib(address):,.0f} MiB", end="")
+        for hundreds in range(1, 13):
+            each = 100 // WANDERERS
+            for done in [threads.submit(wander, v, hundreds * 100 + n, each) for n, v in enumerate(visitors)]:
+                done.result()
+            print(f", {resident_mib(address):,.0f} after {hundreds}00 changes", end="", flush=True)
+    print()
+
+
 def run() -> None:
     with tempfile.TemporaryDirectory() as name, serving(Path(name), *OPTIONS) as address:
         print(f"\nserver without a visitor: {resident_mib(address):,.0f} MiB")
@@ -212,3 +268,5 @@ def run() -> None:
         print(f"one more idle session: {idle(address, 40):.1f} MiB")
     with tempfile.TemporaryDirectory() as name:
         of_every_session_another(Path(name))
+    with tempfile.TemporaryDirectory() as name:
+        wandering(Path(name))

@@ -22,11 +22,13 @@ def run() -> None:
     begin = time.monotonic()
     levels = by_level(models[0], models[1], PAIRS)
     (BUNDLED / "levels.json").write_text(
-        json.dumps({"pairs": PAIRS, "levels": {name: asdict(quality) for name, quality in levels.items()}}, indent=1)
-        + "\n"
+        json.dumps({"pairs": PAIRS, "levels": {name: asdict(level) for name, level in levels.items()}}, indent=1) + "\n"
     )
-    for name, quality in levels.items():
-        print(f"{name:10} {quality.psnr:6.2f} dB  SSIM {quality.ssim:.4f}")
+    for name, level in levels.items():
+        print(
+            f"{name:10} {level.psnr:6.2f} dB  SSIM {level.ssim:.4f}  {level.gain.value:+.3f} dB "
+            f"({level.gain.low:+.3f} to {level.gain.high:+.3f}) above no reference"
+        )
     print(f"{PAIRS} pairs in {time.monotonic() - begin:.0f} s")
 
 

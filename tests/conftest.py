@@ -46,7 +46,7 @@ TOGETHER = (
     (
         "tests/commands/",
         "tests/test_recipes.py",
-        "tests/models/test_sizing.py",
+        "tests/models/sources/test_sizing.py",
         "tests/training/test_training.py",
         "tests/training/test_same_run.py",
     ),

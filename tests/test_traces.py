@@ -224,6 +224,7 @@ def test_a_check_names_its_proofs_and_why_it_failed():
     assert (GOOD.proofs, both.proofs) == (("output of every layer",), ("output of every layer", "logits"))
     assert replace(both, output_error=None).proofs == ("logits",)
     assert both.failure is both.refused is None
+    assert replace(both, places_error=0.0).proofs == ("output of every layer", "logits", "places")
     wrong = replace(both, output_error=2e-2, logit_error=3e-3)
     assert "what a layer itself gave (they differ by 2.0e-02, allowed are 1e-04)" in str(wrong.refused)
     assert wrong.failure == wrong.refused
@@ -259,3 +260,19 @@ def test_trace_refuses_missing_layers():
 def test_trace_refuses_rows_that_do_not_sum_to_one():
     with pytest.raises(TraceError, match=r"misses one by 2\.0e-04"):
         trace_of(toy(), check=replace(GOOD, row_sum_error=2e-4))
+
+
+def test_a_check_says_of_how_many_rows_and_layers_it_speaks():
+    some = replace(GOOD, rows_compared=48, rows_recorded=2364, places_error=0.0, places_found=11, places_claimed=12)
+    assert (some.compared, some.places) == (" in 48 of 2,364 rows", "places measured in 11 of 12 layers")
+    assert (GOOD.compared, GOOD.places) == ("", "")
+    assert replace(some, output_error=None).compared == ""
+    assert replace(some, places_error=None, places_found=0).places == "places measured in no layer"
+    moved = replace(some, places_error=3.0)
+    assert moved.places == "places wrong in 11 of 12 layers"
+    assert (
+        moved.refused
+        == "The check failed: a patch that was changed is found 3 tokens away from where the trace places it."
+    )
+    assert replace(some, places_error=1.0).refused.count("1 token away") == 1
+    assert replace(some, places_error=float("nan")).refused

@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from benchmarks.matrix import SHOWN, Result, main, oldest, page, result_of
+from benchmarks.testing.matrix import SHOWN, Result, main, oldest, page, result_of
 
 ROOT = Path(__file__).parents[1]
 LOCK = (ROOT / "requirements.lock").read_text().splitlines()

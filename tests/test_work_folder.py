@@ -17,6 +17,7 @@ from tests.training.test_training import ENVIRONMENT
 from vizkit import shortage, writing
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
+from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import HEARD_S, WorkError, WorkFolder
 
@@ -27,6 +28,18 @@ from vizkit.work_folder import WorkFolder
 with WorkFolder(pathlib.Path(sys.argv[1])).locked():
     print("locked", flush=True)
     sys.stdin.read()
+"""
+
+
+WRITING = """
+import pathlib, sys, time
+from vizkit.writing import write
+def half(path):
+    path.write_text("half")
+    path.with_name(".tmpAbCdEf").write_text("half")
+    print("half", flush=True)
+    time.sleep(60)
+write(pathlib.Path(sys.argv[1]) / "model.safetensors", half)
 """
 
 
@@ -48,9 +61,30 @@ def test_one_process_works_in_a_folder_and_its_end_frees_it(tmp_path, kind):
 
 
 def test_what_a_killed_process_had_half_written_is_cleared_away(tmp_path):
-    (tmp_path / ".0123abc.part.pt").write_text("half")
+    """Also what a library put beside the file that it was to write, as safetensors does; and nothing else."""
+    (tmp_path / f".{'0123abcd' * 4}.part.pt").write_text("half, of an older version")
+    others = {".notes.part.txt", ".part", ".tmpXyZ123", "my.part"}
+    for name in others:
+        (tmp_path / name).write_text("of somebody else")
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING, tmp_path], stdout=subprocess.PIPE, env=ENVIRONMENT
+    ) as process:
+        assert process.stdout.readline() == b"half\n"
+        process.kill()
+    (left,) = tmp_path.glob(".*.part")
+    assert sorted(file.name for file in left.iterdir()) == [".tmpAbCdEf", "model.safetensors"]
     with WorkFolder(tmp_path).locked():
-        assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+        assert {file.name for file in tmp_path.iterdir()} == others | {"lock"}
+
+
+def test_a_run_begins_again_where_one_was_killed_before_its_first_epoch(tmp_path):
+    run = RunFolder(tmp_path)
+    (tmp_path / f".{'0123abcd' * 4}.part").mkdir()
+    run.create(Recipe())
+    assert {file.name for file in tmp_path.iterdir()} == {"recipe.json", "lock"}
+    (tmp_path / "notes.txt").write_text("of somebody")
+    with pytest.raises(RecipeError, match="is not empty"):
+        run.create(Recipe())
 
 
 # ---- the status ------------------------------------------------------------------------------------------------------

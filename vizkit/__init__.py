@@ -4,6 +4,8 @@
     image = vizkit.open_image("photo.jpg")
     trace = vizkit.trace(loaded, image)  # in a notebook it shows itself
     trace.save_html("attention.html")
+    vizkit.rollout(trace)  # (row, column): from which places anything reaches what the head reads
+    vizkit.explain(loaded, image, "generic_relevance", target=3)  # a map with its words and its scale
 
 Nothing heavy is imported until one of these names is used.
 """
@@ -12,13 +14,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vizkit.analysis.attribution.rollout import rollout
     from vizkit.image import open_image
     from vizkit.models import load, wrap
+    from vizkit.scoring import explain
     from vizkit.standalone import save_html, trace
 
 __version__ = "0.1.0"
 
-__all__ = ["load", "open_image", "save_html", "trace", "wrap"]
+__all__ = ["explain", "load", "open_image", "rollout", "save_html", "trace", "wrap"]
 
 _HOME = {
     "load": "vizkit.models",
@@ -26,12 +30,20 @@ _HOME = {
     "open_image": "vizkit.image",
     "trace": "vizkit.standalone",
     "save_html": "vizkit.standalone",
+    "rollout": "vizkit.analysis.attribution.rollout",
+    "explain": "vizkit.scoring",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Imports the module of a name of `__all__`, or a package, when it is first used."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     if name in ("analysis", "models", "figure", "datasets"):
         return import_module(f"vizkit.{name}")
     raise AttributeError(f"module 'vizkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """With the names that come when they are used: for help() and for whoever completes them."""
+    return sorted({*globals(), *__all__})

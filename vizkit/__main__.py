@@ -48,9 +48,15 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 
-EXTRAS = {"streamlit": "app", "plotly": "app", "transformers": "transformers"} | dict.fromkeys(
-    ("sklearn", "torchmetrics", "pycocotools", "accelerate", "jinja2"), "train"
-)
+EXTRAS = {
+    module: extra
+    for extra, modules in {
+        "app": ("streamlit", "plotly"),
+        "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "jinja2"),
+        "transformers": ("transformers", "tokenizers"),
+    }.items()
+    for module in modules
+}
 """Packages that not every user needs, and which of the extras brings them."""
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from vizkit.traces import PADDING, Attention, Tokens
 
 __all__ = [
-    "Box", "all_ids", "cell_of", "id_at", "id_of", "into_box", "merging", "name_of", "on_grid",
-    "out_of_box", "pixel_box", "steps_px", "window_ids",
+    "Box", "all_ids", "cell_of", "cut", "id_at", "id_of", "into_box", "merging", "name_of", "on_grid",
+    "out_of_box", "pixel_box", "regions", "steps_px", "window_ids",
 ]  # fmt: skip
 
 Box = tuple[float, float, float, float]
@@ -110,9 +110,31 @@ def window_ids(
     rows, columns = ids.shape
     if dilated:  # (window, stride) instead of (count, window)
         ids = ids.view(window[0], rows // window[0], window[1], columns // window[1]).permute(1, 3, 0, 2)
-    else:
-        ids = ids.view(rows // window[0], window[0], columns // window[1], window[1]).permute(0, 2, 1, 3)
-    return ids.reshape(-1, window[0] * window[1])
+        return ids.reshape(-1, window[0] * window[1])
+    return cut(ids, window)
+
+
+def cut(places: Int[Tensor, "row column"], window: tuple[int, int]) -> Int[Tensor, "window token"]:
+    """Cut into windows, row by row, and each window into its places, row by row."""
+    rows, columns = places.shape
+    parts = places.view(rows // window[0], window[0], columns // window[1], window[1])
+    return parts.permute(0, 2, 1, 3).reshape(-1, window[0] * window[1])
+
+
+def regions(size: tuple[int, int], window: tuple[int, int], shift: tuple[int, int]) -> Int[Tensor, "row column"]:
+    """The region of every place of a rolled and padded grid of `size`: 3 · its strip of rows + its strip of columns.
+    In a window only equal ones may meet (Liu et al. 2021, arXiv 2103.14030, § 3.2 and fig. 4).
+
+    Strips of an axis: what lies before the last window, what of the last window was there before the roll, and the last
+    `shift` places. An axis that is not shifted is all strip 2 when the other one is; without any shift all is region 0.
+    """
+    if not any(shift):
+        return torch.zeros(size, dtype=torch.long)
+    strips = []
+    for side, extent, by in zip(size, window, shift, strict=True):
+        place = torch.arange(side)
+        strips.append((place >= side - extent).long() + (place >= side - by).long() if by else torch.full((side,), 2))
+    return 3 * strips[0][:, None] + strips[1][None]
 
 
 def merging(name: str, source: Tokens, target: Tokens, window: tuple[int, int] = (2, 2)) -> Attention:

@@ -14,7 +14,8 @@ from PIL import Image
 from PIL.Image import Resampling
 
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
-from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated, place
+from vizkit.isolated import place
+from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated
 
 __all__ = [
     "BusyError", "ImageError", "Picture", "Preprocessing", "data_url", "digest_of", "open_image", "prepare",
@@ -47,7 +48,7 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
     if len(data) > MAX_BYTES:
         raise ImageError(f"The file is larger than {MAX_BYTES >> 20} MiB; save a smaller copy.")
     if light(data):
-        with place(_PLACES):
+        with place(_PLACES, BusyError):
             rgb, note = decode(data, max_side)
     else:
         rgb, note = decode_isolated(data, max_side)
@@ -60,7 +61,10 @@ def digest_of(rgb: RGB) -> str:
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:
-    """The pixels of a file or of its bytes, as `read_picture` gives them (no side above 2048). Raises `ImageError`."""
+    """The pixels of a file, or of its bytes: 8-bit RGB, (height, width, 3), upright by its EXIF, 0 is black.
+
+    No side is above 2,048 pixels: larger pictures are made smaller. Raises `ImageError` with one sentence.
+    """
     if isinstance(source, bytes):
         return read_picture(source).rgb
     try:

@@ -9,7 +9,7 @@ where at first r = j = 1 and t = 0. Exact for what *can* change a unit; how much
 that of the effective field (Luo et al. 2016).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["Reach"]
 
@@ -17,21 +17,28 @@ __all__ = ["Reach"]
 @dataclass(frozen=True)
 class Reach:
     """Unit i of a layer sees `size` pixels, the first of them pixel `start + i · jump`; those below 0 or beyond the
-    image are padding. Neighbours see pixels that lie `jump` apart."""
+    image are padding. Neighbours see pixels that lie `jump` apart. `beyond`: the first pixel at the right that no unit
+    sees, because a stride on the way has left it over; None: all are seen."""
 
     size: int = 1
     jump: int = 1
     start: int = 0
+    beyond: int | None = None
 
     def through(self, kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1) -> "Reach":
         """That of a convolution or a pool above this layer."""
-        return Reach(
-            self.size + dilation * (kernel - 1) * self.jump, self.jump * stride, self.start - padding * self.jump
-        )
+        size = self.size + dilation * (kernel - 1) * self.jump
+        return replace(self, size=size, jump=self.jump * stride, start=self.start - padding * self.jump)
 
     def cut(self, first: int, step: int = 1) -> "Reach":
         """That of every `step`-th unit from unit `first` on; below 0 so many units of padding are put in front."""
-        return Reach(self.size, self.jump * step, self.start + first * self.jump)
+        return replace(self, jump=self.jump * step, start=self.start + first * self.jump)
+
+    def of(self, count: int, side: int) -> "Reach":
+        """That of a map of so many units over an image of `side` pixels: what its last unit does not see, no unit of a
+        later map does."""
+        end = self.pixels(count - 1)[1]
+        return replace(self, beyond=end) if end < side else self
 
     def beside(self, other: "Reach") -> "Reach":
         """That of a unit that reads both, as after a residual's sum: from the first pixel of either to the last. Both
@@ -39,12 +46,15 @@ class Reach:
         if self.jump != other.jump:
             raise ValueError(f"Units {self.jump} and {other.jump} pixels apart are no neighbours of one another.")
         start = min(self.start, other.start)
-        return Reach(max(self.start + self.size, other.start + other.size) - start, self.jump, start)
+        size = max(self.start + self.size, other.start + other.size) - start
+        beyond = None if None in (self.beyond, other.beyond) else max(self.beyond or 0, other.beyond or 0)
+        return Reach(size, self.jump, start, beyond)
 
     def pixels(self, unit: int) -> tuple[int, int]:
         """(first pixel, the one after the last) of a unit, padding too."""
         start = self.start + unit * self.jump
-        return start, start + self.size
+        end = start + self.size
+        return start, end if self.beyond is None else min(end, self.beyond)
 
     def centre(self, unit: int) -> float:
         """The middle of a unit's field in pixels; 0 is the image's edge, ½ the centre of the first pixel."""

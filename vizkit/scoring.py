@@ -120,6 +120,31 @@ class Question:
         return explain(method, self.trace, against=self.against, subject=self.subject, progress=progress)
 
 
+def explain(
+    loaded: "Loaded",
+    image: "UInt8[np.ndarray, 'height width 3']",
+    method: str = "rollout",
+    target: int | None = None,
+    against: int | None = None,
+) -> "Explanation":
+    """Where a model's answer to one image came from, by a published method.
+
+    `image`: RGB. `method`: a name in `vizkit.analysis.attribution.methods.METHODS`, each with its paper. `target`: the
+    class to explain, from 0; None takes the most probable one. `against`: explain the target's logit less that of this
+    class. Attention and rollout know no class.
+
+    The map is `heat`, (row, column), over the part of the image that the model sees (`vizkit.image.seen_box`); `words`
+    says what it answers and cannot tell, `scale` what its numbers are and how far they go. Raises ValueError for a
+    method or class that does not exist, and NotApplicable, a ValueError too, with the reason why there is no such map
+    here.
+    """
+    from vizkit.analysis.attribution.methods import METHODS
+
+    if method not in METHODS:
+        raise ValueError(f"There is no method {str(method)[:40]!r}; there are {', '.join(METHODS)}.")
+    return Question.of(loaded, image, target, against).explain(method)
+
+
 def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":
     """At most `images` pictures of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
     from vizkit.datasets.insects import SIZES_PX

@@ -1,9 +1,12 @@
-"""A disk or a memory that does not suffice, recognised among other errors; the sentence is the caller's."""
+"""A disk or a memory that does not suffice, recognised among other errors; the sentence is the caller's. And how malloc
+is told to keep less."""
 
+import ctypes
 import errno
+import os
 from collections.abc import Iterator
 
-__all__ = ["disk_full", "memory_short"]
+__all__ = ["allocator", "disk_full", "memory_short"]
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none left to this user, no larger file allowed
 CPU_REFUSED = ("can't allocate memory", "not enough memory", "Cannot allocate memory")  # torch's, RuntimeErrors
@@ -34,3 +37,10 @@ def _reasons(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def allocator(name: str, *arguments: int) -> None:
+    """Tell glibc's malloc something: malloc_trim(3), mallopt(3). Elsewhere nothing."""
+    function = getattr(ctypes.CDLL(None) if os.name == "posix" else None, name, None)
+    if function:
+        function(*arguments)

@@ -6,11 +6,12 @@ inner and outer attention, cross-attention and attention pooling need one struct
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from vizkit.check import LOGIT_TOLERANCE, OUTPUT_TOLERANCE, ROW_SUM_TOLERANCE, Check, tolerance
 
 __all__ = [
     "LOGIT_TOLERANCE", "OUTPUT_TOLERANCE", "PADDING", "Attention", "Check", "Features", "NotApplicable", "Tokens",
@@ -19,22 +20,6 @@ __all__ = [
 
 PADDING = -1
 """The id of a place that is no token: Swin pads grids that its window does not divide."""
-
-ROW_SUM_TOLERANCE = 1e-4
-LOGIT_TOLERANCE = 1e-4
-OUTPUT_TOLERANCE = 1e-4
-
-Proof = Literal["output of every layer", "logits"]
-
-
-def tolerance(dtype: torch.dtype) -> float:
-    """How far a number may be from the same in float32, relative to the largest of its kind: 1e-4, and where it was
-    rounded to half precision twice the spacing ε of that type at 1: 2e-3 in float16, 1.6e-2 in bfloat16.
-
-    Such a kernel rounds weights and output by ε/2 each, so Σ w v is wrong by ε/2 · (Σ w |v| + |Σ w v|) at most; 2 ε
-    covers it as long as the values cancel to no less than a third.
-    """
-    return max(OUTPUT_TOLERANCE, 2 * torch.finfo(dtype).eps)
 
 
 class NotApplicable(ValueError):  # noqa: N818  (not an error of the program: a sentence for the page)
@@ -145,69 +130,6 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Check:
-    """The proof that a trace is what the model computed.
-
-    `row_sum_error`: largest |sum of a row − 1|. `layers_expected`: counted without the recording, None where nobody
-    knows how many attention layers the model has.
-
-    `output_error`: measured for this very image, in a few query rows of every recorded layer: the largest difference
-    of weights · values, in float32, from what the layer's own kernel gave (of a softmax that the layer writes out, of
-    the weights from its own), and of the weights from what is stored, relative to the largest number compared.
-    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be measured.
-
-    `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
-    to 1), measured once for a model, an input size and a kind of recording; None when it was not.
-    """
-
-    row_sum_error: float
-    layers_found: int
-    layers_expected: int | None
-    logit_error: float | None = None
-    output_error: float | None = None
-    output_tolerance: float = OUTPUT_TOLERANCE
-
-    @property
-    def proofs(self) -> tuple[Proof, ...]:
-        """What was compared, whether it agreed or not; empty: nothing was."""
-        made: dict[Proof, float | None] = {"output of every layer": self.output_error, "logits": self.logit_error}
-        return tuple(proof for proof, error in made.items() if error is not None)
-
-    @property
-    def refused(self) -> str | None:
-        """Why no picture may be drawn: the weights are not what the layers used. One sentence; NaN is never within."""
-        if not self.row_sum_error <= ROW_SUM_TOLERANCE:
-            return f"The check failed: a row of attention misses one by {self.row_sum_error:.1e}."
-        if self.layers_expected not in (None, self.layers_found):
-            return f"The check failed: {self.layers_found} of {self.layers_expected} attention layers were recorded."
-        if self.output_error is not None and not self.output_error <= self.output_tolerance:
-            off = f"they differ by {self.output_error:.1e}, allowed are {self.output_tolerance:.0e}"
-            return f"The check failed: the recorded weights do not give what a layer itself gave ({off})."
-        return None
-
-    @property
-    def failure(self) -> str | None:
-        """What is wrong, or that nothing was compared, one sentence to stand beside every picture; None: nothing."""
-        if self.refused or self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE:
-            nothing = "This trace carries no proof: nothing was compared with the model."
-            return self.refused or (None if self.proofs else nothing)
-        off = f"logits differ by {self.logit_error:.1e}, allowed are {LOGIT_TOLERANCE:.0e}"
-        return f"The check failed: with recording the prediction is another than without ({off})."
-
-    @property
-    def layers(self) -> str:
-        """How many layers were recorded, and of how many where that is known, in words."""
-        known = self.layers_expected is not None
-        return (
-            f"{self.layers_found} of {self.layers_expected} layers" if known else f"{self.layers_found} layers recorded"
-        )
-
-    @property
-    def passed(self) -> bool:
-        return self.failure is None
-
-
-@dataclass(frozen=True)
 class Trace:
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
@@ -258,8 +180,7 @@ def row_sum_error(attention: tuple[Attention, ...] | list[Attention]) -> float:
 
 def dense(attention: Attention) -> Float[Tensor, "head query key"]:
     """The full matrix of every head. Pairs that the layer never compared are 0; what padding takes is missing."""
-    heads = attention.weights.shape[1]
-    queries, keys = len(attention.query), len(attention.key)
+    heads, queries, keys = attention.weights.shape[1], len(attention.query), len(attention.key)
     # One spare row and column collect the padding and are cut off: PADDING = -1, modulo the count, is exactly them.
     place = (attention.query_ids % (queries + 1))[:, :, None] * (keys + 1) + (attention.key_ids % (keys + 1))[:, None]
     full = attention.weights.new_zeros(heads, (queries + 1) * (keys + 1))
@@ -291,7 +212,6 @@ def query_row(attention: Attention, query_id: int) -> Float[Tensor, "head key"]:
     if query_id < 0 or not places:
         raise KeyError(query_id)
     ((group, position),) = places  # a query stands in one group only
-    heads, keys = attention.weights.shape[1], len(attention.key)
-    out = attention.weights.new_zeros(heads, keys + 1, dtype=torch.float32)
-    out.index_add_(1, attention.key_ids[group] % (keys + 1), attention.weights[group, :, position].float())
+    out = attention.weights.new_zeros(attention.weights.shape[1], len(attention.key) + 1, dtype=torch.float32)
+    out.index_add_(1, attention.key_ids[group] % out.shape[1], attention.weights[group, :, position].float())
     return out[:, :-1]

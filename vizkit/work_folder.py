@@ -18,7 +18,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from vizkit.shortage import disk_full, memory_short
-from vizkit.writing import write
+from vizkit.writing import clear, write
 
 FINAL = ("done", "stopped", "failed")
 WORDS = ("state", "message", "name", "host")  # of a status; all else in it are numbers
@@ -98,8 +98,7 @@ class WorkFolder:
             sentence = f"{self.name} is at work in another process already; wait for its end, or stop it."
             raise WorkError(sentence) from None
         try:
-            for left in self.path.glob(".*.part*"):  # of a process that was killed while it wrote
-                left.unlink(missing_ok=True)
+            clear(self.path)
             yield
         finally:
             lock.release()

@@ -1,15 +1,17 @@
-"""Files are written whole or not at all: a unique temporary name beside the target, fsync, rename."""
+"""Files are written whole or not at all: in a unique temporary folder beside the target, fsync, rename."""
 
 import csv
 import io
 import os
 import re
+import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["csv_of", "name_of_file", "write"]
+__all__ = ["clear", "csv_of", "is_left", "name_of_file", "write"]
 
 MORE = 2**16  # bytes that a disk with any room takes
 
@@ -18,11 +20,14 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
     """Replace `path` by `content`: bytes, text (UTF-8), or a function that writes the file whose path it is given.
 
     A reader sees the old file or the new one, two writers never share a temporary file, and nothing is left behind when
-    writing fails. The temporary name ends as `path` does. Raises OSError, as when the disk is full.
+    writing fails. The temporary file has the name of `path` in a folder of its own, for libraries such as safetensors
+    put theirs beside it. Raises OSError, as when the disk is full.
     """
     path = Path(path)
-    unfinished = path.with_name(f".{uuid.uuid4().hex}.part{path.suffix}")
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    unfinished = part / path.name
     try:
+        part.mkdir()
         if callable(content):
             content(unfinished)
         else:
@@ -30,14 +35,25 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(unfinished, path)
-    except BaseException as error:
-        try:
-            if isinstance(error, Exception) and getattr(error, "errno", None) is None and unfinished.exists():
-                _refuse_full(unfinished, error)
-            raise
-        finally:
-            with suppress(OSError):
-                unfinished.unlink()
+    except Exception as error:
+        if getattr(error, "errno", None) is None and unfinished.exists():
+            _refuse_full(unfinished, error)
+        raise
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def is_left(name: str) -> bool:
+    """Whether something is called as what a writer that was killed leaves behind."""
+    return re.fullmatch(r"\.[0-9a-f]{32}\.part(\.\w+)?", name) is not None
+
+
+def clear(folder: Path, older_s: float = 0.0) -> None:
+    """Remove what killed writers have left in a folder. `older_s`: where others may be writing, only what is older."""
+    for left in folder.iterdir():
+        with suppress(OSError):
+            if is_left(left.name) and time.time() - left.stat().st_mtime >= older_s:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def name_of_file(text: str, most: int = 40) -> str:

@@ -1,11 +1,13 @@
 """Thousands of broken and hostile files: each is shown or refused in a sentence, soon, and with little memory.
 
-    python -m benchmarks faults                                     14,000 pictures, 2,000 zips, 200 checkpoints
+    python -m benchmarks faults                         14,000 pictures, 2,000 zips, 200 checkpoints, 640 folders
+    python -m benchmarks folders                                            those of transformers alone
     python -m benchmarks faults --pictures 300 --zips 40 --checkpoints 0 --first 5000
     python -m benchmarks.testing.faults pictures 123                        one again, with its traceback
 
-Every file is made from its seed (hostile.py) and read in a process of its own, so that a crash is counted too. Time
-is the processor's, of that process and of the decoders it started: other programs have no influence on it.
+Every file is made from its seed (hostile.py, hostile_folders.py) and read in a process of its own, so that a crash is
+counted too. Time is the processor's, of that process and of the workers it started: other programs have no influence
+on it. Beside folders a second thread of the process traces a small model again and again, as another visitor would.
 """
 
 import argparse
@@ -23,10 +25,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-COUNTS = {"pictures": 14_000, "zips": 2_000, "checkpoints": 200}
+if TYPE_CHECKING:
+    from vizkit.isolated import Worker
+
+COUNTS = {"pictures": 14_000, "zips": 2_000, "checkpoints": 200, "folders": 640}
 SLOWEST_S, HIGHEST_MIB = 3.0, 1024.0
 SILENCE_S = 120.0  # on a busy machine a file may take long; without a word for so long it hangs
+BESIDE, PAUSE_S, ALONE, ALONE_S = "bundled:digits_vit", 0.02, "alone", 3.0
+QUANTILES = {"median": 0.5, "90 %": 0.9, "99 %": 0.99}
 ROOT = Path(__file__).parents[2]
 CHILD = [sys.executable, "-W", "ignore", "-m", "benchmarks.testing.faults"]
 
@@ -40,6 +48,7 @@ class Found:
     seconds: tuple[float, int] = (0.0, 0)  # the most, and the seed
     mib: tuple[float, int] = (0.0, 0)
     failures: list[tuple[int, str]] = field(default_factory=list)
+    beside_s: list[float] = field(default_factory=list)
 
     def add(self, line: dict) -> None:
         seed = line["seed"]
@@ -47,6 +56,7 @@ class Found:
         self.refused += line["outcome"] == "refused"
         self.seconds = max(self.seconds, (line["seconds"], seed))
         self.mib = max(self.mib, (line["mib"], seed))
+        self.beside_s += line.get("beside_s", [])
         if line["outcome"] not in ("shown", "refused"):
             self.failures.append((seed, line["outcome"]))
         if line["seconds"] > SLOWEST_S or line["mib"] > HIGHEST_MIB:
@@ -64,14 +74,26 @@ def run(arguments: list[str] | None = None) -> None:
         measure(kind, options.first, getattr(options, kind), found)
     print(f"\n{'':<32} {'files':>7} {'shown':>7} {'refused':>8} {'failed':>7} {'slowest':>9} {'highest':>9}")
     for (kind, form), one in found.items():
+        if form == ALONE:
+            continue
         files = one.shown + one.refused + len(one.failures)
         numbers = f"{files:>7,} {one.shown:>7,} {one.refused:>8,} {len(one.failures):>7}"
         print(f"{kind + ', ' + form:<32} {numbers} {one.seconds[0]:>7.2f} s {one.mib[0]:>5.0f} MiB")
+    say_waits(found)
     failures = [(kind, *failure) for (kind, _), one in found.items() for failure in one.failures]
     for kind, seed, what in failures:
         print(f"python -m benchmarks.testing.faults {kind} {seed}    # {what}")
     if failures:
         sys.exit(1)
+
+
+def say_waits(found: dict[tuple[str, str], Found]) -> None:
+    """How long others waited for an answer before the files were read, and meanwhile."""
+    for when in (ALONE, "beside"):
+        parts = (one.beside_s for (_, form), one in found.items() if (form == ALONE) == (when == ALONE))
+        if waits := sorted(wait for part in parts for wait in part):
+            most = ", ".join(f"{name} {1e3 * waits[int(len(waits) * at)]:.0f} ms" for name, at in QUANTILES.items())
+            print(f"{len(waits):,} traces of {BESIDE} {when}: {most}, slowest {1e3 * waits[-1]:.0f} ms")
 
 
 def measure(kind: str, first: int, count: int, found: dict[tuple[str, str], Found]) -> None:
@@ -109,6 +131,8 @@ def listen(child: subprocess.Popen, kind: str, seed: int, found: dict[tuple[str,
         while line := lines.get(timeout=SILENCE_S):
             told = json.loads(line)
             form = told["form"]
+            if form == ALONE:
+                found[kind, form].beside_s += told["beside_s"]
             if "outcome" in told:
                 found[kind, form].add(told)
                 seed = told["seed"] + 1
@@ -124,7 +148,10 @@ def listen(child: subprocess.Popen, kind: str, seed: int, found: dict[tuple[str,
 def read(kind: str, seed: int, folder: Path) -> tuple[str, Callable[[], object]]:
     """(form of the file, the function that reads it)."""
     from benchmarks.testing.hostile import ARCHITECTURE, archive, checkpoint, picture
+    from benchmarks.testing.hostile_folders import folder as transformers_folder
 
+    if kind == "folders":
+        return transformers_folder(seed, folder)
     if kind == "pictures":
         from vizkit.image import read_picture
 
@@ -148,56 +175,95 @@ def outcome(work: Callable[[], object]) -> str:
     errors: tuple = (ImageError, DatasetError)
     if "torch" in sys.modules:
         from vizkit.models import ModelError
+        from vizkit.traces import NotApplicable, TraceError
+        from vizkit.vocabulary import TextError
 
-        errors = (*errors, ModelError)
+        errors = (*errors, ModelError, TextError, NotApplicable, TraceError)
     try:
         work()
     except errors:
         return "refused"
-    except Exception as error:
+    except BaseException as error:  # of Rust, a panic is no Exception
         return f"{type(error).__name__}: {error}"[:200]
     return "shown"
 
 
-def processor_s() -> float:
-    """Of this process, of decoders that have ended, and of those that live."""
-    from vizkit.isolated_decoding import _idle
+def workers() -> "list[Worker]":
+    """Those that live."""
+    from vizkit.isolated_decoding import DECODERS
+    from vizkit.tokenizing import TOKENIZERS
 
-    ticks = [Path(f"/proc/{each.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for each in _idle]
+    return [*DECODERS.idle, *TOKENIZERS.idle]
+
+
+def processor_s(beside: bool) -> float:
+    """Of this process, of workers that have ended, and of those that live; `beside` others of this thread alone."""
+    ticks = [Path(f"/proc/{each.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for each in workers()]
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     alive = sum(int(tick) for pair in ticks for tick in pair) / os.sysconf("SC_CLK_TCK")
-    return time.process_time() + ended.ru_utime + ended.ru_stime + alive
+    return (time.thread_time() if beside else time.process_time()) + ended.ru_utime + ended.ru_stime + alive
 
 
 def memory_mib(name: str) -> float:
-    """Of this process and its living decoders together; `name`: "VmRSS", or "VmHWM" for the highest."""
-    from vizkit.isolated_decoding import _idle
-
-    texts = [Path(f"/proc/{pid}/status").read_text() for pid in ("self", *(each.process.pid for each in _idle))]
+    """Of this process and its living workers together; `name`: "VmRSS", or "VmHWM" for the highest."""
+    texts = [Path(f"/proc/{pid}/status").read_text() for pid in ("self", *(each.process.pid for each in workers()))]
     return sum(int(text.split(f"{name}:")[1].split()[0]) for text in texts) / 1024
+
+
+def others() -> list[float]:
+    """Seconds that each trace of another visitor takes, added to this list from now on."""
+    import numpy as np
+
+    import vizkit
+
+    loaded, waits = vizkit.load(BESIDE, device="cpu"), list[float]()
+    picture = np.random.default_rng(7).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+    def go_on() -> None:
+        while True:
+            started = time.perf_counter()
+            vizkit.trace(loaded, picture)
+            waits.append(time.perf_counter() - started)
+            time.sleep(PAUSE_S)
+
+    threading.Thread(target=go_on, daemon=True).start()
+    return waits
 
 
 def serve(kind: str, first: int, end: int) -> None:
     import shutil
 
     from vizkit.datasets.cache import cache_folder
-    from vizkit.isolated_decoding import _idle, warm_up
+    from vizkit.isolated_decoding import DECODERS
 
-    if kind == "checkpoints":
+    waits = list[float]()
+    if kind in ("checkpoints", "folders"):
         import vizkit
 
         vizkit.load("test_vit", pretrained=False, device="cpu")
+    if kind == "folders":
+        from benchmarks.testing.hostile_folders import ALL, use, whole, written
+
+        for name in ALL:  # what is imported on first use is no file's fault
+            with tempfile.TemporaryDirectory() as folder:
+                use(name, written(whole(name), Path(folder)))
+        waits = others()
+        time.sleep(ALONE_S)
+        print(json.dumps({"seed": first, "form": ALONE, "beside_s": waits}), flush=True)
     for seed in range(first, end):
         with tempfile.TemporaryDirectory() as folder:
             form, work = read(kind, seed, Path(folder))
-            warm_up()
+            made = len(waits)
+            DECODERS.warm_up()
             print(json.dumps({"seed": seed, "form": form}), flush=True)
-            for process in ("self", *(each.process.pid for each in _idle)):
+            for process in ("self", *(each.process.pid for each in workers())):
                 Path(f"/proc/{process}/clear_refs").write_text("5")  # forget the highest
-            before, started = memory_mib("VmRSS"), processor_s()
+            while waits and len(waits) < made + 2:  # the trace during which the file was made says nothing
+                time.sleep(PAUSE_S)
+            before, started, begun = memory_mib("VmRSS"), processor_s(bool(waits)), len(waits)
             result = outcome(work)
-            told = {"seed": seed, "form": form, "outcome": result}
-            told |= {"seconds": processor_s() - started, "mib": memory_mib("VmHWM") - before}
+            told = {"seed": seed, "form": form, "outcome": result, "beside_s": waits[begun:]}
+            told |= {"seconds": processor_s(bool(waits)) - started, "mib": memory_mib("VmHWM") - before}
             print(json.dumps(told), flush=True)
         shutil.rmtree(cache_folder(), ignore_errors=True)
 

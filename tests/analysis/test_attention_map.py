@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers
+from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers, windows_of
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.geometry import all_ids, merging, window_ids
 from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
@@ -22,6 +22,18 @@ def ramp(heads: int = 2) -> Attention:
 def trace_of(*attention: Attention, features: tuple[Features, ...] = ()) -> Trace:
     logits = torch.tensor([0.0, 2.0, 1.0])
     return Trace("toy", (32, 48), logits, attention, features, Check(0.0, len(attention), len(attention), 0.0))
+
+
+def test_windows_are_known_by_the_tokens_of_a_group():
+    """A shift tears a window of 2 × 3 into pieces at two edges: it still has two rows and three columns."""
+    tokens = Tokens("stage 1", (), (4, 6), stride=4.0)
+    layers_of = []
+    for shift in ((0, 0), (1, 1)):
+        ids = window_ids((4, 6), (2, 3), shift)
+        layers_of.append(Attention("windows", torch.full((4, 1, 6, 6), 1 / 6), tokens, tokens, ids, ids))
+    assert windows_of(trace_of(*layers_of), tokens) == {(2, 3)}
+    assert windows_of(trace_of(ramp()), PATCHES) == {None}
+    assert windows_of(trace_of(ramp()), tokens) == set()
 
 
 def test_a_row_is_laid_on_the_grid_row_by_row():

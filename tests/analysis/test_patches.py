@@ -18,6 +18,7 @@ from vizkit.analysis.attention.patches import (
     unpatchify,
 )
 from vizkit.analysis.attention.token_norms import norms_of, token_norms
+from vizkit.models.probes.multiply_adds import work_of
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
 
@@ -116,12 +117,13 @@ def test_golden_model_sizes(name, layers, heads, dim, hidden, millions):
 
 
 def test_cost_by_hand():
-    # 2 × 3 patches of 14 pixels, 5 channels, 2 heads: 4·6·25 = 600 for projections, 2·36·5 = 360 for the products.
+    # 2 × 3 patches of 14 pixels, 5 channels, 2 heads: 4·6·25 = 600 for projections, 2·36·5 = 360 for the products; an
+    # MLP 20 wide: 2·6·5·20 = 1,200.
     found = cost((28, 42), 14, 5, 2)
-    assert (found.flops, found.weight_bytes) == (960, 4 * 2 * 6 * 6)
+    assert (found.attention, found.mlp, found.layer, found.weight_bytes) == (960, 1200, 2160, 4 * 2 * 6 * 6)
     # Windows of 2×2 tokens: 2·4·6·5 = 240 for the products; a token compares itself with 4.
     windowed = cost((28, 42), 14, 5, 2, window=2, channels=1)
-    assert (windowed.flops, windowed.weight_bytes, windowed.flattened) == (840, 4 * 2 * 6 * 4, 196)
+    assert (windowed.attention, windowed.weight_bytes, windowed.flattened) == (840, 4 * 2 * 6 * 4, 196)
 
 
 def test_cost_is_what_a_counter_finds():
@@ -138,9 +140,20 @@ def test_cost_is_what_a_counter_finds():
         return counter.get_total_flops() / 2  # it counts multiplications and additions
 
     found = counted(Attention(dim, heads).eval(), torch.randn(1, tokens, dim))
-    assert found == cost((6 * 7, 10 * 7), 7, dim, heads).flops
+    assert found == cost((6 * 7, 10 * 7), 7, dim, heads).attention
     found = counted(WindowAttention(dim, heads, window_size=2).eval(), torch.randn(tokens // 4, 4, dim))
-    assert found == cost((6 * 7, 10 * 7), 7, dim, heads, window=2).flops
+    assert found == cost((6 * 7, 10 * 7), 7, dim, heads, window=2).attention
+
+
+def test_a_layer_of_vit_base_is_what_our_own_counter_finds():
+    """196 patches of 768 channels: 4·196·768² + 2·196²·768 = 521,428,992 and 8·196·768² = 924,844,032."""
+    found = cost((224, 224), 16, 768, 12)
+    assert (found.attention, found.mlp, found.layer) == (521_428_992, 924_844_032, 1_446_273_024)
+    import timm
+
+    block = timm.create_model("vit_base_patch16_224", depth=1).blocks[0].eval()
+    work = work_of(block, (1, 196, 768)).total
+    assert (work["attn"], work["mlp"], work[""]) == (found.attention, found.mlp, found.layer)
 
 
 @settings(deadline=None)
@@ -149,7 +162,7 @@ def test_windows_grow_with_the_area_and_global_attention_with_its_square(rows, c
     def products(factor, window):
         size = (rows * 8 * factor, columns * 8 * factor)
         found = cost(size, 8, dim, 1, window)
-        return found.flops - 4 * found.tokens * dim * dim
+        return found.attention - 4 * found.tokens * dim * dim
 
     assert products(2, None) == 16 * products(1, None)
     assert products(2, 7) == 4 * products(1, 7)

@@ -144,3 +144,18 @@ def test_refusals(photo):
         perturbed(photo, "blur", -1.0)
     with pytest.raises(ValueError, match="no 14 × 14 cells"):
         rearranged(photo[:9], 14, np.arange(196))
+
+
+def test_a_strength_reads_behind_a_number_and_behind_at():
+    said = [kind.in_words(4) for kind in PERTURBATIONS.values()]
+    assert said == [
+        "20 % of the width",
+        "45°",
+        "40 % off the sides",
+        "σ = 2 px",
+        "σ = 15 %",
+        "quality 30",
+        "43 % of the cells",
+        "5 × 5",
+    ]
+    assert not any(words.startswith("by ") for words in said)

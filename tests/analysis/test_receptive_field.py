@@ -74,6 +74,26 @@ def test_merging_and_the_order_in_which_places_arrive():
     assert reached_after(fields[:2]).eq(0).sum() == 48
 
 
+@pytest.mark.parametrize(
+    ("cell", "share"), [((3, 3), 1.0), ((0, 0), 0.25), ((3, 0), 0.5), ((0, 3), 0.5), ((6, 6), 0.25)]
+)
+def test_a_merged_token_is_reached_by_every_window_that_it_lies_across(cell: tuple[int, int], share: float):
+    """14 × 14 tokens in windows of 7, merged to 7 × 7: the token in row 4, column 4 is made of rows and columns 7, 8,
+    which lie in all four windows; that in row 4, column 1 lies in two, a corner in one."""
+    fine, coarse = Tokens("fine", (), (14, 14), stride=8.0), Tokens("coarse", (), (7, 7), stride=16.0)
+    attention, regions = [], []
+    for tokens in (fine, coarse):
+        ids = window_ids(tokens.grid, (7, 7), (0, 0))
+        attention.append(Attention("block", torch.full((len(ids), 1, 49, 49), 1 / 49), tokens, tokens, ids, ids))
+        regions.append(torch.zeros_like(ids))
+    attention.insert(1, merging("merging", fine, coarse))
+    trace = Trace("toy", (112, 112), torch.zeros(2), tuple(attention), (), Check(0.0, 2, 2, 0.0))
+    first, last = receptive_fields(trace, regions, ((cell[1] + 0.5) / 7, (cell[0] + 0.5) / 7))
+    assert last.cell == cell
+    assert first.own.nonzero().tolist() == [[2 * cell[0] + r, 2 * cell[1] + c] for r in (0, 1) for c in (0, 1)]
+    assert (first.share, last.share) == (share, 1.0)
+
+
 def test_how_much_holds_a_share():
     places = torch.tensor([[4.0, 3.0], [2.0, 1.0]])
     assert holding(places, 0.4) == 0.25
@@ -108,16 +128,20 @@ def small(name, size_hw, options):
     return described(name, model.requires_grad_(False), size_hw, source="test")
 
 
-def gradient(loaded, pixels, path, cell):
-    """How much every pixel moves one token right after a block, summed over colours."""
+def gradient(loaded, pixels, path, own):
+    """How much every pixel moves some tokens (row, column) right after a block, summed over colours."""
     seen = []
     block = loaded.model.get_submodule(path.removesuffix(".attn"))
     handle = block.register_forward_hook(lambda _, given, out: seen.append(out))
     pixels = pixels.clone().requires_grad_()
     loaded.model(pixels)
     handle.remove()
-    token = seen[0][0, cell[0], cell[1]]
-    return torch.autograd.grad((token * torch.linspace(1, 2, len(token))).sum(), pixels)[0].abs().sum((0, 1))
+    tokens = seen[0][0][own]
+    return (
+        torch.autograd.grad((tokens * torch.linspace(1, 2, tokens.numel()).view_as(tokens)).sum(), pixels)[0]
+        .abs()
+        .sum((0, 1))
+    )
 
 
 @pytest.mark.parametrize("which", SWINS)
@@ -130,7 +154,7 @@ def test_outside_the_field_every_gradient_is_exactly_zero_and_inside_none(which)
     partial = 0
     for point in ((0.02, 0.03), (0.5, 0.4), (0.97, 0.6), (0.4, 0.98)):
         for field in receptive_fields(trace, regions, point):
-            moves = gradient(loaded, pixels, field.name, field.cell) != 0
+            moves = gradient(loaded, pixels, field.name, field.own) != 0
             pixels_of_field = field.places.repeat_interleave(4, 0).repeat_interleave(4, 1)
             assert torch.equal(moves, pixels_of_field), (field.name, field.cell)
             partial += field.share < 1
@@ -149,7 +173,7 @@ def test_torchvision_pads_first():
     fields = receptive_fields(trace, regions_of(loaded, (72, 104)), (0.02, 0.97))
     assert trace.attention[0].query.grid == (18, 26)
     for field in fields:
-        moves = gradient(loaded, pixels, field.name, field.cell)
+        moves = gradient(loaded, pixels, field.name, field.own)
         expected = field.places.repeat_interleave(4, 0).repeat_interleave(4, 1)
         assert torch.equal(moves > 1e-25 * moves.max(), expected), field.name
     assert fields[1].share < 1
@@ -162,11 +186,11 @@ def test_without_the_shift_nothing_crosses_a_border_within_a_stage():
     trace = FAMILIES[family_of(loaded.model)].trace(loaded, torch.randn(1, 3, *size_hw, dtype=torch.float64))
     plain, shifted = receptive_fields(trace, regions_of(loaded, size_hw), (0.3, 0.3))[:2]
     assert plain.share == 1 / 16  # one window of 16
-    assert shifted.share == 4 / 16
+    assert shifted.share == 9 / 16  # the token is made of that window, whose rows and columns meet those on both sides
     whole = [torch.zeros_like(region) for region in regions_of(loaded, size_hw)]
     corner = receptive_fields(trace, whole, (0.01, 0.01))[1]
-    assert corner.share == 4 / 16  # with no mask the corner would see round the edge
-    assert receptive_fields(trace, regions_of(loaded, size_hw), (0.01, 0.01))[1].share == 1 / 16
+    assert corner.share == 9 / 16  # with no mask the corner would see round the edge
+    assert receptive_fields(trace, regions_of(loaded, size_hw), (0.01, 0.01))[1].share == 4 / 16
 
 
 def test_what_has_no_field_says_so(vit):

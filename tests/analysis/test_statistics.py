@@ -1,6 +1,7 @@
 """Distance, entropy and shares of every head against plain loops; what several images spread over."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vizkit
-from vizkit.analysis.attention.statistics import Layer, by_layer, layer, mean_distance_px, mean_entropy, paid_to, spread
+from vizkit.analysis.attention.statistics import (
+    Layer,
+    by_layer,
+    farthest_px,
+    layer,
+    mean_distance_px,
+    mean_entropy,
+    paid_to,
+    spread,
+)
 from vizkit.geometry import all_ids, window_ids
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
 
@@ -176,6 +186,8 @@ def test_a_pool_and_channels_have_no_distance():
     found = layer(attention)
     assert found.distance_px.isnan().all()
     assert not found.itself.any()  # the pool is not among its keys
+    even = replace(attention, weights=torch.full((1, HEADS, 1, 11), 1 / 11))
+    assert layer(even).entropy.tolist() == pytest.approx([1] * HEADS)
     torch.testing.assert_close(found.special["cls"], attention.weights[0, :, 0, 0])
 
 
@@ -193,6 +205,20 @@ def test_spread_by_hand():
     for values in (deviation[0].distance_px, deviation[0].entropy, deviation[0].special["cls"], deviation[0].padding):
         assert values.tolist() == pytest.approx([expected, 2 * expected])
     assert mean[0].name == "blocks.0"
+
+
+def test_two_images_have_a_spread():
+    """2 and 4 are 3 ± √2."""
+    mean, deviation = spread([toy_layer(2.0), toy_layer(4.0)])
+    assert mean[0].distance_px.tolist() == [3, 6]
+    assert deviation[0].distance_px.tolist() == pytest.approx([2**0.5, 8**0.5])
+
+
+def test_a_token_without_a_place_behind_the_grid_has_no_distance():
+    tokens = Tokens("patches", ("cls",), (1, 2), free=1, stride=STRIDE)
+    weights = torch.full((1, 1, 4, 4), 0.25)  # of patches: half of a step to the other, whatever the rest takes
+    attention = Attention("free", weights, tokens, tokens, all_ids(4), all_ids(4))
+    assert mean_distance_px(attention).tolist() == [STRIDE / 2]
 
 
 def test_one_image_has_no_spread_and_two_models_none_together():
@@ -222,3 +248,14 @@ def test_a_vit_and_a_swin(vit, swin, photo):
 def test_a_network_without_attention_says_so():
     with pytest.raises(NotApplicable, match="no attention"):
         by_layer(Trace("cnn", (32, 32), torch.zeros(2), (), (), Check(0.0, 0, 0, 0.0)))
+
+
+def test_two_keys_and_one():
+    """One token has nothing to choose from."""
+    assert float(layer(whole_image(0, torch.full((1, 1, 2, 2), 0.5), (1, 2))).entropy) == pytest.approx(1)
+    assert float(layer(whole_image(0, torch.ones(1, 1, 1, 1), (1, 1))).entropy) == 0
+
+
+def test_the_farthest_that_a_window_lets_look():
+    assert farthest_px((4, 5), 8.0) == 40.0  # 3-4-5
+    assert farthest_px((1, 1), 16.0) == 0

@@ -12,7 +12,7 @@ from tests.toys import CELLS, linear, picture
 from vizkit.analysis.attribution.explaining import Explanation, explain
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
-from vizkit.analysis.trust.deletion import Curves
+from vizkit.analysis.trust.deletion import Curves, random_curves
 from vizkit.analysis.trust.randomisation import spearman, survives
 from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_many, undecided
 from vizkit.analysis.trust.table import FIGURES, Tally, signed, table
@@ -183,6 +183,43 @@ def test_score_has_what_was_asked():
     assert (nothing.figures(), nothing.notes[0][:15]) == ({}, "No place speaks")
 
 
+def test_only_what_is_chosen_is_measured_and_only_where_it_can_be():
+    toy, truth = linear(picture(1)[0], picture(2)), Truth(torch.arange(32).view(4, 8) < 5)
+    heat = torch.rand(2, 4, generator=torch.Generator().manual_seed(1))
+    own, other = explanation(heat), explanation(heat.flip(0))
+    given = Curves(torch.tensor([0.0, 0.5, 1.0]), torch.ones(3), torch.ones(3))
+    usual = score(own, toy, truth, randomised=other, again=lambda p: p[0].sum(0))
+    assert usual.figures().keys() == {"pointing", "pointing_strict", "on_thing", "deletion", "insertion"}
+    assert score(own, toy, truth, measures=("deletion",), chance=given).placed is None
+    assert score(own, toy, measures=("truth", "randomisation", "sensitivity")).figures() == {}
+    found = score(own, toy, measures=("road",))
+    assert found.road is not None
+    assert found.figures() == {"road": found.road.gap}
+
+
+@pytest.mark.parametrize("measure", ["deletion", "curves", "road", "infidelity", "sensitivity"])
+def test_every_measure_can_be_stopped(measure):
+    def stop(done, total):
+        raise Stopped
+
+    toy, heat = linear(picture(1)[0], picture(2)), torch.arange(8.0).view(2, 4)
+    given = Curves(torch.tensor([0.0, 0.5, 1.0]), torch.ones(3), torch.ones(3)) if measure == "curves" else None
+    measures = ("deletion",) if given else (measure,)
+    with pytest.raises(Stopped):
+        score(explanation(heat), toy, measures=measures, chance=given, again=lambda p: p[0].sum(0), progress=stop)
+
+
+def test_curves_of_chance_hide_with_what_is_chosen():
+    """As `random_curves` itself does; other things to put in place give other curves."""
+    toy, heat = linear(picture(1)[0], picture(2)), torch.arange(8.0).view(2, 4)
+    for fill in ("blur", "mean"):
+        found = score(explanation(heat), toy, measures=("deletion",), steps=3, fill=fill)
+        expected = random_curves(toy, CELLS, steps=3, fill=fill)
+        assert found.chance is not None
+        assert torch.equal(found.chance.deletion, expected.deletion)
+    assert not torch.equal(expected.deletion, random_curves(toy, CELLS, steps=3).deletion)
+
+
 def test_maps_finer_than_patches_are_averaged_over_them():
     toy = linear(picture(1)[0], picture(2))
     fine = torch.zeros(4, 8)
@@ -276,6 +313,7 @@ def test_a_class_that_is_not_the_answer_is_not_ranked():
     assert undecided(toy, "mean") == ""
     assert "the class is not the model's answer" in undecided(replace(toy, target=1))
     assert undecided(replace(toy, against=1), "mean") == ""
+    assert "the class is not the one of the two" in undecided(replace(toy, against=0))  # it is as likely as itself
     assert "of the two that the model prefers" in undecided(replace(toy, target=1, against=0))
 
 

@@ -1,22 +1,25 @@
 """The verdict of trust: thresholds, ties, failures, and nothing where nothing can be said."""
 
 import math
+from dataclasses import replace
 
 import pytest
+import torch
 
+from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
-from vizkit.analysis.trust.table import CHANCE, Row, Summary, table
+from vizkit.analysis.trust.table import CHANCE, Row, Summary, Tally, table
 from vizkit.analysis.trust.truth_score import Placed
 from vizkit.analysis.trust.verdict import ERRORS, MARGIN, UNCHANGED, beyond_chance, marks, side, verdict
 
 EVEN = 0.5  # what chance gets
 
 
-def row(name: str, *, rank: float | None = 1.0, **figures: float | Summary) -> Row:
+def row(name: str, *, rank: float | None = 1.0, gains: tuple[float, ...] = (), **figures: float | Summary) -> Row:
     made = {
         key: value if isinstance(value, Summary) else Summary(value, 0.0, 1, EVEN) for key, value in figures.items()
     }
-    return Row(name, name, made, rank)
+    return Row(name, name, made, rank, gains=dict(enumerate(gains)))
 
 
 def test_a_figure_of_one_image_is_beyond_chance_from_the_margin_on():
@@ -24,7 +27,7 @@ def test_a_figure_of_one_image_is_beyond_chance_from_the_margin_on():
     assert side("insertion", Summary(EVEN + MARGIN - 1e-9, 0.0, 1, EVEN)) == "chance"
     assert side("deletion", Summary(EVEN - MARGIN - 1e-9, 0.0, 1, EVEN)) == "better"  # smaller is better
     assert side("deletion", Summary(EVEN + MARGIN + 1e-9, 0.0, 1, EVEN)) == "worse"
-    assert side("insertion", Summary(0.9, 0.0, 1)) is None  # chance is not known
+    assert side("insertion", Summary(0.9, 0.0, 1)) is side("deletion", Summary(0.9, 0.0, 1)) is None  # chance unknown
     assert side("randomisation", Summary(0.9, 0.0, 1, EVEN)) is None  # has no better side
 
 
@@ -56,31 +59,61 @@ def test_the_most_faithful_and_those_that_fail():
     ]
     judged = verdict(rows)
     assert judged is not None
-    assert judged.best == ("good", "near")  # 0.40 and 0.355 beyond chance
-    assert judged.beyond == pytest.approx(0.4)
+    assert judged.best == pytest.approx({"good": 0.4, "near": 0.355, "middle": 0.25})
     assert judged.fails == {
         "no better than chance": ("even",),
         "worse than chance in deletion": ("wrong",),
         "nearly the same with shuffled weights": ("fixed",),
     }
     assert judged.said() == (
-        "Most faithful here: good (+0.40 to chance), not told apart from near. Fails: even (no better than chance); "
-        "wrong (worse than chance in deletion); fixed (nearly the same with shuffled weights)."
+        "On one picture alone, by the mean difference to chance in deletion and insertion: good (+0.40) comes first, "
+        "then near (+0.35) and middle (+0.25); one picture gives no interval, so none is told apart from the "
+        "first. Fails: even (no better than chance); wrong (worse than chance in deletion); fixed (nearly the same "
+        "with shuffled weights)."
     )
 
 
-def test_a_clear_first_stands_alone():
-    judged = verdict([row("good", road=0.9), row("less", road=0.9 - MARGIN - 1e-6)])
+def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differences():
+    """Differences to the first: 0.1, 0.1, 0.2, 0.2 have the mean 0.15 and the standard error √(1/300) / 2 = 0.0289, so
+    that map is told apart; −0.1, 0.3, −0.1, 0.3 have the mean 0.1 and the standard error 0.1155: that one is not,
+    though it stands lower in the table than a map that is."""
+    many = Summary(0.0, 0.1, 4, 0.0, 0.01)
+    rows = [
+        row("first", rank=2.0, gains=(0.5, 0.5, 0.6, 0.6), road=replace(many, mean=0.55)),
+        row("apart", rank=1.0, gains=(0.4, 0.4, 0.4, 0.4), road=replace(many, mean=0.4)),
+        row("varies", rank=3.0, gains=(0.6, 0.2, 0.7, 0.3), road=replace(many, mean=0.45)),
+    ]
+    judged = verdict(rows)
     assert judged is not None
-    assert judged.best == ("good",)
-    assert judged.said() == "Most faithful here: good (+0.40 to chance)."
+    assert (judged.best, judged.images) == (pytest.approx({"first": 0.55, "varies": 0.45}), 4)
+    assert judged.said() == (
+        "Over 4 pictures, by the mean difference to chance in ROAD: first (+0.55) is the most faithful, not told apart "
+        "from varies (+0.45): their differences are within two standard errors."
+    )
+    alone = verdict(rows[:2])
+    assert alone is not None
+    assert alone.said().endswith("first (+0.55) is the most faithful.")
+
+
+def test_gains_are_the_mean_difference_to_chance_of_each_picture():
+    """Deletion 0.1 where chance gets 0.5 is 0.4 better, insertion 0.7 beside 0.5 is 0.2: 0.3."""
+    share = torch.linspace(0, 1, 3)
+    flat = Curves(share, torch.full((3,), 0.1), torch.full((3,), 0.7))
+    scores = [Score("rollout", curves=flat, chance=Curves(share, torch.full((3,), 0.5), torch.full((3,), 0.5)))]
+    later, tally = Tally(), Tally()
+    for each in (tally, later):
+        each.add(scores)
+    tally.add([])  # a picture without this method keeps its number
+    tally.add_all(later)
+    (found, _) = tally.rows()
+    assert found.gains == pytest.approx({1: 0.3, 3: 0.3})
 
 
 def test_no_difference_beyond_chance_is_said():
     judged = verdict([row("one", deletion=0.48), row("other", deletion=0.6)])
     assert judged is not None
-    assert judged.best == ()
-    assert judged.said().startswith("No difference beyond chance")
+    assert judged.best == {}
+    assert judged.said() == "On one picture alone no map is reliably better than a random order."
 
 
 def test_without_ranks_or_without_a_measure_of_faithfulness_there_is_no_verdict():
@@ -98,3 +131,34 @@ def test_the_best_and_the_failing_cells():
     random = [row(name, randomisation=Summary(rho, 0.0, 1)) for name, rho in (("a", UNCHANGED), ("b", 0.1))]
     assert marks(random, "randomisation") == {"a": "fails"}
     assert marks(random, "deletion") == {}
+
+
+def test_one_map_on_one_picture():
+    alone = verdict([row("only", deletion=0.25, insertion=0.75, randomisation=Summary(0.3, 0.0, 1))])
+    assert alone is not None
+    assert alone.said() == (
+        "On one picture alone, by the mean difference to chance in deletion and insertion: only (+0.25) comes first."
+    )
+
+
+def test_one_common_picture_tells_no_two_maps_apart():
+    judged = verdict([row("good", deletion=0.1, gains=(0.4,)), row("other", deletion=0.2, gains=(0.3,))])
+    assert judged is not None
+    assert [*judged.best] == ["good", "other"]
+    apart = replace(row("other", deletion=0.2), gains={1: 0.1, 2: 0.1, 7: 0.9})
+    judged = verdict(
+        [row("good", deletion=0.1, gains=(0.4, 0.4, 0.5)), apart]
+    )  # of common pictures the second is worse
+    assert judged is not None
+    assert [*judged.best] == ["good"]
+
+
+def test_exactly_two_standard_errors_are_none():
+    for mean, name in ((0.625, "deletion"), (0.375, "insertion"), (0.375, "deletion"), (0.625, "insertion")):
+        assert side(name, Summary(mean, 0.0, 9, EVEN, 0.0625)) == "chance"
+
+
+def test_chance_is_no_method():
+    rows = [row("a", insertion=0.9), row("b", insertion=0.7), row(CHANCE, rank=None, insertion=0.95)]
+    assert marks(rows, "insertion") == {"a": "best"}
+    assert marks([row(CHANCE, rank=None, insertion=0.95)], "insertion") == {}

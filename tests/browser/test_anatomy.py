@@ -39,7 +39,7 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 · most similar")
-    expect(page.get_by_text("no learned table, but relative bias")).to_be_visible()
+    expect(page.get_by_text("a learned table of positions: ViT · digits")).to_be_visible()
     choose(page, "Sinusoids")
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
 

@@ -13,9 +13,9 @@ CANVAS = f"{MAIN} canvas[role='application']"
 
 def add_first(page: Page) -> None:
     """The sentence, and the button that adds a model for this view."""
-    expect(page.get_by_text("This view needs")).to_be_visible()
-    page.get_by_role("button", name=re.compile("^add Add|^Add")).first.click()
-    expect(page.get_by_text("This view needs")).to_be_hidden(timeout=120_000)
+    expect(page.get_by_text("None of your models")).to_be_visible()
+    page.get_by_role("button", name="Add it to your models").first.click()
+    expect(page.get_by_text("None of your models")).to_be_hidden(timeout=120_000)
     expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
     ready(page)
 

@@ -61,3 +61,16 @@ def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
     fits(phone)
+
+
+def test_on_a_telephone_the_arrow_names_what_lies_behind_it(phone: Page, server: str):
+    shown = """words => {
+      const arrow = document.querySelector('[data-testid=stExpandSidebarButton]')
+      return arrow && getComputedStyle(arrow, '::after').content.replaceAll('"', '').trim() === words
+    }"""
+    phone.goto(server)
+    phone.evaluate("localStorage.clear()")  # an earlier journey opened the sidebar, and Streamlit remembers it
+    for address, words in (("report", "Pages"), ("evaluate", "Pages, models"), ("", "Pages, pictures, models")):
+        phone.goto(f"{server}/{address}")
+        phone.wait_for_function(shown, arg=words)
+        still(phone)

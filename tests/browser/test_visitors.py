@@ -1,4 +1,5 @@
-"""Nothing on any page makes the browser of a visitor call another host, whatever the names in a run are."""
+"""Nothing on any page makes the browser of a visitor call another host, whatever the names in a run are; and what a
+forged one sends changes nothing."""
 
 import re
 import shutil
@@ -6,13 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Dialog, Page, Request, TimeoutError, expect
+from playwright.sync_api import Browser, Dialog, Page, Request, TimeoutError, WebSocketRoute, expect
 
 from tests import hostile
+from tests.browser.canvas import click_at
+from tests.browser.conftest import watched
+from tests.browser.steps import MAIN, go_to, ready
 
 LONG_MS = 300_000
-PLACES = ("", "train?train_view=Watch", "compare?compare_view=Predictions", "relevance", "architecture",
-          "evaluate?eval_data=digits", "distillation")  # fmt: skip
+PLACES = (
+    "",
+    "compare?compare_view=Predictions",
+    "relevance",
+    "architecture",
+    "evaluate?eval_data=digits",
+    "distillation",
+)
+READ_NO_MODEL = ("train?train_view=Watch",)  # fmt: skip
 
 
 @pytest.fixture
@@ -48,17 +59,18 @@ def test_no_request_leaves_for_another_host(page: Page, server: str, elsewhere: 
     page.goto(server)
     expect(page.locator("[data-testid='stTopNav']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
-    for place in PLACES:
+    for place in (*PLACES, *READ_NO_MODEL):
         page.goto(f"{server}/{place}{'&' if '?' in place else '?'}image=digit+3")
         ran = page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
         # A run that goes on would close the list, and whether one has begun yet only its first words tell.
         expect(page.locator("[data-testid='stMain'] h1").first).to_be_visible(timeout=LONG_MS)
         expect(ran).to_be_visible(timeout=LONG_MS)
-        choose_the_hostile_run(page)
-        page.keyboard.press("Escape")
-        expect(ran).to_be_visible(timeout=LONG_MS)
-        expect(page.locator("[data-testid='stSidebar'] [data-testid='stMultiSelect']").get_by_text("run:").first
-               ).to_be_visible(timeout=LONG_MS)  # fmt: skip
+        if place in PLACES:
+            choose_the_hostile_run(page)
+            page.keyboard.press("Escape")
+            expect(ran).to_be_visible(timeout=LONG_MS)
+            chosen = page.locator("[data-testid='stSidebar'] [data-testid='stMultiSelect']").get_by_text("run:")
+            expect(chosen.first).to_be_visible(timeout=LONG_MS)
         expect(page.locator("img[src*='evil']")).to_have_count(0)
     assert elsewhere == []
 
@@ -75,3 +87,41 @@ def choose_the_hostile_run(page: Page) -> None:
         except TimeoutError:
             if patience_s == 60:
                 raise
+
+
+# ---- a forged message ------------------------------------------------------------------------------------------------
+CLICKED = re.compile(rb'"point":\[([^\]]{9,})\]')
+
+
+def test_a_forged_place_breaks_no_page(chromium: Browser, server: str):
+    """On its way to the server a click becomes a place that is none, in as many bytes."""
+    forged: list[bytes] = []
+
+    def forge(clicked: re.Match[bytes]) -> bytes:
+        forged.append(clicked[1])
+        return b'"point":[' + b"NaN,1e9".ljust(len(clicked[1])) + b"]"
+
+    def between(browser: WebSocketRoute) -> None:
+        behind = browser.connect_to_server()
+        browser.on_message(lambda said: behind.send(CLICKED.sub(forge, said) if isinstance(said, bytes) else said))
+
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    with watched(context.new_page()) as page:
+        page.route_web_socket(re.compile("_stcore/stream"), between)
+        page.goto(f"{server}/attention?models=ViT+%C2%B7+digits&image=digit+3")
+        ready(page)
+        page.keyboard.down("Shift")  # chooses the query in every step
+        click_at(page.locator(f"{MAIN} canvas.photo"), 0.3217, 0.7331)
+        page.keyboard.up("Shift")
+        ready(page)
+        assert len(forged) == 1
+        assert "at=" not in page.url
+        go_to(page, "Explore")
+        expect(page.locator("[class*='st-key-card'] canvas").first).to_be_visible(timeout=LONG_MS)
+        ready(page)
+        click_at(page.locator("[class*='st-key-card'] canvas").first, 0.1234, 0.8765)
+        ready(page)
+        assert len(forged) == 2
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        assert "at=" not in page.url
+    context.close()

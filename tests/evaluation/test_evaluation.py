@@ -235,6 +235,12 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     assert "<script" not in page
 
 
+def test_a_study_of_insects_stands_beside_insects_alone():
+    for labels, beside in ((("mayfly nymph", "red", "blue"), True), (("7", "red", "blue"), False)):
+        judged = outcomes.evaluate_all([eye(labels=labels)], painted(6, labels=labels), {"data": "painted"})
+        assert ("Reported, on other data" in report.html(judged)) == beside
+
+
 @pytest.mark.parametrize("parts", [("train", "val", "test"), ("train", "test"), ("train", "val")])
 def test_a_folder_with_parts_is_judged_on_its_test_part(tmp_path, parts):
     for number, part in enumerate(parts):

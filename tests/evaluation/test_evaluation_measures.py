@@ -1,6 +1,7 @@
 """Accuracy, loss, calibration, confusion and paired tests: by hand, and against the libraries that others trust."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from torchmetrics.functional.classification import (
 from vizkit.evaluation.measures import (
     BELOW_ONE,
     BINS,
+    Interval,
     Judged,
     calibration_error,
     confusion,
@@ -236,7 +238,9 @@ def test_the_sentence_says_who_is_better_or_that_nobody_knows():
     assert sure.corrected == pytest.approx(3 * 2 * 0.5**20)
     assert sure.sentence.startswith("b is better than a on pictures like these: +20.0 percentage points")
     assert not unsure.significant
-    assert unsure.sentence.startswith("c and a do not differ significantly")
+    assert unsure.sentence.startswith(
+        "These pictures do not tell c and a apart by the exact test: +1.0 percentage points"
+    )
     same = compare({"a": right["a"], "b": right["a"].copy()})[0]
     assert (same.p, same.difference.low, same.difference.high) == (1.0, 0.0, 0.0)
     assert "exactly the same pictures" in same.sentence
@@ -248,3 +252,33 @@ def test_two_sided_and_symmetric():
     one, other = compare({"a": a, "b": b})[0], compare({"b": b, "a": a})[0]
     assert isinstance(one, Pair)
     assert (one.a, one.p, one.only_a) == (other.a, other.p, other.only_a)
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [(9e-5, "p < 0.0001"), (1e-4, "p = 0.0001"), (0.0625, "p = 0.062"), (0.1, "p = 0.10"), (0.5, "p = 0.50")],
+)
+def test_the_whole_sentence_of_a_pair_and_of_several(p: float, words: str):
+    pair = Pair("a", "b", 1200, 16, 4, Interval(0.01, -0.005, 0.025), p, 1.0, 1)
+    said = (
+        "These pictures do not tell a and b apart by the exact test: +1.0 percentage points (95 % interval −0.5 to "
+        f"+2.5); alone right on 16 and 4 of 1,200 pictures; exact McNemar {words}"
+    )
+    assert pair.sentence == f"{said}."
+    assert replace(pair, pairs=3).sentence == f"{said}, after Holm for 3 pairs p = 1.00."
+    assert not replace(pair, corrected=0.05).significant
+
+
+def test_as_many_right_on_other_pictures_is_not_the_same():
+    first, second = np.array([True, False] * 4), np.array([False, True] * 4)
+    (pair,) = compare({"a": first, "b": second})
+    assert (pair.a, pair.p) == ("a", 1.0)
+    assert pair.sentence.startswith(
+        "These pictures do not tell a and b apart by the exact test: +0.0 percentage points"
+    )
+    assert pair.difference.low < 0 < pair.difference.high
+    (same,) = compare({"a": first, "b": first})
+    assert same.difference == Interval(0.0, 0.0, 0.0)
+    draw = np.random.default_rng(0)
+    right = {name: draw.random(300) < 0.7 for name in "ab"}
+    assert compare(right) == compare(right, 0) != compare(right, 1)

@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from vizkit.datasets.pairs.drawn import LEVELS, DrawnPairs
-from vizkit.evaluation.super_resolution import by_level, quality_of
+from vizkit.evaluation.measures import Interval
+from vizkit.evaluation.super_resolution import by_level, gain_of, quality_of
 from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.super_resolution.opening import BUNDLED
 
@@ -31,6 +33,7 @@ def test_a_table_has_a_mean_for_every_level():
     small, truth = (torch.stack([torch.tensor(pair[k]) for pair in pairs]).permute(0, 3, 1, 2) / 255 for k in (0, 2))
     bicubic = torch.nn.functional.interpolate(small, (96, 96), mode="bicubic", antialias=True)
     assert table["bicubic"].psnr == pytest.approx(quality_of(bicubic, truth).psnr, abs=1e-3)
+    assert table["noise"].gain.value == pytest.approx(table["noise"].psnr - table["without"].psnr, abs=1e-3)
 
 
 def test_the_bundled_network_uses_a_good_reference_and_refuses_a_useless_one():
@@ -39,5 +42,16 @@ def test_the_bundled_network_uses_a_good_reference_and_refuses_a_useless_one():
     assert measured["pairs"] == 500
     assert decibels["same"] > decibels["without"] + 0.8
     assert decibels["same"] > decibels["bicubic"] + 2
-    for useless in ("shuffled", "noise", "picture"):
-        assert -0.1 < decibels[useless] - decibels["without"] < 0.1
+    for useless in ("kind", "other", "shuffled", "noise", "picture"):
+        gain = measured["levels"][useless]["gain"]
+        assert -0.1 < gain["low"] < gain["high"] < 0
+        assert gain["value"] == pytest.approx(decibels[useless] - decibels["without"], abs=1e-4)
+
+
+def test_a_gain_is_of_the_same_pictures():
+    """The pictures differ by tens of dB, the gain by .2: an interval of the pictures' own spread would hold zero."""
+    without = np.array([20.0, 25.0, 30.0, 35.0, 40.0], np.float32)
+    gain = gain_of(without + np.array([0.9, 1.0, 1.1, 1.0, 1.0], np.float32), without)
+    assert gain.value == pytest.approx(1.0, abs=1e-5)
+    assert 0.9 - 1e-5 <= gain.low < gain.high <= 1.1 + 1e-5
+    assert gain_of(without, without) == Interval(0.0, 0.0, 0.0)

@@ -107,8 +107,8 @@ def test_windows_grow_with_the_tokens_and_global_attention_with_their_square():
     windows = next(flops for name, (_, flops) in lines.items() if "windows" in name)
     assert windows[large] / windows[small] == pytest.approx(16)  # (896/224)² times the tokens
     everywhere = lines["4 px patches"][1]
-    assert everywhere[large] / everywhere[small] > 200  # towards 16² = 256
-    assert windows[small] == 4 * 3136 * 96**2 + 2 * 49 * 3136 * 96
+    assert everywhere[large] / everywhere[small] > 175  # towards 16² = 256
+    assert windows[small] == 12 * 3136 * 96**2 + 2 * 49 * 3136 * 96
 
 
 def test_a_row_goes_back_to_its_places():

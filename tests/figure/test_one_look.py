@@ -19,7 +19,7 @@ from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
 from vizkit.figure.patch_cells import STEPS
-from vizkit.figure.sequences.banded import Banded
+from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.template import literal, template
 from vizkit.figure.training.learning_curves import Curve
 from vizkit.models.sequences.generating import Hypothesis
@@ -49,7 +49,7 @@ EXAMPLES = {
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
-    "sequences.banded.banded_lines": [given([Banded("a", [1, 2, 3], LIST, LIST, LIST)], "x", "y", 2)],
+    "sequences.repeated.repeated_lines": [given([Repeated("a", [1, 2, 3], [LIST, LIST])], "x", "y", 2)],
     "sequences.beam_tree.beam_tree": [
         given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
     ],
@@ -64,7 +64,7 @@ EXAMPLES = {
     "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],
-    "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (1.0, 9.0))], 8.0)],
+    "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (0.1, 0.9))])],
     "convolution.sharing.sharing": [
         given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)
         for together in (None, np.broadcast_to(np.arange(4) == 2, (2, 3, 4)))

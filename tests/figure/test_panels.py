@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.figure.test_saved import captions
-from vizkit.figure.charts import bars, curves, heat_map, rule
+from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, rule
 from vizkit.figure.palette import CLASSES, SIGNED, colours
 from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, panel_of, panels
@@ -71,6 +71,14 @@ def test_a_logarithmic_axis_has_powers_of_ten():
                             key=lambda points: points[0][1] != points[1][1])  # fmt: skip
     assert len(legend) == len(points) == 2  # the last number has no logarithm
     assert points[0][1] > points[1][1]
+
+
+def test_dots_are_not_joined_and_have_no_line_in_the_legend():
+    figure = dots_by_depth([np.array([0.25, 0.5]), np.array([0.75])], "share")
+    panel = panel_of(figure)
+    assert [(line.y, line.words) for line in panel.lines] == [((0.25, 0.5, 0.75), ("", "", ""))]
+    strokes = [mark for mark in panels(PanelsOf([panel]), captions()).marks if isinstance(mark, Stroke)]
+    assert [len(stroke.points) for stroke in strokes if stroke.line > 1] == [1, 1, 1]
 
 
 def test_tiles_stand_side_by_side_as_far_as_there_is_room():

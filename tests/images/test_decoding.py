@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vizkit import decoding, isolated_decoding
+from vizkit import decoding, isolated, isolated_decoding
 from vizkit import image as reading
 from vizkit.decoding import LIGHT_PIXELS, MAX_SCANS, jpeg_work, light
 from vizkit.image import ImageError, open_image, read_picture
-from vizkit.isolated_decoding import BusyError, Decoder, decode_isolated
+from vizkit.isolated import Worker
+from vizkit.isolated_decoding import DECODERS, BusyError, decode_isolated
 
 
 def gradient(width=96, height=64):
@@ -61,9 +62,9 @@ SLOW = {  # each takes 5 to 60 s where nothing ends it
 @pytest.fixture
 def fresh_decoders():
     """No decoder that another test has used or left."""
-    isolated_decoding._close_all()
+    DECODERS.close()
     yield
-    isolated_decoding._close_all()
+    DECODERS.close()
 
 
 def test_scan_bomb_is_refused_at_once_and_never_decoded(monkeypatch):
@@ -151,52 +152,52 @@ def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
 
 
 def test_no_place_for_long_is_said(monkeypatch):
-    monkeypatch.setattr(isolated_decoding, "WAIT_S", 0.01)
-    monkeypatch.setattr(isolated_decoding, "_places", threading.BoundedSemaphore(1))
-    with isolated_decoding.place(isolated_decoding._places), pytest.raises(BusyError, match="try again"):
+    monkeypatch.setattr(isolated, "WAIT_S", 0.01)
+    monkeypatch.setattr(DECODERS, "places", threading.BoundedSemaphore(1))
+    with isolated.place(DECODERS.places, BusyError), pytest.raises(BusyError, match="try again"):
         read_picture(saved(gradient(), "GIF"))
     assert read_picture(saved(gradient(), "GIF")).rgb.shape == (64, 96, 3)
 
 
 def test_decoder_that_never_answers_is_ended(monkeypatch, fresh_decoders):
-    monkeypatch.setattr(isolated_decoding, "WALL_S", 0.2)
-    isolated_decoding.warm_up()
-    os.kill(isolated_decoding._idle[0].process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(isolated, "WALL_S", 0.2)
+    DECODERS.warm_up()
+    os.kill(DECODERS.idle[0].process.pid, signal.SIGSTOP)
     with pytest.raises(ImageError, match="seconds; save a smaller copy"):
         read_picture(saved(gradient(), "GIF"))
-    assert not isolated_decoding._idle
+    assert not DECODERS.idle
 
 
 def test_crash_of_a_decoder_is_a_refusal(monkeypatch, fresh_decoders):
-    decode = Decoder.decode
+    ask = Worker.ask
 
-    def crash(self, *given):
+    def crash(self, *given, seconds):
         os.kill(self.process.pid, signal.SIGSEGV)
-        return decode(self, *given)
+        return ask(self, *given, seconds=seconds)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Decoder, "decode", crash)
+        patch.setattr(Worker, "ask", crash)
         with pytest.raises(ImageError, match="damaged"):
             read_picture(saved(gradient(), "GIF"))
     assert read_picture(saved(gradient(), "GIF")).rgb.shape == (64, 96, 3)
 
 
 def test_decoder_that_died_while_idle_is_replaced(fresh_decoders):
-    isolated_decoding.warm_up()
-    isolated_decoding._idle[0].process.kill()
-    isolated_decoding._idle[0].process.wait()
+    DECODERS.warm_up()
+    DECODERS.idle[0].process.kill()
+    DECODERS.idle[0].process.wait()
     assert read_picture(saved(gradient(), "WEBP")).rgb.shape == (64, 96, 3)
 
 
 def test_memory_of_a_decoder_is_limited(fresh_decoders):
     """What a decoder may not do, whatever asks for it: 2 GiB for the file that is announced."""
-    decoder = Decoder()
+    DECODERS.warm_up()
+    decoder = DECODERS.idle[0]
     limits = Path(f"/proc/{decoder.process.pid}/limits")
     if not limits.exists():
         pytest.skip("no limits are told on this system")
-    decoder.decode(saved(gradient(), "GIF"), 64)  # the limits are set before the first answer
+    decode_isolated(saved(gradient(), "GIF"), 64)  # the limits are set before the first answer
     assert f"Max data size             {2**30}" in limits.read_text()
-    decoder.close()
 
 
 def test_apart_gives_the_same_pixels_and_words():
@@ -213,21 +214,21 @@ def test_after_a_fork_decoders_are_the_process_own(fresh_decoders):
     script = """
 import io, os, sys
 from PIL import Image
-from vizkit import isolated_decoding
 from vizkit.image import read_picture
+from vizkit.isolated_decoding import DECODERS
 file = io.BytesIO()
 Image.new("RGB", (40, 30)).save(file, "GIF")
 read_picture(file.getvalue())
-first = isolated_decoding._idle[0].process.pid
+first = DECODERS.idle[0].process.pid
 if (child := os.fork()) == 0:
-    assert not isolated_decoding._idle
+    assert not DECODERS.idle
     read_picture(file.getvalue())
-    assert isolated_decoding._idle[0].process.pid != first
-    isolated_decoding._close_all()
+    assert DECODERS.idle[0].process.pid != first
+    DECODERS.close()
     os._exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 assert read_picture(file.getvalue()).rgb.shape == (30, 40, 3)
-assert isolated_decoding._idle[0].process.pid == first
+assert DECODERS.idle[0].process.pid == first
 """
     command = [sys.executable, "-W", "error", "-c", script]
     run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])

@@ -5,13 +5,24 @@ from collections import defaultdict
 
 import pytest
 
-from benchmarks.testing import faults, hostile
+from benchmarks.testing import faults, hostile, hostile_folders
 from vizkit.image import read_picture
 
 
 def test_files_follow_from_their_seed_alone():
     assert hostile.picture(17) == hostile.picture(17) != hostile.picture(18)
     assert hostile.archive(17) == hostile.archive(17) != hostile.archive(18)
+
+
+def test_folders_follow_from_their_seed_alone(tmp_path):
+    pytest.importorskip("transformers")
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        assert hostile_folders.folder(26, tmp_path / name)[0] == "config, sizes"
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / name / "folder").iterdir()} for name in ("one", "other")
+    ]
+    assert files[0] == files[1]
 
 
 def test_what_is_mutated_can_be_read():
@@ -22,7 +33,7 @@ def test_what_is_mutated_can_be_read():
 
 
 def test_hostile_files_are_shown_or_refused(capsys):
-    faults.run(["--pictures", "240", "--zips", "30", "--checkpoints", "16", "--first", "100000"])
+    faults.run(["--pictures", "240", "--zips", "30", "--checkpoints", "16", "--folders", "0", "--first", "100000"])
     said = capsys.readouterr().out
     assert "scan bomb" in said
     assert "python -m benchmarks.testing.faults" not in said  # which would tell of a failure
@@ -55,6 +66,18 @@ for seed in range(int(sys.argv[2]), int(sys.argv[3])):
         os.kill(os.getpid(), signal.SIGSEGV)
     print(json.dumps({"seed": seed, "form": "PNG", "outcome": "shown", "seconds": 0, "mib": 0}), flush=True)
 """
+
+
+def test_how_long_others_waited_is_told(capsys):
+    found = {
+        ("folders", "index"): faults.Found(beside_s=[0.1, 0.3, 0.2]),
+        ("folders", "alone"): faults.Found(beside_s=[0.05]),
+    }
+    faults.say_waits(found)
+    alone, beside = capsys.readouterr().out.splitlines()
+    assert alone.startswith("1 traces of bundled:digits_vit alone: median 50 ms")
+    assert beside.startswith("3 traces of bundled:digits_vit beside: median 200 ms")
+    assert beside.endswith("slowest 300 ms")
 
 
 def test_crash_is_counted_and_the_rest_goes_on(monkeypatch):

@@ -13,7 +13,7 @@ from vizkit.models.families import PARTS, first_grid, whole
 from vizkit.models.probes.shape import step_px, whole_image_size
 from vizkit.traces import NotApplicable
 
-SHARED = {"__init__", "measured", "outlook", "places", "translate"}
+SHARED = {"__init__", "measured", "outlook", "places", "proven_places", "translate"}
 
 
 def test_every_file_of_families_is_listed():

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from tests.models.test_recording import HEADS, KEYS, Fused, MultiHead, Toy, Written, X
 from vizkit.models import FAMILIES, family_of
 from vizkit.models.families.translate import output_of
-from vizkit.models.recording import layer_output, weights
+from vizkit.models.recording import call, layer_output, weights
 from vizkit.models.recording import recorder as recording
-from vizkit.models.recording.layer_output import difference, kernel_rows, multi_head_rows, sampled, worst
+from vizkit.models.recording.layer_output import difference, draw_of, kernel_rows, multi_head_rows, sampled, worst
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import OUTPUT_TOLERANCE, Trace, tolerance
@@ -197,14 +197,14 @@ TRUE_MULTI_HEAD = Recorder._multi_head
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_stored_is_compared_too(layer, mode, monkeypatch):
     """After the weights were right: rows are lost between the layer and the trace."""
-    true = recording.grouped
+    true = call.grouped
 
     def moved(found: Tensor, *of_its_layer: object) -> Tensor:
         found = true(found, *of_its_layer)
         return found.roll(1, -2) if next(calls) % 2 == 0 else found  # the weights, not the sample after them
 
     calls = iter(range(1000))
-    monkeypatch.setattr(recording, "grouped", moved)
+    monkeypatch.setattr(call, "grouped", moved)
     assert not holds(outcome(model_of(layer), **MODES[mode]))
 
 
@@ -236,16 +236,49 @@ def test_a_layer_that_was_not_recorded_needs_no_proof_and_one_that_cannot_be_ask
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"), [(197, [0, 65, 130, 195]), (5, [0, 1, 2, 3]), (4, [0, 1, 2, 3]), (2, [0, 1]), (1, [0])]
+    ("count", "draw", "expected"),
+    [
+        (197, 0, [0, 49, 98, 147]),
+        (197, 49, [49, 98, 147, 196]),
+        (197, 50, [0, 49, 98, 147]),
+        (5, 0, [0, 1, 2, 3]),
+        (5, 7, [1, 2, 3, 4]),
+        (4, 3, [0, 1, 2, 3]),
+        (2, 9, [0, 1]),
+        (1, 5, [0]),
+    ],
 )
-def test_sampled_rows_are_few_spread_and_within(count, expected):
-    places, queries = sampled(torch.zeros(1, count, 3), None)
+def test_sampled_rows_are_few_spread_and_within(count, draw, expected):
+    places, queries = sampled(torch.zeros(1, count, 3), None, draw)
     assert list(range(count))[places] == expected
     assert places == queries
     asked = tuple(range(1000, 1000 + count))
-    again, queries = sampled(torch.zeros(1, 2000, 3), asked)
+    again, queries = sampled(torch.zeros(1, 2000, 3), asked, draw)
     assert again == places
     assert torch.arange(2000)[queries].tolist() == [1000 + place for place in expected]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 49, 197, 1025])
+def test_every_row_has_its_turn(count):
+    seen = {row for draw in range(count) for row in range(count)[sampled(torch.zeros(count, 3), None, draw)[0]]}
+    assert seen == {*range(count)}
+
+
+def test_a_picture_decides_which_rows_are_compared():
+    """The same again for the same picture, in every layer others, and others for another picture."""
+
+    def places(pixels: Tensor) -> list[int]:
+        with torch.no_grad(), Recorder(model, draw=draw_of(pixels)) as recorder:
+            model(pixels)
+        return [call.places.start for call in recorder.calls]
+
+    model = model_of()
+    pictures = torch.randn(8, 1, 97, 12)
+    found = [places(one) for one in pictures]
+    assert found == [places(one) for one in pictures]
+    assert len({start for start, _ in found}) > 4
+    assert all(first != second for first, second in found)
+    assert draw_of(pictures[0]) != draw_of(pictures[0] + 1e-6) != draw_of(pictures[0].bfloat16())
 
 
 def test_a_difference_is_relative_to_the_largest_number_of_its_own_head():
@@ -348,7 +381,8 @@ def test_healthy_families_pass_with_both_proofs(name, dtype, fused):
     for options in ({}, {"keep": Keep(rows=(0, 3))}, {"keep": Keep(heads="mean")}, {"target": 1}):
         check = trace_of(loaded, dtype, **options).check
         assert check.passed, (options, check)
-        assert check.proofs == ("output of every layer", "logits")
+        assert check.proofs[:2] == ("output of every layer", "logits")
+        assert check.places_error in (0, None)
     again = trace_of(loaded, dtype).check
     assert again.output_error is not None  # for this very picture, also where the logits were compared before
 

@@ -302,12 +302,12 @@ def with_preprocessing(**entries):
 
 
 BAD_CONFIGS = {
-    "no json": ("{'architecture': ", "does not name a timm architecture"),
-    "not utf-8": ("\udcff".encode("utf-8", "surrogateescape").decode("latin-1"), "does not name"),
-    "a list": ([SMALL], "does not name"),
+    "no json": ("{'architecture': ", "config.json of .* is damaged"),
+    "not utf-8": ("\udcff".encode("utf-8", "surrogateescape").decode("latin-1"), "is damaged"),
+    "a list": ([SMALL], "is damaged"),
     "no architecture": ({"num_classes": 3}, "does not name"),
     "architecture no text": (changed(architecture=[SMALL]), "does not name"),
-    "too deep": ("[" * 100_000, "does not name"),
+    "too deep": ("[" * 100_000, "is damaged"),
     "outside": (changed(architecture="../../../etc/passwd"), "timm has no model"),
     "another source": (changed(architecture="hf-hub:owner/name"), "timm has no model"),
     "unknown": (changed(architecture="vit_of_tomorrow"), "timm has no model"),
@@ -319,7 +319,10 @@ BAD_CONFIGS = {
         "above 32",
     ),
     "many stages": (changed(model_args={"depths": [1] * 10_000}), "more than 1000 sizes"),
-    "deep": (changed(model_args={"depth": 1000}), "more than 20,000 parts|seconds to plan"),
+    "deep": (changed(model_args={"depth": 1000}), "more than 128 layers"),
+    "deep in all": (changed(model_args={"depth": 100, "depths": [-900, 29]}), "more than 128 layers"),
+    "nested": (changed(model_args=json.loads('{"a":' * 30 + "{}" + "}" * 30)), "is damaged"),
+    "too large": (changed(model_args={"a": "x" * 2**22}), "more than 4 MiB"),
     "another file": (changed(model_args={"checkpoint_path": "/etc/passwd"}), "cannot be made"),
     "two counts": (changed(model_args={"num_classes": 5}), "two different numbers of classes"),
     "unknown entry": (with_preprocessing(colour="red"), "cannot be made"),
@@ -715,6 +718,16 @@ def test_random_weights_say_so(vit):
     assert vit.label(999) == "toilet tissue, toilet paper, bathroom tissue"
     assert vit.label(1000) == "class 1000"
     assert vit.parameters == 371_240
+
+
+def test_random_weights_are_the_same_every_time_and_no_other_generator_hears_of_it(monkeypatch):
+    from vizkit.models.by_name import named
+
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda _: pytest.fail("a GPU's generators were seeded"))
+    before = torch.get_rng_state()
+    first, second = (named(f"random:{SMALL}").model.state_dict() for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_long_sentences_are_cut():

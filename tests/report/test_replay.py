@@ -30,6 +30,7 @@ from vizkit.report.kinds import (
     Features,
     Field,
     Filters,
+    Fused,
     Heads,
     Multiplied,
     Relevance,
@@ -56,6 +57,7 @@ ALL = [
     ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
     ("", Framed("Boxes", ("scene 1",), 1, (OnPicture("Found", (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly"),)),))),
     ("", Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2)))),
+    (VIT, Fused((0.4, 0.6), 5, "min", True)),
 ]
 
 

@@ -18,7 +18,7 @@ from vizkit.models.probes.residual import branches
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 from vizkit.training.pictures import preview
-from vizkit.training.pictures.augmentation import augmented, picture_changes
+from vizkit.training.pictures.augmentation import augmented, picture_changes, rand_augment
 from vizkit.training.pictures.batches import drawn_from, fitted, normalised
 from vizkit.training.recipe import Recipe
 
@@ -46,6 +46,15 @@ def test_randaugment_is_what_the_loop_does(magnitude, operations):
     assert max(len(each.split(" + ")) for each in words) <= operations
     assert any(name.startswith(("Rotate", "Shear", "Translate")) for name in words)
     assert any((each.picture != plain).any() for each in found)
+
+
+def test_each_operation_that_is_drawn_is_applied_half_the_time():
+    """Of two, one picture in four has none, two have one, one has both; ± 3 standard deviations of √(120·¼·¾)."""
+    assert {operation.prob for operation in rand_augment(Recipe(randaugment="rand-m9-n2"), NEEDS).ops} == {0.5}
+    assert preview.APPLIED == 0.5
+    words = [each.words for each in preview.rand_augmented(PICTURE, NEEDS, 9, 2, range(120))]
+    assert 30 - 14 <= sum(each == "nothing this time" for each in words) <= 30 + 14
+    assert 30 - 14 <= sum(" + " in each for each in words) <= 30 + 14
 
 
 def test_erasing_is_what_the_loop_does():

@@ -49,3 +49,5 @@ def test_a_command_for_others_names_no_folder_of_this_machine():
     assert "/srv" not in command(portable(recipe), "runs/x")
     assert "--data my_photos.zip --model runs/first" in command(portable(recipe), "runs/x")
     assert portable(Recipe()) == Recipe()
+    opened = recipe.but({"model": f"/srv/cache/uploads/{'ab' * 32}/vit_tiny-48f3fa29"})
+    assert "--model vit_tiny-48f3fa29 " in command(portable(opened), "runs/x")

@@ -46,12 +46,13 @@ def test_curves_have_the_seeds_of_the_runs_that_were_measured(tmp_path):
     (line,) = curves(mine, "copy", "gap")
     assert (line.method, line.at) == ("LSTM", tuple(range(0, 41, 4)))
     assert all(shares == {0: 0.25, 1: 0.75} for shares in line.shares)
-    assert all(estimate.mean == 0.5 for estimate in line.estimates)
+    assert line.runs == [[0.25] * 11, [0.75] * 11]
     assert curves(mine, "reverse", "length")[0].method == "RNN"
 
 
 def test_the_command_prints_a_table_of_the_runs_that_are_done(tmp_path, capsys, monkeypatch):
     finished(tmp_path, "copy", "LSTM", 0, 0.25)
+    finished(tmp_path, "copy", "LSTM", 1, 0.75)
     table = tmp_path / "memory.md"
     monkeypatch.setattr("vizkit.models.sequences.timing.LENGTHS", (2, 3))
     assert main(["memory", "-o", str(tmp_path), "--no-training", "--times", "--table", str(table)]) == 0
@@ -61,8 +62,8 @@ def test_the_command_prints_a_table_of_the_runs_that_are_done(tmp_path, capsys, 
         recipe.model: 2 for recipe in METHODS.values()
     }
     text = table.read_text()
-    assert "| LSTM | 25 ± 6 |" in text
-    assert "by gap, seeds 0\n" in text
+    assert "| LSTM | 50 (25–75) |" in text
+    assert "by gap, seeds 0, 1\n" in text
     assert main(["memory", "-o", str(tmp_path / "none"), "--no-training"]) == 2
     assert "no finished run" in capsys.readouterr().err
 
@@ -90,6 +91,6 @@ def test_the_shipped_experiment_has_all_methods_with_the_same_seeds(data, by):
     lines = curves(shipped, data, by)
     assert [line.method for line in lines] == list(METHODS)
     assert len({tuple(shares) for line in lines for shares in line.shares}) == 1
-    recurrent, *_, transformer = ([share.mean for share in line.estimates] for line in lines)
-    assert recurrent[4] < 0.1  # at 5 letters, or after 16 dots
-    assert transformer[4] > 0.9
+    recurrent, *_, transformer = (line.runs for line in lines)
+    assert all(run[4] < 0.1 for run in recurrent)  # at 5 letters, or after 16 dots
+    assert all(run[4] > 0.9 for run in transformer)

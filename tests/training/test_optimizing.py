@@ -5,6 +5,7 @@ import timm
 import torch
 from timm.optim import muon
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from vizkit.training import optimizing
 from vizkit.training.optimizing import choose_trainable, head_names, optimizer_of, plateaus, rate, set_training
@@ -98,16 +99,18 @@ def test_the_optimiser_gets_the_recipes_numbers_and_spares_what_should_not_decay
     assert seen == set(names.values())
 
 
-@pytest.mark.parametrize(("gpu", "exact"), [(False, torch.float32), (True, torch.bfloat16)])
-def test_muon_works_in_the_precision_that_is_fast_here(monkeypatch, gpu, exact):
+@pytest.mark.parametrize(("device", "exact"), [("cpu", torch.float32), ("cuda", torch.bfloat16)])
+def test_muon_works_in_the_precision_that_is_fast_where_the_weights_are(monkeypatch, device, exact):
+    """Also on a CPU beside a GPU."""
     given = []
-    monkeypatch.setattr(optimizing, "_ORTHOGONALISE", lambda *_, dtype: given.append(dtype))
+    monkeypatch.setattr(optimizing, "_ORTHOGONALISE", lambda gradient, dtype, **_: given.append(dtype) or gradient)
     monkeypatch.setattr(muon, "zeropower_via_newtonschulz", None)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     optimizer_of(Toy(), Recipe(optimizer="adamw"))
     assert muon.zeropower_via_newtonschulz is None  # untouched for the others
     optimizer_of(Toy(), Recipe(optimizer="muon"))
-    muon.zeropower_via_newtonschulz(torch.eye(2))
+    with FakeTensorMode():
+        muon.zeropower_via_newtonschulz(torch.empty(2, 2, device=device), steps=5)
     assert given == [exact]
 
 

@@ -58,11 +58,34 @@ def test_any_other_text_is_refused_in_a_sentence(text):
         ({"crop": 0.0}, "crop"),
         ({"model_args": [1]}, "model_args"),
         ({"warmup_epochs": 20.0}, "warm-up"),
+        ({"randaugment": "/etc/passwd"}, "randaugment is as in rand-m9"),
+        ({"randaugment": "rand-x3"}, "randaugment"),
+        ({"randaugment": "rand-m9.5"}, "randaugment"),
+        ({"randaugment": "augmix-m3"}, "randaugment"),
+        ({"mixup": 2**31}, "mixup is at most 100"),
+        ({"turn_deg": 2**31}, "turn_deg is at most 180"),
+        ({"seed": -1}, "Seeds"),
+        ({"data_seed": 2**31}, "data_seed is at most"),
     ],
 )
 def test_bad_fields_are_refused_by_name(changes, word):
     with pytest.raises(RecipeError, match=word):
         Recipe().but(changes)
+
+
+def test_every_number_has_a_largest_value():
+    for name, usual in vars(Recipe()).items():
+        if isinstance(usual, int | float) and not isinstance(usual, bool):
+            with pytest.raises(RecipeError):
+                Recipe.from_json(json.dumps({name: 1e9 if isinstance(usual, float) else 10**9 * 3}))
+
+
+@pytest.mark.parametrize("text", ["", "rand", "rand-m9-mstd0.5-inc1", "rand-m10-n1-p0.7-mmax20"])
+def test_what_timm_takes_as_randaugment_is_taken(text):
+    from timm.data.auto_augment import rand_augment_transform
+
+    assert Recipe(randaugment=text).randaugment == text
+    assert not text or rand_augment_transform(text, {})
 
 
 def test_every_field_is_documented():

@@ -185,11 +185,11 @@ def test_a_run_in_two_parts_equals_a_run_in_one(finished, tmp_path, monkeypatch)
 
 
 def test_no_number_stops_with_a_sentence_and_keeps_the_best(tmp_path):
-    recipe = QUICK.but({"optimizer": "sgd", "lr": 1e11, "clip_norm": 0.0, "warmup_epochs": 1.0, "min_lr": 0.0})
+    recipe = QUICK.but({"optimizer": "sgd", "lr": 1.0, "clip_norm": 0.0, "warmup_epochs": 1.0, "min_lr": 0.0})
     run = RunFolder(tmp_path / "run")
     run.create(recipe)
     with pytest.MonkeyPatch.context() as patch:  # a sane first epoch
-        patch.setattr("vizkit.training.loop.rate", lambda r, step, steps, _: 1e-3 if step < steps else r.lr)
+        patch.setattr("vizkit.training.loop.rate", lambda r, step, steps, _: 1e-3 if step < steps else 1e11)
         train(run, recipe, device="cpu")
     assert run.status["state"] == "failed"
     assert "learning rate" in run.status["message"]

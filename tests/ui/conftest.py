@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from vizkit.report.document import Report
+from vizkit.report.document import opened as read
+from vizkit.report.making import made
+from vizkit.report.replay import changed, inputs_for
 from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
 
@@ -71,3 +76,33 @@ def sent_to(test: AppTest, component: str) -> list[dict]:
     """What all canvases of one kind were given."""
     protos = [component.proto for component in test.main.get("bidi_component")]
     return [json.loads(proto.json) for proto in protos if proto.component_name == component]
+
+
+def forged(test: AppTest, component: str, values: dict[str, Any]) -> AppTest:
+    """As a browser that sends this under the name of the first canvas of a kind."""
+    protos = [component.proto for component in test.get("bidi_component")]
+    states = test._tree.get_widget_states()
+    state = states.widgets.add()
+    state.id = next(proto.id for proto in protos if proto.component_name == component)
+    state.json_value = json.dumps(values)
+    return test._run(states)
+
+
+def saved_again(test: AppTest, key: str, count: int) -> None:
+    """The `count` pictures of a Save go to the report, and are the same again from its replay.json alone."""
+    names = [test.selectbox(key=f"saved_{key}").options[number] for number in range(count)] if count > 1 else [""]
+    for name in names:
+        if name:
+            test.selectbox(key=f"saved_{key}").set_value(name).run()
+        test.button(key=f"report_{key}").click().run()
+        fine(test)
+    kept = test.session_state["_report"]
+    report = read(Report("", tuple(kept.values())).to_json().encode())
+    assert report.entries == tuple(kept.values())
+    inputs = inputs_for(report, {}, {})
+    pictures = [made(entry.item, given).png for entry, given in zip(report.entries, inputs, strict=True)]
+    assert len(set(pictures)) == count
+    assert not any(changed(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True))
+    test.switch_page("pages/report.py").run()
+    fine(test)
+    assert [area.label for area in test.text_area] == ["Comment"] * count

@@ -63,7 +63,7 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
     test = opened("architecture", models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)
     fine(test)
     assert not test.info
-    assert "CNN · digits is not" in texts(test)
+    assert f"This view needs {SPECIAL[name].what}: " in texts(test)
     assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
 
@@ -72,10 +72,11 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
 def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str):
     test = opened("architecture", models=[SWIN, CNN], image="digit 3", architecture_view=name)
     fine(test)
-    (said,) = [info.value for info in test.info]
     what, offers = SPECIAL[name].what, SPECIAL[name].models
-    assert said.startswith(f"This view needs {what}. Swin · digits is not {what}. CNN · digits is not {what}. It shows")
-    assert said.endswith(f"{model_names.title(offers[0]).removeprefix('random:')} instead.")
+    digits = next((offer for offer in offers if "digits" in offer), offers[0])
+    shown = model_names.title(digits).removeprefix("random:")
+    assert f"None of your models is {what}; shown: {shown}" in texts(test)
+    assert ("(untrained)" in texts(test)) is digits.startswith("random:")
     assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
     added = [button for button in test.main.button if str(button.key).startswith("add_")]

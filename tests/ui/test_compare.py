@@ -21,6 +21,7 @@ from vizkit.ui.session import cached
 from vizkit.ui.session.background import Task
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets import known
 
 INSECTS_VIT, INSECTS_CNN = "bundled:insects_vit", "bundled:insects_cnn"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
@@ -65,6 +66,58 @@ def test_vit_swin_and_cnn_on_three_digits():
     assert [bar["right"] for bar in rows["digit 3"]["cells"][0]["bars"]].count(True) == 1
     assert list(table_of(test)["same first class"]) == ["3 of 3"] * 3
     assert "not compared" not in texts(test)
+
+
+def test_a_class_has_one_colour_over_the_page():
+    """Two models put 1 before 3 in the first image, and 2 before 1 in the second."""
+    own = vizkit.load(VIT, device="cpu")
+    opened_here = {"a": own, "b": own}
+    agreed = images.agreed(opened_here, {})
+    found = []
+    for first, second in ((1, 3), (2, 1)):
+        logits = torch.zeros(10)
+        logits[first], logits[second] = 9.0, 8.0
+        each = images.Answer(logits, (0.0, 0.0, 8.0, 8.0))
+        found.append(compare_answers.Row("", inputs.sample("digit 3"), [each, each], {}, (), {}))
+    table = compare_answers.Table(opened_here, agreed, {}, found)
+    colours = predictions.colours_of(table)
+    bars = [predictions.drawn(row, table, colours)["cells"][place]["bars"] for row in found for place in (0, 1)]
+    by_class: dict[str, set] = {}
+    for bar in [bar for each in bars for bar in each]:
+        by_class.setdefault(bar["name"], set()).add(bar["colour"])
+    assert all(len(each) == 1 for each in by_class.values())
+    assert len({*by_class["1"], *by_class["2"], *by_class["3"]}) == 3
+
+
+def test_several_models_know_and_one_knows(monkeypatch):
+    digits, insects = ":gray-badge[knows 10 handwritten digits]", ":gray-badge[knows 12 drawn insects]"
+
+    def said(of: dict[str, str]) -> str:
+        words: list[str] = []
+        monkeypatch.setattr(known.st, "markdown", words.append)
+        known.chips(of)
+        return "".join(words)
+
+    assert said({"a": ""}) == ""
+    assert said({"a": digits}) == digits
+    assert said({"a": digits, "b": digits}) == "Both :gray-badge[know 10 handwritten digits]"
+    assert said({"a": digits, "b": digits, "c": digits}) == "All :gray-badge[know 10 handwritten digits]"
+    assert said({"a": digits, "b": digits, "c": insects, "d": ""}) == (
+        "a and b :gray-badge[know 10 handwritten digits] · c :gray-badge[knows 12 drawn insects]"
+    )
+
+
+def test_what_clears_all_images_says_so_and_can_be_undone():
+    test = opened("compare", models=[VIT, SWIN], image="digit 3")
+    assert list(rows_of(test)) == DIGITS
+    assert not [button for button in test.button if button.key == "images_undo"]
+    test.multiselect(key="images").set_value([]).run()
+    assert list(rows_of(test)) == ["digit 3"]
+    assert "Cleared, but for the sidebar's image" in texts(test)
+    test.button(key="images_undo").click().run()
+    assert not test.exception
+    assert list(rows_of(test)) == DIGITS
+    assert "Cleared" not in texts(test)
 
 
 def test_models_of_other_classes_are_shown_beside_and_not_compared():

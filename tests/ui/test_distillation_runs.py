@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -116,10 +117,18 @@ def test_outcomes_by_hand(tmp_path):
     assert (hard.test, hard.gain) == (None, None)
     assert "may be chance" in distillation_runs.verdict([alone, soft, hard])
     assert distillation_runs.verdict([alone, hard]) == ""
+    assert "With 2 seeds" in distillation_runs.verdict([alone, soft])
+    three = replace(alone, tests={**alone.tests, 2: 0.8})
+    assert "With 2 to 3 seeds" in distillation_runs.verdict([three, soft])
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "words"), [(0.81, "may be chance"), (0.6, "No teacher did better"), (0.9, "helped")]
+    ("accuracy", "words"),
+    [
+        (0.81, "With 1 seed no teaching differs from no teacher by more than two standard errors of 400 test pictures"),
+        (0.6, "With 1 seed no teacher did better than none."),
+        (0.9, "4.0 standard errors of 400 test pictures, which leave out how much another seed would change."),
+    ],
 )
 def test_the_verdict_says_no_more_than_the_table(tmp_path, accuracy, words):
     runs = [trained(tmp_path, "alone", {}, 0.8), trained(tmp_path, "soft", SOFT, accuracy)]
@@ -248,7 +257,7 @@ def test_without_runs_the_experiment_is_offered_and_trained(acting, runs_home):
     rows = test.dataframe[1].value  # below those of the gain by number of pictures
     assert rows["Taught"].tolist() == [taught_by(recipe) for recipe in plan().values()]
     assert rows["Test"].tolist() == pytest.approx([70, 80, 90])
-    assert "The teacher helped: **hard" in texts(test)
+    assert "With 1 seed the teacher helped: **hard" in texts(test)
     assert "All three runs of this seed are done" in texts(test)
     test.number_input(key="experiment_seed").set_value(3).run()
     assert test.button(key="experiment_start").label == "Start the experiment"

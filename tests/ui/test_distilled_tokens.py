@@ -19,7 +19,6 @@ from vizkit.geometry import all_ids
 from vizkit.models.probes.two_heads import has_two_tokens, learned_tokens, two_heads
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
 from vizkit.training.experiments.answers import BOTH, CLASS, DIST, ask
-from vizkit.ui.session.model_names import title
 
 DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))
 TINY = "deit_tiny_distilled_patch16_224"
@@ -226,7 +225,7 @@ def test_the_view_of_a_distilled_model():
     assert not test.exception
     assert not test.warning
     assert not test.info
-    assert "ViT · insects has no distillation token." in texts(test)
+    assert "This view needs a class and a distillation token, each with its head: DeiT · insects." in texts(test)
     assert len(class_bars_of(test)) == 3  # what three heads say
     assert len(figures(test)) == 1  # how alike the tokens become
     assert len(test.main.get("image")) == 2 + 6 + 2  # a layer large, all layers small, rollout
@@ -239,8 +238,7 @@ def test_the_view_of_a_distilled_model():
 def test_the_view_of_other_models_says_why_not_and_shows_the_bundled_one(model):
     test = view(models=model)
     assert not test.exception
-    assert f"{title(model)} has no distillation token" in test.info[0].value
-    assert "It shows the bundled DeiT · insects instead" in test.info[0].value
+    assert "each with its head; shown: DeiT · insects." in texts(test)
     assert len(test.main.get("image")) == 10
 
 

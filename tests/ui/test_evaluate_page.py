@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.ui.conftest import opened, sent_to, texts
+from tests.ui.conftest import forged, opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -80,7 +80,9 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert table["Model"].tolist() == ["ViT · digits", "Swin · digits", "CNN · digits"]
     assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
     assert (table["Accuracy"] > 0.9).all()
-    assert "do not differ significantly" in texts(test)
+    said = [str(element.value) for element in test.main if element.type in ("markdown", "subheader")]
+    # The verdicts stand right below the title, not below all pictures and charts.
+    assert all("exact McNemar" in words or "exactly the same pictures" in words for words in said[1:4])
     assert len(test.get("plotly_chart")) == 4  # three reliability diagrams and a matrix
     assert "Not to be compared" not in texts(test)  # a study of insects, and these are digits
     assert "60 of 60 pictures" in texts(test)
@@ -123,6 +125,9 @@ def test_what_was_evaluated_is_there_at_once():
     again = sound(evaluating(THREE[2:]))
     assert again.dataframe[0].value["Model"].tolist() == ["CNN · digits"]
     assert "eval_start" not in [button.key for button in again.button]
+    for value in ([24, "Explore"], [-1, "Explore"], [0, "../x"], [float("nan"), "Explore"], [0.5], "x", [[0], {}]):
+        sound(forged(again, "vizkit_evaluated", {"open": value}))
+        assert "_opened" not in again.session_state
     assert "eval_start" in [button.key for button in evaluating(THREE[2:], eval_images="59").button]
 
 

@@ -33,7 +33,7 @@ def test_every_page_is_listed_guarded_and_opens():
         test.switch_page(str(path)).run()
         assert not test.exception
         assert test.title[0].value
-        assert test.sidebar.selectbox(key="image")  # the shell is there
+        assert any(component.key == "copy_link" for component in test.main.get("bidi_component"))  # the shell is there
 
 
 def test_the_first_page_shows_bundled_models_and_their_proof():
@@ -232,10 +232,41 @@ def test_anatomy_shows_every_kind_of_model_or_another_one_and_says_so(model: str
     assert not test.exception
     assert not test.error
     assert not test.warning
-    said = [info.value for info in test.info]
-    assert len(said) == (view in ANOTHER[model]), said
-    assert all(sentence.startswith("This view needs") and sentence.endswith("instead.") for sentence in said)
+    assert not test.info
+    assert texts(test).count("None of your models") == (view in ANOTHER[model])
     assert len(test.main.get("plotly_chart")) + len(test.main.get("image")) + len(components(test))
+
+
+INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
+
+
+def test_pairs_of_patches_grow_as_each_model_attends():
+    test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut")
+    assert not test.exception
+    for half in (
+        "784 and 16 times the pairs.",
+        "784 and 4 times the pairs, since attention stays inside windows of 7 × 7",
+    ):
+        assert half in texts(test)
+
+
+def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
+    """The Swin's stages are of four blocks and of two, so its stage 1 would stand beside the ViT's first block."""
+    test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Compare in depth", block="5")
+    assert not test.exception
+    assert "block 5 of 6 · `blocks.4`" in texts(test)
+    assert "block 5 of 6 · `layers.1.blocks.0`" in texts(test)
+    test = opened("patches", models=[INSECTS[0], "bundled:insects_cnn"], image="mayfly nymph",
+                  patches_view="Compare in depth", block="3")  # fmt: skip
+    assert "block 3 of 6" in texts(test)
+    assert "stage 2 of 4" in texts(test)
+
+
+def test_one_layer_is_its_attention_and_its_mlp():
+    test = opened("patches", patches_view="Cost")
+    (tile,) = (metric for metric in test.metric if metric.label == "Multiply–adds of one layer")
+    assert (tile.value, tile.delta) == ("1.45 G", "attention 0.52 G · MLP 0.92 G")
+    assert "Here 4 % of the multiply–adds of one layer, attention and MLP together" in texts(test)
 
 
 def test_a_patch_size_that_does_not_divide_names_the_nearest():

@@ -1,7 +1,9 @@
 """Published results: their numbers, how they are filtered and drawn, and the models that stand beside them."""
 
 import math
+import re
 import shutil
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,11 +12,21 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.conftest import opened, texts
 from tests.ui.test_train_page import finished
 from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
-from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost, colour_of, ordered, sides, ticks
+from vizkit.figure.evaluation.accuracy_cost import (
+    SPOTS,
+    Frame,
+    Point,
+    accuracy_cost,
+    colour_of,
+    ordered,
+    spots,
+    ticks,
+)
 from vizkit.models.probes.multiply_adds import PUBLISHED_G
 from vizkit.training.experiments import groups
 from vizkit.training.recipe import NAMED
 from vizkit.ui.pages.evaluate import published_yours as yours
+from vizkit.ui.pages.evaluate.published import point
 from vizkit.ui.pages.evaluate.published_columns import TABLES
 from vizkit.ui.session import model_names
 
@@ -42,6 +54,12 @@ def test_the_tables_hold_what_the_papers_print():
         (180, 26), (246, 20), (86, 28), (187, 12), (152, 20), (253, 10)]  # fmt: skip
     assert [(row.validation, row.test) for row in STUDY] == [
         (97.23, 97.35), (86.52, 87.19), (98.23, 98.14), (96.55, 96.89)]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_names_its_author_and_year_or_says_that_they_are_not_known(table):
+    citation = TABLES[table].table.citation
+    assert re.search(r"[A-Z]\w+ et al\. (19|20)\d\d", citation) or "not on record" in citation
 
 
 def test_what_is_printed_elsewhere_in_the_program_agrees():
@@ -82,14 +100,41 @@ def test_every_column_is_a_field_of_every_row(table):
 
 
 # ---- the plot --------------------------------------------------------------------------------------------------------
-def test_a_name_stands_away_from_the_nearest_point_and_turns_inwards_at_an_edge():
-    assert sides(np.array([0.0, 0.1, 0.5, 1.0]), np.array([5.0, 4.0, 3.0, 0.0])) == [
-        "top right",
-        "bottom right",
-        "bottom center",
-        "bottom left",
-    ]
-    assert sides(np.array([1.0]), np.array([5.0])) == ["top center"]
+def test_a_name_covers_no_other_mark_and_no_other_name():
+    """In a plot of 280 × 290 pixels. Alone a name stands above its mark, and of two whose marks are near each other
+    every name on its own side; at an edge one turns inwards."""
+    assert spots(["one"], np.array([1.0]), np.array([5.0])) == ["top center"]
+    far = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    assert spots(["one", "other"], *far) == ["top center", "top center"]
+    assert spots(["one", "x" * 20], *far)[1] == "middle left"
+    near = np.array([0.0, 0.02, 1.0]), np.array([0.0, 0.0, 1.0])
+    assert spots(["first", "second", "third"], *near) == ["top center", "bottom center", "top center"]
+
+
+@pytest.mark.parametrize("table", ["ImageNet-1K", "Large pre-training", "Detection"])
+def test_names_of_a_published_table_can_all_be_read_on_a_telephone(table):
+    shown = TABLES[table]
+    for cost in shown.axes("cost").values():
+        for accuracy in shown.axes("accuracy").values():
+            points = [point(row, shown, cost, accuracy) for row in shown.rows if getattr(row, accuracy.field)]
+            texts = [trace for trace in accuracy_cost(points, "x", "y").data if trace.text]
+            frames = [
+                Frame(
+                    280 * np.interp(np.log10(x), [*span_of(points, 0)], [0.14 / 1.28, 1.14 / 1.28]),
+                    290 * np.interp(y, [*span_of(points, 1)], [0.12 / 1.24, 1.12 / 1.24]),
+                    12.0,
+                    12.0,
+                ).beside(5.6 * len(word), *SPOTS[spot])
+                for trace in texts
+                for x, y, word, spot in zip(trace.x, trace.y, trace.text, trace.textposition, strict=True)
+            ]
+            assert sum(one.covers(other) for one, other in combinations(frames, 2)) == 0, (cost.title, accuracy.title)
+            assert sum(frame.outside for frame in frames) < 60, (cost.title, accuracy.title)
+
+
+def span_of(points: list, axis: int) -> tuple[float, float]:
+    values = [np.log10(each.cost) if axis == 0 else each.accuracy for each in points]
+    return min(values), max(values)
 
 
 @pytest.mark.parametrize(

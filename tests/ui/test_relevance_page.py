@@ -16,6 +16,7 @@ from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
 from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.report.inputs import Inputs
@@ -164,7 +165,15 @@ def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_n
     assert "for **feature 3**" in texts(test)
     test.segmented_control(key="relevance_view").set_value("Trust").run()
     assert not test.exception
-    assert "features, not classes" in test.info[0].value
+    assert "None of your models gives classes; shown: ViT · digits." in texts(test)
+
+
+def test_what_is_saved_first_is_about_the_class():
+    test = opened("relevance", models=VIT, image="digit 3")
+    options = test.selectbox(key="saved_relevance0").options
+    first, last = (next(name for name in METHODS if METHODS[name].title == options[at]) for at in (0, -1))
+    assert METHODS[first].needs != "trace"
+    assert METHODS[last].needs == "trace"
 
 
 def test_one_scale_for_a_method_in_all_models():
@@ -225,7 +234,7 @@ def test_trust_ranks_the_maps_of_a_drawn_insect():
     for name in ("pointing", "pointing_strict"):
         assert set(shown[name].iloc[:-1]) <= {"hit", "miss"}
         assert 0 < float(shown[name].iloc[-1]) < 1  # what a point put anywhere would get
-    assert any(part in texts(test) for part in ("Most faithful here: ", "No difference beyond chance"))
+    assert any(part in texts(test) for part in ("comes first", "no map is reliably better"))
     beyond = [float(value.replace("−", "-")) for value in shown["beyond"].iloc[:-1]]
     assert beyond == [float(value.split(" ")[0].replace("−", "-")) for value in shown["road"].iloc[:-1]]
     chance = float(shown["on_thing"].iloc[-1])

@@ -35,7 +35,7 @@ def test_the_class_row_of_several_models_stands_side_by_side():
         assert dict(data["classes"])["on the image"] == pytest.approx(float(found.grid.sum()))
         assert sum(share for _, share in data["classes"]) == pytest.approx(1, abs=1e-5)
     assert not test.info
-    assert "CNN · digits is a convolutional network." in texts(test)
+    assert "This view needs a transformer: " in texts(test)
     assert "the mean of all places, which the head reads" in texts(test)
     assert "a merged token's share is divided equally" in texts(test)
 

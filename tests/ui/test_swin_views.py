@@ -278,8 +278,8 @@ def test_swin_tiny_costs_what_was_published():
     published = PUBLISHED_G[loaded.name] * 1e9
     assert abs(found.total - published) < 0.05 * published
     # One layer by the formula of the paper, twice in the first stage.
-    assert found.attention[0] == 2 * beside(224, 4, 96, 3, 7)[1].flops
-    assert found.attention[2] == 6 * beside(224, 16, 384, 12, 7)[1].flops
+    assert found.attention[0] == 2 * beside(224, 4, 96, 3, 7)[1].attention
+    assert found.attention[2] == 6 * beside(224, 16, 384, 12, 7)[1].attention
     layers = ((3136, 96, 2), (784, 192, 2), (196, 384, 6), (49, 768, 2))
     assert found.products == sum(2 * 49 * tokens * channels * count for tokens, channels, count in layers)
     assert before == [id(tensor) for tensor in loaded.model.parameters()]
@@ -298,8 +298,8 @@ def test_exponents():
 def test_by_formula_windows_are_linear_and_global_attention_quadratic():
     pairs = [beside(size, 4, 96, 3, 7) for size in sizes_px(4)]
     tokens = [whole.tokens for whole, _ in pairs]
-    assert exponent(tokens, [cut.flops for _, cut in pairs]) == pytest.approx(1, abs=1e-9)
-    assert 1.9 < exponent(tokens, [whole.flops for whole, _ in pairs]) < 2
+    assert exponent(tokens, [cut.attention for _, cut in pairs]) == pytest.approx(1, abs=1e-9)
+    assert 1.9 < exponent(tokens, [whole.attention for whole, _ in pairs]) < 2
     assert exponent(tokens, [whole.weight_bytes for whole, _ in pairs]) == pytest.approx(2, abs=1e-9)
     assert sizes_px(4)[0] == 224
     assert sizes_px(4)[-1] == 1024
@@ -378,8 +378,6 @@ def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.Monk
 
 
 def test_no_head_looks_further_than_its_window():
-    assert farthest_px((4, 5), 8.0) == 40.0  # 3-4-5
-    assert farthest_px((1, 1), 16.0) == 0
     caps = [farthest_px((7, 7), 4.0)] * 2 + [farthest_px((7, 7), 8.0)] * 2
     for layer, cap in zip(by_layer(trace_of("v1 window 7")), caps, strict=True):
         assert 0 < float(layer.distance_px.max()) < cap
@@ -511,7 +509,7 @@ def test_cost_shows_curves_before_anything_is_measured():
     assert len(test.get("plotly_chart")) == 3
     assert "python -m benchmarks windows" in texts(test)
     test.select_slider(key="cost_window_7").set_value(24).run()
-    assert values(test)["Weights, windows"] == "20.7 MiB"  # 3 heads × 3,136 × 24² × 4 bytes
+    assert values(test)["Attention weights, windows"] == "20.7 MiB"  # 3 heads × 3,136 × 24² × 4 bytes
     test.segmented_control(key="cost_stage").set_value("4").run()
     assert not test.exception
     assert values(test)["Tokens"] == "49"
@@ -549,7 +547,7 @@ def test_beside_a_vit(way, vit):
 def test_another_model_gets_the_bundled_swin(view):
     test = opened("swin", models="bundled:digits_cnn", image="digit 3", swin_view=view)
     assert not test.exception
-    assert "CNN · digits is not a Swin" in texts(test)
+    assert "None of your models is a Swin; shown: Swin · digits." in texts(test)
 
 
 def test_moving_a_control_runs_no_model(monkeypatch: pytest.MonkeyPatch):

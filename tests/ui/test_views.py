@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import vizkit.ui.pages
+from tests.ui.conftest import texts
 from vizkit.image import Picture
 from vizkit.ui import shell
 from vizkit.ui.session.needs import NEEDS
@@ -60,14 +61,15 @@ def missing(stem: str, view: View) -> Iterator[str]:
 
 
 @cache
-def sample() -> Picture:
-    return inputs.sample(IMAGE)
+def sample(name: str) -> Picture:
+    return inputs.sample(name)
 
 
-def opened(stem: str, title: str, models: list[str], **query: str | list[str]) -> AppTest:
-    """A view by its address, without the shell around it: one run, and no other page before it."""
+def opened(stem: str, title: str, models: list[str], name: str = IMAGE, **query: str | list[str]) -> AppTest:
+    """A view by its address, without the shell around it: one run, and no other page before it. `name`: of the
+    picture."""
     test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=120)
-    test.session_state["_picture"], test.session_state["image"] = sample(), IMAGE
+    test.session_state["_picture"], test.session_state["image"] = sample(name), name
     test.session_state["models"] = models
     test.query_params |= {f"{stem}_view": title, **query}
     return test.run()
@@ -83,7 +85,7 @@ def undrawn(stem: str, view: View) -> Iterator[str]:
         return
     if len(views_of(stem)) > 1 and test.segmented_control(key=f"{stem}_view").value != view.title:
         yield f"{where} does not open at ?{stem}_view={view.title}; see open_page in vizkit/ui/views.py."
-    if any(each.value.startswith("This view needs") for each in test.info):
+    if any("None of your models" in each.value for each in test.caption):
         yield f"{where} needs {view.needs!r}, but {model}, the first model of that need in NEEDS, does not have it."
     if view.needs and not any(test.main.get(kind) for kind in DRAWINGS):
         yield f"{where} draws nothing with {model}; let view(page) draw, or name in VIEWS what it needs."
@@ -182,5 +184,5 @@ def test_the_recipe_of_architecture_adds_a_view(toy):
     assert list(missing(stem, view)) == []
     test = opened(stem, view.title, ["bundled:digits_cnn"])
     assert not test.exception
-    assert test.info[0].value.startswith("This view needs a transformer. CNN · digits is a convolutional network.")
+    assert "None of your models is a transformer; shown: ViT · digits." in texts(test)
     assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]

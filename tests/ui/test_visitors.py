@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from PIL import Image
+from streamlit import config
 from streamlit.proto.Common_pb2 import FileURLs
-from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile, UploadedFileRec
 
 from tests.ui.conftest import CNN, ROOT, opened, texts
 from tests.ui.test_pages import checkpoint_bytes
@@ -26,8 +27,7 @@ from vizkit.ui.pages.train import fields, model
 from vizkit.ui.session import allowed, model_names, uploads
 from vizkit.ui.session.evaluations import Evaluations, Request
 from vizkit.ui.session.jobs import JobError, Jobs
-from vizkit.ui.sidebar import checkpoint
-from vizkit.ui.widgets import folders
+from vizkit.ui.sidebar import checkpoint, folders, inputs
 
 
 @pytest.fixture(autouse=True)
@@ -312,6 +312,74 @@ def test_an_upload_without_room_is_a_sentence(monkeypatch):
     test.file_uploader(key="eval_zip").upload("a.zip", file.getvalue(), "application/zip").run()
     assert not test.exception
     assert "no room for more uploads" in test.error[0].value
+
+
+VANISHED = {
+    "uploads": ("explore", {}),
+    "checkpoint": ("explore", {}),
+    "eval_zip": ("evaluate", {"eval_data": data.ARCHIVE}),
+    "texts_files": ("sequences", {"sequences_view": "Masks"}),
+}
+
+
+def vanished(test, key):
+    """As a browser that comes back to a server that has been started anew, or one that lies."""
+    own = test.file_uploader(key=key).proto.id
+    states = test._tree.get_widget_states()
+    state = next((each for each in states.widgets if each.id == own), None) or states.widgets.add()
+    state.id = own
+    state.file_uploader_state_value.uploaded_file_info.add(file_id="gone", name="a.png", size=3)
+    return test._run(states)
+
+
+@pytest.mark.parametrize("key", VANISHED)
+def test_an_upload_that_is_not_here_is_a_sentence(key):
+    page, query = VANISHED[key]
+    test = visited(page, **query)
+    assert uploads.GONE not in texts(test)
+    vanished(test, key)
+    assert not test.exception
+    assert uploads.GONE in texts(test)
+
+
+def test_a_photograph_that_is_not_here_is_none(monkeypatch):
+    monkeypatch.setattr(st, "session_state", {"camera": DeletedFile("gone"), "uploads": [DeletedFile("gone")]})
+    inputs._keep_photo()
+    assert "_taken" not in st.session_state
+    assert inputs.read_uploads() == ({}, [])
+
+
+def test_there_is_one_way_to_ask_for_files():
+    asking = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "vizkit").rglob("*.py")
+        if "file_uploader(" in path.read_text("utf-8")
+    ]
+    assert asking == ["vizkit/ui/session/uploads.py"]
+
+
+@pytest.mark.parametrize(
+    ("here", "said", "mib"),
+    [
+        (True, "/x/.streamlit/config.toml", 500),
+        (False, "/x/.streamlit/config.toml", 20),
+        (True, "environment variable", 20),
+        (True, "command-line argument or environment variable", 20),
+    ],
+)
+def test_weights_are_larger_than_pictures_where_only_their_owner_uploads(monkeypatch, here, said, mib):
+    before = config.get_option(allowed.UPLOAD), config.get_where_defined(allowed.UPLOAD)
+    monkeypatch.setattr(allowed, "only_here", lambda: here)
+    try:
+        config.set_option(allowed.UPLOAD, 20, said)
+        assert allowed.upload_mib() == mib
+        test = visited("explore")
+        assert test.file_uploader(key="checkpoint").proto.max_upload_size_mb == mib == config.get_option(allowed.UPLOAD)
+        assert f"Up to {mib} MiB a file" in test.file_uploader(key="checkpoint").help
+        assert "STREAMLIT_SERVER_MAX_UPLOAD_SIZE" in test.file_uploader(key="checkpoint").help
+        assert test.file_uploader(key="uploads").proto.max_upload_size_mb == 20
+    finally:
+        config.set_option(allowed.UPLOAD, *before)
 
 
 # ---- keys ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.commands import of_runs
 from vizkit.commands.output import refuse_output
 from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, Curve, curves, measured, plan
@@ -92,12 +91,13 @@ def _markdown(mine: Sequence[RunFolder], data: str, by: str) -> str:
 
 
 def _row(line: Curve) -> str:
-    return f"| {line.method} | {' | '.join(map(_words, line.estimates))} |"
+    return f"| {line.method} | {' | '.join(_words([*shares.values()]) for shares in line.shares)} |"
 
 
-def _words(share: Estimate) -> str:
-    """ "90 ± 4", percent, half of the 95 % interval."""
-    return f"{100 * share.mean:.0f} ± {100 * share.half:.0f}"
+def _words(shares: Sequence[float]) -> str:
+    """ "76 (28–100)": percent, the mean over seeds and the ends of their range."""
+    mean, low, high = (f"{100 * share:.0f}" for share in (sum(shares) / len(shares), min(shares), max(shares)))
+    return mean if low == high else f"{mean} ({low}–{high})"
 
 
 def _page(arguments: argparse.Namespace, text: str) -> str:
@@ -110,8 +110,8 @@ def _page(arguments: argparse.Namespace, text: str) -> str:
     recipe = METHODS["RNN"]
     return f"""# How long networks remember
 
-Texts wholly right, in percent, of {COUNT} for each number, none of more than 3 letters learned from, ± half
-of the 95 % interval. All have learned from the same {recipe.images:,} texts of 1
+Texts wholly right, in percent, of {COUNT} for each number, none of more than 3 letters learned from: the mean over the
+seeds, and from the lowest to the highest where they differ. All have learned from the same {recipe.images:,} texts of 1
 to 8 letters and gaps of 0 to 24 in {recipe.epochs} epochs, with about 45,000 parameters; what is longer is new to them.
 
 {text}

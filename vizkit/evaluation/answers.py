@@ -126,7 +126,7 @@ def _chunks(
 @torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
 def _logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
     try:
-        logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing))
+        logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing).to(loaded.dtype))
     except (RuntimeError, MemoryError) as error:
         if not (owner := memory_short(error)):
             raise

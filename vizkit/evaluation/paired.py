@@ -51,7 +51,7 @@ class Pair:
             return f"{self.a} is better than {self.b} on pictures like these: {facts}"
         if not self.only_a + self.only_b:
             return f"{self.a} and {self.b} are right on exactly the same pictures, so these show no difference."
-        return f"{self.a} and {self.b} do not differ significantly on these pictures: {facts}"
+        return f"These pictures do not tell {self.a} and {self.b} apart by the exact test: {facts}"
 
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
@@ -68,9 +68,8 @@ def _one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: in
         a, b, right_a, right_b = b, a, right_b, right_a
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
     gained = right_a.astype(np.float32) - right_b.astype(np.float32)
-    difference = mean_interval(gained, seed) if only_a + only_b else Interval(0.0, 0.0, 0.0)
     p = mcnemar(only_a, only_b)
-    return Pair(a, b, len(right_a), only_a, only_b, difference, p, p, 1)
+    return Pair(a, b, len(right_a), only_a, only_b, mean_interval(gained, seed), p, p, 1)
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -82,8 +81,8 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's step-down correction: p times the number of pairs not yet decided, never falling, at most 1."""
-    values = np.asarray(p, float)
-    order = np.argsort(values, kind="stable")
+    values = np.asarray(p)
+    order = np.argsort(values)
     stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
     corrected = np.empty(len(values))
     corrected[order] = np.minimum(stepped, 1.0)

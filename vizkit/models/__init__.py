@@ -39,10 +39,12 @@ __all__ = [
 
 
 def pixels_of(loaded: Loaded, image: UInt8[ndarray, "height width 3"]) -> Tensor:
-    """The model's input for an image, (1, channel, height, width), by the model's own preprocessing."""
-    return torch.from_numpy(prepare(image, loaded.preprocessing)[0])[None]
+    """The model's input for an image, (1, channel, height, width), by the model's own preprocessing and in the
+    precision of its weights."""
+    return torch.from_numpy(prepare(image, loaded.preprocessing)[0])[None].to(loaded.dtype)
 
 
+@torch.inference_mode(mode=False)
 def trace(
     loaded: Loaded,
     image: UInt8[ndarray, "height width 3"],
@@ -54,13 +56,18 @@ def trace(
 ) -> Trace:
     """Run one image and record what every layer attends to.
 
-    `target`: class whose logit's gradient with respect to every attention weight is recorded too. `keep`: which layers,
+    `target`: class whose logit's gradient with respect to every attention weight is recorded too, also where the caller
+    asks for none (`torch.no_grad`). `keep`: which layers,
     rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the way, as records or as
     text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. `reference`: images
     from which "heads:3.5=mean", "frozen:3.5" and "patch:stream.3" take what they put in, `directions`: what
     "steer:6=2*1" adds (`probes.interventions`). Raises TraceError when the recording does not hold together, or the
     memory does not suffice for it, and EditError for an edit that cannot be made.
     """
+    if target is not None and any(parameter.is_inference() for parameter in loaded.model.parameters()):
+        raise TraceError(
+            f"{loaded.name} was made under torch.inference_mode, where nothing has a gradient: load it outside."
+        )
     pixels = pixels_of(loaded, image)
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
     try:

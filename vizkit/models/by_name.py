@@ -20,7 +20,8 @@ def named(source: str, size_hw: tuple[int, int] | None = None) -> Loaded:
     without its training. Never a path of this machine. Raises ModelError."""
     if source.startswith("random:"):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # the same random weights every time, so that a link shows the same view
+            # The same random weights every time, so that a link shows the same view. A GPU's generators are let alone.
+            torch.default_generator.manual_seed(0)
             return models.load(source.removeprefix("random:"), pretrained=False, image_size=size_hw)
     if "/" in source and "\\" not in source and not source.startswith((".", "/", "~", "hf-hub:")):
         source = f"hf-hub:{source}"

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.models.families import family
+from vizkit.models.families.places import regions_of
 from vizkit.models.probes.importance.means import head_means
 from vizkit.models.probes.interventions.stream_edits import Directions, with_edits
 from vizkit.models.recording.editing import Place, Plan, planned
@@ -73,5 +74,7 @@ def attention_places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
     if size_hw not in loaded.places:
         plain = family(loaded.model).trace(loaded, pixels, target=None, keep=Keep(heads="mean"))
         learned = [layer for layer in plain.attention if layer.learned]
-        loaded.places[size_hw] = tuple(Place(len(a.key_ids), a.heads, a.key_ids) for a in learned)
+        loaded.places[size_hw] = tuple(
+            Place(len(a.key_ids), a.heads, a.key_ids, regions_of(loaded.model, a)) for a in learned
+        )
     return loaded.places[size_hw]

@@ -77,7 +77,7 @@ def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Inputs]) ->
     able = sum(isinstance(picture.item.shows, Attention) for picture in pictures)
     limit = min(LIMIT_MB, HTML_MB / max(1, able))
     entries = [
-        {"title": picture.plate.title, "svg": picture.svg, "comment": entry.comment, "link": picture.item.link,
+        {"title": picture.plate.title, "svg": picture.svg, "comment": entry.comment,
          "canvas": _canvas(picture, given, limit)}
         for entry, picture, given in zip(report.entries, pictures, inputs, strict=True)
     ]  # fmt: skip

@@ -20,7 +20,8 @@ Draw = Literal["over image", "map only", "image only"]
 class Item:
     """`shows`: one of the kinds. `source`: the model as `vizkit.load` or the page takes it, `model` as people call it;
     `size_hw`: its input where the whole picture was given in its own shape; `classes`: those that were typed. `image`:
-    the name of the picture. `link`: the address of the view. Without a model `source` is "", without a picture `image`.
+    the name of the picture. `link`: the page of the view and its parameters, without the server. Without a model
+    `source` is "", without a picture `image`.
 
     `edits`: changes of the picture and of the model (`interventions.Changes`).
 

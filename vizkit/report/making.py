@@ -70,11 +70,11 @@ def _captions(item: Item, drawn: Drawn, inputs: Inputs) -> Captions:
     version = f"vizkit {item.version}"
     digests = [f"{name} {whole[:SHOWN]}" for name, whole in (("weights", item.weights), ("picture", item.pixels))
                if whole]  # fmt: skip
-    footer = [" · ".join([version, *digests]), item.link]
+    footer = [" · ".join([version, *digests])]
     facts = {
-        "Description": clean("\n".join([*lines, *footer])),
+        "Description": clean("\n".join([*lines, *footer, item.link])),
         "Software": version,
         "Source": clean(item.link),
         "vizkit": written(item),
     }
-    return Captions(clean(drawn.title), lines, [text for text in footer if text], facts)
+    return Captions(clean(drawn.title), lines, footer, facts)

@@ -99,7 +99,15 @@ def proof(check: Check) -> str:
     """What was compared and how near it came, in one line; and what is wrong in another."""
     logits = "logits not compared" if check.logit_error is None else f"logits {check.logit_error:.0e}"
     outputs = "outputs not compared" if check.output_error is None else f"outputs {check.output_error:.0e}"
-    measured = f"rows {check.row_sum_error:.0e} · {outputs} · {logits} · {check.layers}"
+    changes = "" if check.edit_error is None else f" · changes {check.edit_error:.0e}"
+    parts = [
+        f"rows {check.row_sum_error:.0e}",
+        f"{outputs}{check.compared}{changes}",
+        logits,
+        check.layers,
+        check.places,
+    ]
+    measured = " · ".join(filter(None, parts))
     measured = logits if check.layers_expected == 0 else measured
     return measured if check.failure is None else f"{measured}\n{check.failure}"
 

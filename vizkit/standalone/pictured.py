@@ -64,11 +64,13 @@ def trace(
 ) -> PicturedTrace:
     """Run one image and record what every layer attends to.
 
-    `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is recorded too.
-    `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the
-    way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from which some of them take what they
-    put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the recording does not hold together, or the
-    memory does not suffice for it, EditError for an edit that cannot be made.
+    `attention` has a record for each layer: `weights` after the softmax, (group, head, query, key), 0 to 1, of which
+    those of a query sum to 1, with the token and the place of every query and key; `check` compares them with what the
+    layers put out. `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight
+    is recorded too. `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`: changes to the
+    attention on the way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from which some of them
+    take what they put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the recording does not hold
+    together, or the memory does not suffice for it, EditError for an edit that cannot be made.
     """
     made = models.trace(
         loaded, image, target=target, keep=keep, edits=edits, reference=reference, directions=directions

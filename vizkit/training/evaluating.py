@@ -7,14 +7,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import in_order, loader, normalised
 
-__all__ = ["IGNORED", "Score", "counted", "evaluate"]
+__all__ = ["IGNORED", "Score", "counted", "evaluate", "zeros"]
 
 BATCH = 128
 IGNORED = -100
@@ -83,7 +83,7 @@ def evaluate(
 
     total = len(images)  # type: ignore[arg-type]
     keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
-    sums: Any = torch.zeros(4, device=accelerator.device, dtype=torch.float64)  # loss, right examples, answers, all
+    sums: Any = zeros(4, accelerator.device)  # loss, right examples, answers, all
     for inputs, labels in loader(images, keys, workers):
         labels, logits = labels.to(accelerator.device), logits_of(inputs)
         right, counts = logits.argmax(-1) == labels, labels != IGNORED
@@ -98,6 +98,11 @@ def evaluate(
     for pictures, labels in loader(images, [[(row, 0) for row in shown]], 0) if shown else ():
         samples = _answers(logits_of(pictures), labels, shown)
     return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
+
+
+def zeros(count: int, device: torch.device) -> Float[Tensor, " sum"]:
+    """Sums to begin with, in double precision where the device is known to have it: Apple's GPUs have not."""
+    return torch.zeros(count, device=device, dtype=torch.float64 if device.type in ("cpu", "cuda") else torch.float32)
 
 
 def counted(values: Tensor, labels: Int[Tensor, "..."]) -> Tensor:

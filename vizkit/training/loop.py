@@ -13,7 +13,7 @@ from accelerate.state import AcceleratorState, is_initialized
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from vizkit.training.evaluating import Score, evaluate
+from vizkit.training.evaluating import Score, evaluate, zeros
 from vizkit.training.interrupting import interruptible
 from vizkit.training.optimizing import epochs_since_best, rate, set_training
 from vizkit.training.pictures.batches import Batches, loader
@@ -130,7 +130,7 @@ class Loop:
 
     def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
         begin, steps, shown = time.monotonic(), batches.steps, iter(loaded)
-        sums: Any = torch.zeros(3, device=self.device, dtype=torch.float64)  # loss, right answers, answers
+        sums: Any = zeros(3, self.device)  # loss, right answers, answers
         current = self.recipe.lr
         set_training(self.updates.live)
         for step in range(steps):

@@ -33,6 +33,14 @@ TASK_OF = {
 """Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
 to enlarge pictures, to find things in them, to say which pixels are theirs."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
+_RANDAUGMENT = re.compile(r"rand(-((m|n|mmax|inc)\d{1,2}|(p|mstd)\d{1,3}(\.\d{1,3})?))*|")
+MOST = {
+    "images": 100_000_000, "data_seed": 2**31 - 1, "seed": 2**31 - 1, "image_size": 4096, "train_blocks": 1000,
+    "epochs": 100_000, "passes": 100_000, "batch": 1_000_000, "repeats": 1000, "lr": 100.0, "weight_decay": 100.0,
+    "plateau_patience": 100_000, "stop_patience": 100_000, "clip_norm": 1e6, "turn_deg": 180.0, "square_px": 4096,
+    "mixup": 100.0, "cutmix": 100.0, "temperature": 1000.0, "perceptual": 1000.0, "adversarial": 1000.0,
+}  # fmt: skip
+"""The largest values of fields that no other rule bounds: beyond them nobody trains, and α of 2³¹ is a slip."""
 
 
 class RecipeError(ValueError):
@@ -148,6 +156,14 @@ class Recipe:
                 self.task == "enlarge" or not (self.perceptual or self.adversarial),
                 "Perceptual and adversarial losses are for networks that enlarge: choose ttsr_small, or leave them 0.",
             ),
+            (
+                _RANDAUGMENT.fullmatch(self.randaugment),
+                "The recipe's randaugment is as in rand-m9-mstd0.5-inc1: m the strength, n how many, p how often.",
+            ),
+            (
+                min(self.seed, self.data_seed, self.plateau_patience, self.stop_patience) >= 0,
+                "Seeds and patience are 0 or more.",
+            ),
             (_LICENCE.fullmatch(self.licence), "A licence is a name of letters, digits, spaces, -, + and dots."),
             (self.temperature > 0, "The temperature lies above 0."),
             (self.train_blocks >= -1, "Blocks to train: -1 for all, 0 for the head, or a number."),
@@ -200,6 +216,8 @@ def _checked(entry: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
         raise RecipeError(f"The recipe's {entry.name} is a {expected.split('[')[0]}, not {str(value)[:40]!r}.")
     if isinstance(value, (int, float)) and not -1e12 < value < 1e12:  # NaN fails this too
         raise RecipeError(f"The recipe's {entry.name} is no usable number.")
+    if entry.name in MOST and value > MOST[entry.name]:
+        raise RecipeError(f"The recipe's {entry.name} is at most {MOST[entry.name]:,}, not {value:,}.")
     if entry.metadata["choices"] and value not in entry.metadata["choices"]:
         raise RecipeError(f"The recipe's {entry.name} is one of {', '.join(entry.metadata['choices'])}; not {value!r}.")
     return float(value) if expected == "float" else value

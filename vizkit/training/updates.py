@@ -11,7 +11,7 @@ from timm.utils import ModelEmaV3
 from torch import Tensor
 
 from vizkit.training.distillation import mixed_loss
-from vizkit.training.evaluating import counted
+from vizkit.training.evaluating import counted, zeros
 from vizkit.training.optimizing import optimizer_of
 from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.pictures.batches import Batches, seed_of
@@ -38,7 +38,7 @@ class Updates:
         its gradient is that of the whole batch.
         """
         recipe, accelerator, parts = self.recipe, self.accelerator, len(batches.own)
-        sums = torch.zeros(3, device=accelerator.device, dtype=torch.float64)
+        sums = zeros(3, accelerator.device)
         for part, (inputs, labels) in enumerate(shown):
             # Dropout and drop path draw from the generator of the process.
             torch.manual_seed(seed_of(recipe.seed, *place, 4, accelerator.process_index * parts + part))

@@ -13,6 +13,7 @@ from vizkit.ui.plain import plain
 if TYPE_CHECKING:
     import numpy as np
 
+    from vizkit.check import Check
     from vizkit.models import Loaded
     from vizkit.traces import Attention, Trace
 
@@ -38,33 +39,60 @@ def why_no_map(attention: "Attention | None") -> str:
     return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
 
 
-PROOF = """The proof that this picture is what the model computed; the numbers are the largest differences.
+PROOF = """The proof that this picture is what the model computed.
 
 **For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
-known without the recording; and in each of them, for a few queries, the weights times the values are the layer's
-own output.
+known without the recording; and in each of them, for a few queries (rows), which are others for every picture, the
+weights that meet the values are those shown and give the layer's own output. Of a changed model also that each layer
+gives, for a few queries, what the changes make of its own scores.
 
-**Once for this model at this input size:** the prediction is the same with and without recording."""
+**Once for this model at this input size:** the prediction is the same with and without recording; and where small
+squares of a picture are changed, the tokens change that are said to lie there.
+
+**The largest differences:** """
 
 
 def proof(trace: "Trace") -> None:
-    """The badge: what was checked for this very picture, and what once at its size; red where it does not agree."""
+    """The badge: what was checked for this very picture, and what once at its size; red where it does not agree. The
+    numbers of all comparisons stand in its help, and where one fails in the badge."""
     check = trace.check
     for note in trace.notes:
         if note != check.failure:  # that one stands above the picture, see `shown.accepted`
             st.caption(f":material/info: {plain(note)}")
-    logits = "logits not compared" if check.logit_error is None else within("logits", check.logit_error)
-    outputs = "outputs not compared" if check.output_error is None else within("outputs", check.output_error)
-    text = f"{within('rows', check.row_sum_error)} · {outputs} · {logits} · {check.layers}"
-    text = logits if check.layers_expected == 0 else text
-    st.caption(
-        f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]",
-        help="Compared once for this model at this input size." if check.layers_expected == 0 else PROOF,
-    )
+    logits, numbers = compared("logits", check.logit_error), numbers_of(check)
+    if check.layers_expected == 0:
+        text, help_text = logits, "Compared once for this model at this input size."
+    else:
+        text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
+    badge = f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]"
+    st.caption(badge, help=help_text)
 
 
-def within(what: str, error: float) -> str:
-    return f"{what} exact" if error == 0 else f"{what} within {error:.0e}"
+def numbers_of(check: "Check") -> str:
+    """Every comparison by itself."""
+    outputs = f"{compared('outputs', check.output_error)}{check.compared}"
+    changes = "" if check.edit_error is None else within("changes", check.edit_error)
+    rows, logits = within("rows", check.row_sum_error), compared("logits", check.logit_error)
+    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places]))
+
+
+def agreement(check: "Check") -> str:
+    """What agrees in few words: the largest difference, and all that was not compared."""
+    errors = {"outputs": check.output_error, "logits": check.logit_error, "changes": check.edit_error}
+    made = [error for error in errors.values() if error is not None]
+    agrees = within("agrees with the model", max(made), "exactly") if made else within("rows", check.row_sum_error)
+    missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
+    rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
+    places = check.places if check.places_found < check.places_claimed else ""
+    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places]))
+
+
+def compared(what: str, error: float | None) -> str:
+    return f"{what} not compared" if error is None else within(what, error)
+
+
+def within(what: str, error: float, exact: str = "exact") -> str:
+    return f"{what} {exact}" if error == 0 else f"{what} within {error:.0e}"
 
 
 def about(loaded: "Loaded") -> str:

@@ -75,6 +75,11 @@ def page_of(stem: str, title: str) -> StreamlitPage:
     return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
 
 
+def stem_of(page: StreamlitPage) -> str:
+    """Its package; the first page has several addresses."""
+    return next((stem for pages in PAGES.values() for stem, *_ in pages if stem == page.url_path), FIRST)
+
+
 def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
     """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
     for more."""

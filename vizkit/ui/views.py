@@ -8,17 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
 import streamlit as st
 
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
-from vizkit.ui.session.address import settle
+from vizkit.ui.session.address import drop_infinite, settle
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
+
+Reads = Literal["picture and models", "picture", "models", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class View:
     `needs`: a key of `needs.NEEDS`, "" for a view without models. `fragment`: a change inside draws this view alone
     again, not the page. `query`: the token whose rows it asks for, where the page's own choice does not decide.
     `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
-    `picture`: whether it shows the chosen picture though it needs no model.
+    `reads`: what it shows something of; the sidebar offers that alone.
     """
 
     title: str
@@ -39,7 +42,7 @@ class View:
     query: str = ""
     formerly: str = ""
     answers: bool = False
-    picture: bool = False
+    reads: Reads = "picture and models"
 
 
 class NothingShownError(Exception):
@@ -83,20 +86,17 @@ class Page:
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
     one opens, and may show in `waiting()` something until the models are there."""
-    package = import_module(f"vizkit.ui.pages.{stem}")
-    views = {view.title: view for view in package.VIEWS}
-    view = package.VIEWS[0]
-    if len(views) > 1:
-        key, opening = f"{stem}_view", getattr(package, "opening", None)
-        formerly = {view.formerly: view.title for view in package.VIEWS if view.formerly}
-        if st.query_params.get(key) in formerly:
-            st.query_params[key] = formerly[st.query_params[key]]
+    drop_infinite()
+    package, view = _opened(stem)
+    if len(package.VIEWS) > 1:
+        key, titles = f"{stem}_view", tuple(each.title for each in package.VIEWS)
+        if st.query_params.get(key) == view.formerly != "":
+            st.query_params[key] = view.title
             st.rerun()  # a widget takes its value from the address at the beginning of a run
-        if opening:
-            opening()
-        view = views[choose_view(key, tuple(views), preset=opening is not None)]
+        title = choose_view(key, titles, preset=hasattr(package, "opening"))
+        view = package.VIEWS[titles.index(title)]
         st.caption(view.line)
-    if (view.needs or view.picture) and linked_picture.awaited():
+    if "picture" in reads(view, package) and linked_picture.awaited():
         return
     if waiting := getattr(package, "waiting", None):
         waiting()
@@ -105,13 +105,40 @@ def open_page(stem: str) -> None:
     (drawn_alone if view.fragment else draw)(view, package.__name__)
 
 
+def _opened(stem: str) -> tuple[ModuleType, View]:
+    """The package of a page, and the view that it opens now: the chosen one, else that of the address."""
+    package, key = import_module(f"vizkit.ui.pages.{stem}"), f"{stem}_view"
+    if opening := getattr(package, "opening", None):
+        opening()
+    title = st.session_state.get(key) or st.query_params.get(key)
+    return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
+
+
+def reads(view: View, package: ModuleType) -> Reads:
+    """What the view reads now; a package may say in its own `reads(view)` that this depends on what is chosen."""
+    own = getattr(package, "reads", None)
+    return own(view) if own else view.reads
+
+
+def read_now(stem: str) -> Reads:
+    """What the open view of a page reads, known before it is drawn."""
+    package, view = _opened(stem)
+    return reads(view, package)
+
+
 def draw(view: View, package: str) -> None:
-    sources = models_for(view.needs, chosen.sources())
+    now = reads(view, import_module(package))
+    if chosen.offered(now) != now:
+        st.rerun()  # another choice inside the view: the sidebar has to follow
+    sources = models_for(view.needs, chosen.sources(), "picture" in now)
     if view.needs and not sources:
         return
-    page = Page(sources, chosen.sources(), view.query or st.session_state.get("query") or "patch")
+    query = view.query or st.session_state.get("query") or st.query_params.get("query", "").strip("[]") or "patch"
+    page = Page(sources, chosen.sources(), query)
     with contextlib.suppress(NothingShownError), reading.columns():
         reading.guarded(function_of(view, package), page)
+    if not view.query and st.session_state.get("query", query) != query:
+        st.rerun()  # a link named a token that these models do not have
     settle()
 
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, behaviours, cell_colours, relations
+from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, behaviours, by_layer, cell_colours, relations
 from vizkit.geometry import all_ids, window_ids
-from vizkit.traces import Attention, Tokens
+from vizkit.traces import Attention, Check, Tokens, Trace
 
 GRID = Tokens("patches", ("cls", "reg1"), (2, 3), stride=8.0)
 
@@ -76,3 +76,45 @@ def test_layers_without_places_have_an_entropy_only():
     result = of(layer(tokens, torch.full((4, 4), 0.25)))
     assert result["entropy"] == pytest.approx([1])
     assert all(torch.tensor(result[name]).isnan().all() for name in BEHAVIOURS if name != "entropy")
+
+
+def test_a_larger_grid_has_an_inside():
+    """4 × 4 patches that look at everything alike: corners have 3 neighbours, edges 5, the inside 8."""
+    tokens = Tokens("patches", (), (4, 4), stride=8.0)
+    even = of(layer(tokens, torch.full((16, 16), 1 / 16)))
+    assert even["neighbours"] == pytest.approx([(4 * 3 + 8 * 5 + 4 * 8) / 16 / 16])
+    assert even["row"] == even["column"] == pytest.approx([3 / 16])
+    assert even["border"] == pytest.approx([12 / 16])
+    sides = [torch.zeros(16, 16) for _ in range(4)]
+    for side, at in zip(sides, (0, 4 * 1 + 3, 4 * 3 + 1, 4 + 1), strict=True):  # left, right, below, inside
+        side[:, at] = 1
+    assert of(layer(tokens, *sides))["border"] == pytest.approx([1, 1, 1, 0])
+
+
+def test_a_token_without_a_place_is_no_patch():
+    """A class token, two patches and a free slot that look at everything alike."""
+    tokens = Tokens("patches", ("cls",), (1, 2), free=1, stride=8.0)
+    even = of(layer(tokens, torch.full((4, 4), 0.25)), torch.rand(3, 1, 2))
+    assert [even[name] for name in ("own", "row", "neighbours", "border", "class")] == [
+        pytest.approx([share]) for share in (0.25, 0.25, 0.25, 0.5, 0.25)]  # fmt: skip
+
+
+def test_of_a_trace_every_layer_has_its_own_relations():
+    """The second layer repeats the windows of the first, the third shifts them."""
+    tokens = Tokens("patches", (), (4, 4), stride=8.0)
+    weights = torch.rand(4, 2, 4, 4, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    windows = [window_ids((4, 4), (2, 2), shift) for shift in ((0, 0), (0, 0), (1, 1))]
+    layers = tuple(Attention("w", weights, tokens, tokens, ids, ids) for ids in windows)
+    trace = Trace("toy", (32, 32), torch.zeros(2), layers, (), Check(0.0, 3, 3, 0.0))
+    for found, attention in zip(by_layer(trace), layers, strict=True):
+        alone = behaviours(attention, relations(attention))
+        assert {name: each.tolist() for name, each in found.items() if not each.isnan().any()} == {
+            name: each.tolist() for name, each in alone.items() if not each.isnan().any()
+        }
+
+
+def test_a_single_key_leaves_nothing_to_choose():
+    one = Tokens("one", (), (1, 1), stride=8.0)
+    assert of(layer(one, torch.ones(1, 1)))["entropy"] == [0]
+    two = Tokens("two", (), (1, 2), stride=8.0)
+    assert of(layer(two, torch.full((2, 2), 0.5)))["entropy"] == pytest.approx([1])

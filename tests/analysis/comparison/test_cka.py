@@ -31,9 +31,10 @@ def test_an_invertible_map_changes_it():
     assert cka(X, Y) != pytest.approx(cka(stretched, Y), abs=0.01)
 
 
-def test_the_estimator_is_the_mean_over_four_different_pictures():
-    k, l = gram(X[:5]), gram(Y[:5])  # noqa: E741
-    terms = [k[i, j] * (l[i, j] + l[q, r] - 2 * l[i, q]) for i, j, q, r in permutations(range(5), 4)]
+@pytest.mark.parametrize("count", [4, 5])
+def test_the_estimator_is_the_mean_over_four_different_pictures(count: int):
+    k, l = gram(X[:count]), gram(Y[:count])  # noqa: E741
+    terms = [k[i, j] * (l[i, j] + l[q, r] - 2 * l[i, q]) for i, j, q, r in permutations(range(count), 4)]
     assert float(hsic([k, l])[0, 1]) == pytest.approx(float(torch.stack(terms).mean()))  # Song et al. 2012, eq. 4
 
 
@@ -66,3 +67,12 @@ def test_the_sentences_by_hand():
     assert of_alignment(values[:2, 1:], "ViT", "CNN").words == (
         "The most alike are layer 2 of ViT and layer 1 of CNN (1.00); the last layers of both agree to 0.70."
     )
+
+
+def test_an_alignment_is_a_share_of_what_each_layer_has_by_itself():
+    """HSIC₁ of a layer can come out below zero: then it has nothing that others could share."""
+    values = torch.tensor([[0.25, 0.125, 0.5], [0.125, 0.25, 0.5], [0.5, 0.5, -1.0]])
+    found = alignment(values)
+    assert found[:2, :2].tolist() == [[1, 0.5], [0.5, 1]]
+    assert found[2].isnan().all()
+    assert found[:2, 2].isnan().all()

@@ -42,6 +42,13 @@ def test_differences_are_taken_seed_by_seed():
     assert difference({0: 0.5}, {1: 0.5}, 100) is None
 
 
-@pytest.mark.parametrize(("mean", "half", "differs"), [(0.1, 0.09, True), (0.1, 0.1, False), (-0.1, 0.09, True)])
+@pytest.mark.parametrize(
+    ("mean", "half", "differs"), [(0.1, 0.09, True), (0.1, 0.1, False), (-0.1, 0.09, True), (-0.1, 0.1, False)]
+)
 def test_an_interval_differs_where_it_leaves_zero_out(mean: float, half: float, differs: bool):
     assert Estimate(mean, half, 3).differs is differs
+
+
+def test_of_two_seeds_the_interval_is_wide():
+    """s / √2 is 0.1, and Student's t with one degree of freedom 12.706."""
+    assert accuracy({0: 0.7, 1: 0.9}, 10**12).half == pytest.approx(12.7062 * 0.1, rel=1e-4)

@@ -65,7 +65,13 @@ def test_the_sentences():
     steady, other = np.zeros(5, int), np.array([1, 0, 0, 0, 0])
     words = said_of_moved(distances, {"A": same, "B": same}, {"A": steady, "B": other}, 1)
     assert words
-    assert words.words == ("B gives another answer when the picture moves by 2 pixels; A at no distance up to 2.")
+    assert words.words == (
+        "B gives another answer when the picture moves by 2 pixels to the left; A at no distance up to 2."
+    )
+    for answers, where in (([1, 0, 0, 1, 0], "1 pixel to the right"), ([0, 1, 0, 1, 1], "1 pixel to either side")):
+        words = said_of_moved(distances, {"B": same}, {"B": np.array(answers)}, 1)
+        assert words
+        assert words.words == f"B gives another answer when the picture moves by {where}."
     falling = np.array([0.5, 0.9, 1, 0.9, 0.5])
     words = said_of_moved(distances, {"A": same, "B": falling}, {"A": steady, "B": steady}, 2)
     assert words

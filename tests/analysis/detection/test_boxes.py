@@ -5,7 +5,7 @@ import pytest
 import torch
 from torchvision.ops import box_convert, box_iou
 
-from vizkit.analysis.detection.boxes import best_overlap, corners, duplicates, in_shares, overlaps
+from vizkit.analysis.detection.boxes import best_overlap, corners, duplicates, overlaps
 from vizkit.analysis.detection.instances import attention_by_instance, instance_at, own_and_others
 
 
@@ -34,12 +34,6 @@ def test_the_best_overlap_and_none():
     assert best_overlap(box, others) == (1, pytest.approx(0.5))
     assert best_overlap(box, others[:1]) is None
     assert best_overlap(box, others[:0]) is None
-
-
-def test_pixels_become_shares_and_back():
-    boxes = np.array([[7.0, 3.0, 13.0, 11.0]])
-    shares = in_shares(boxes, (11, 13))
-    torch.testing.assert_close(corners(shares) * torch.tensor([13, 11, 13, 11]), torch.from_numpy(boxes).float())
 
 
 MASKS = np.zeros((4, 8), np.uint8)

@@ -44,7 +44,13 @@ def test_who_agrees():
 
 def test_where_an_answer_flips():
     steps = ("noise 0", "noise 1", "noise 2")
-    assert answers.flips({"a": "xxx", "b": "xyy"}, steps).words == "b changes its answer first at noise 1."
+    assert answers.flips({"a": "xxy", "b": "xyy"}, steps).words == "b changes its answer first at noise 1."
+    assert answers.flips({"a": "xxx", "b": "xyy", "c": "xxx"}, steps).words == (
+        "b changes its answer at noise 1; a and c keep theirs up to noise 2."
+    )
+    assert answers.flips({"a": "xxx", "b": "xyy", "c": "xxy"}, steps).words == (
+        "b changes its answer first at noise 1; a keeps its own up to noise 2."
+    )
     assert answers.flips({"a": "xxy", "b": "xxy"}, steps).words == "a and b change their answers at noise 2."
     assert answers.flips({"a": "xxx"}, steps).words == "a keeps its answer up to noise 2."
     assert answers.flips({"a": "xxx", "b": "yyy"}, steps).words == "Every model keeps its answer up to noise 2."
@@ -77,3 +83,22 @@ def test_the_most_frequent_mistake():
     )
     counts[0, 1] = 1
     assert most_frequent_mistake(counts, LABELS[:2], LABELS) is None
+
+
+def test_nobody_stands_alone_where_all_agree_or_all_differ():
+    alike, apart = dict.fromkeys("abc", "ant"), {"a": "ant", "b": "bee", "c": "fly"}
+    assert agreement(apart, apart) == "All 3 models agree on none of 2 images."
+    assert agreement(alike, apart, apart) == "All 3 models agree on 1 of 3 images."
+    assert agreement({"a": "ant", "b": "bee"}, {**apart, "b": "ant"}, {**apart, "b": "ant"}) == (
+        "All 3 models agree on none of 3 images; c differs from all others on 2 of 3 images."
+    )
+
+
+def test_the_numbers_behind_the_words():
+    changed = answers.after_change(torch.tensor([0.75, 0.25]), torch.tensor([0.5, 0.5]), LABELS, "So")
+    assert changed is not None
+    assert changed.numbers == {"before": 0.75, "after": 0.5}
+    agreed = answers.agreement([dict.fromkeys("ab", "ant"), {"a": "ant", "b": "bee"}])
+    assert agreed is not None
+    assert agreed.numbers == {"agreed": 1, "images": 2}
+    assert answers.flips({"a": "xxy"}, ("0", "1", "2")).numbers == {"step": 2}

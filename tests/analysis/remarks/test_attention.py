@@ -1,9 +1,12 @@
 """What is said about attention, on both sides of every threshold: 5 × 5 patches of 8 pixels behind a class token."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from tests.analysis.remarks import words_of
+from vizkit.analysis.attention.statistics import Layer
 from vizkit.analysis.remarks import attention as rules
 from vizkit.geometry import all_ids
 from vizkit.traces import Attention, Check, Tokens, Trace
@@ -98,7 +101,7 @@ def test_with_depth_attention_goes_farther():
     """To its right neighbour 8 pixels, to one two to the right 16; 11.9 would be less than 1.5 times 8."""
     near, far = one_row({place(3, 4): 1.0}), one_row({place(3, 5): 1.0})
     said = rules.with_depth(trace_of(near, far), CENTRE)
-    assert words_of(said) == "In layer 1 this patch attends 8 pixels far on average, in layer 2 16."
+    assert words_of(said) == "On average this patch attends 8 pixels far in layer 1, 16 in layer 2."
     between = one_row({place(3, 4): 0.52, place(3, 5): 0.48})  # 11.84
     assert rules.with_depth(trace_of(near, between), CENTRE) is None
     assert rules.with_depth(trace_of(near), CENTRE) is None
@@ -137,3 +140,136 @@ def test_what_a_causal_mask_takes():
         "attends to itself alone."
     )
     assert rules.masked(torch.eye(3)) is None
+
+
+def test_a_layer_of_four_tokens_looks_at_itself_and_everywhere_alike():
+    """A quarter each: of so few that is no place of its own."""
+    four = Tokens("four", (), (2, 2), stride=8.0)
+    even = torch.full((1, 4, 4), 0.25)
+    said = rules.of_head(attention(even, four), 1, None)
+    assert words_of(said) == "Layer 1 attends almost evenly for all queries: its entropy is 100 % of the largest."
+    assert said is not None
+    assert said.numbers == pytest.approx({"entropy": 1.0})
+    said = rules.of_map(attention(even, Tokens("few", ("reg1",), (1, 3), stride=8.0)), "reg1", 1, None)
+    assert words_of(said) == (
+        "Layer 1: the token [reg1] attends almost evenly: the largest weight is 25.0 %, equal weights would be 25.0 %."
+    )
+    assert said is not None
+    assert said.numbers == pytest.approx({"entropy": 1.0, "largest": 0.25})
+    three = Tokens("three", (), (1, 3), stride=8.0)
+    assert (
+        rules.of_map(attention(torch.full((1, 3, 3), 1 / 3), Tokens("few", ("cls",), (1, 2))), "cls", 1, None) is None
+    )
+    assert rules.of_head(attention(torch.full((1, 3, 3), 1 / 3), three), 1, None) is not None
+
+
+def test_the_mean_over_heads_alone_was_recorded():
+    mean = replace(one_row({MIDDLE: 0.33}), heads=3)
+    own = "this patch gives 33 % of its attention to itself."
+    assert words_of(rules.of_map(mean, CENTRE, 2, 1)) == f"The mean of 3 heads of layer 2: {own}"
+    assert words_of(rules.of_head(replace(diagonal(0.3), weights=diagonal(0.3).weights[:, :1], heads=3), 2, 1)) == (
+        "The mean of 3 heads of layer 2 looks at its own patch: 33 % on the diagonal of all queries."
+    )
+
+
+def test_of_two_heads_the_one_that_is_asked_for():
+    both = attention(torch.stack([torch.eye(26), torch.full((26, 26), 1 / 26)]))
+    assert "Head 1 of layer 1 looks at its own patch: 100 %" in str(rules.of_head(both, 1, 0))
+    assert "Head 2 of layer 1 attends almost evenly" in str(rules.of_head(both, 1, 1))
+    assert "The mean of 2 heads of layer 1 looks at its own" in str(rules.of_head(both, 1, None))
+
+
+def test_too_many_weights_and_missing_rows_are_not_counted():
+    """30 heads of 10 × 10 tokens have 300,000 weights."""
+    hundred = Tokens("hundred", (), (10, 10), stride=8.0)
+    even = torch.full((1, 100, 100), 0.01)
+    assert rules.of_head(attention(even.expand(30, -1, -1), hundred), 1, None) is not None
+    assert rules.of_head(attention(even.expand(31, -1, -1), hundred), 1, None) is None
+    assert rules.of_head(attention(even.expand(31, -1, -1), hundred), 1, 30) is not None  # one head is counted alone
+    some = attention(even, hundred)
+    rows = replace(some, weights=some.weights[:, :, :50], query_ids=some.query_ids[:, :50])
+    assert rules.of_head(rows, 1, None) is None
+
+
+def test_exactly_at_the_thresholds():
+    for weights, words in (
+        ({0: 0.5}, "gives 50 % of its attention to the class token"),
+        ({MIDDLE: 0.25}, "gives 25 % of its attention to itself"),
+        ({place(1, 1): 0.25}, "gives 25 % of its attention to one patch, row 1, column 1"),
+    ):
+        said = words_of(rules.of_map(one_row(weights), CENTRE, 5, None))
+        assert said == f"Layer 5: this patch {words}."
+    near, far = one_row({place(3, 4): 1.0}), one_row({place(3, 4): 0.5, place(3, 5): 0.5})  # 8 and 12 pixels
+    said = rules.with_depth(trace_of(near, far), CENTRE)
+    assert said is not None
+    assert said.numbers == {"first": 8.0, "last": 12.0}
+    back = words_of(rules.with_depth(trace_of(far, near), CENTRE))
+    assert back == "On average this patch attends 12 pixels far in layer 1, 8 in layer 2."
+    assert rules.with_depth(trace_of(one_row({MIDDLE: 1.0}), one_row({MIDDLE: 1.0})), CENTRE) is None
+
+
+def test_special_tokens_lie_nowhere():
+    """Of a row with half of its weight on the class token the other half counts as all; a row without any is left
+    out."""
+    nowhere, half = one_row({0: 1.0}), one_row({0: 0.5, place(3, 4): 0.5})
+    said = rules.with_depth(trace_of(nowhere, half, one_row({place(3, 5): 1.0})), CENTRE)
+    assert words_of(said) == "On average this patch attends 8 pixels far in layer 2, 16 in layer 3."
+
+
+def test_the_numbers_behind_the_words():
+    """Heads 8 and 12 pixels far; a head without a place has no distance."""
+    none, one = torch.zeros(3), torch.ones(3)
+    layer = Layer("a", torch.tensor([12.0, torch.nan, 8.0]), one, one, {}, none, none)
+    said = rules.extremes((layer,))
+    assert words_of(said) == (
+        "Most local is head 3 of layer 1, 8 pixels far on average; most global is head 1 of layer 1, 12 pixels."
+    )
+    assert said is not None
+    assert said.numbers == {"nearest": 8.0, "farthest": 12.0}
+    assert rules.extremes((replace(layer, distance_px=torch.tensor([8.0, torch.nan, torch.nan])),)) is None
+    later = rules.masked(torch.tensor([[0.5, 0.5], [0.5, 0.5]]))
+    assert later is not None
+    assert later.numbers == {"later": 0.25}
+    shares = {
+        "share": rules.of_map(one_row({0: 0.5}), CENTRE, 5, None),
+        "itself": rules.of_head(attention(torch.eye(26)[None]), 1, None),
+    }
+    assert {name: said and said.numbers for name, said in shares.items()} == {
+        "share": {"share": 0.5}, "itself": {"itself": 1.0}}  # fmt: skip
+    alike = rules.most_alike(trace_of(attention(torch.eye(26).expand(2, 26, 26))))
+    assert alike is not None
+    assert alike.numbers == pytest.approx({"cosine": 1.0})
+
+
+def test_names_of_special_tokens():
+    assert [rules.called(name) for name in ("cls", "dist", "pool", "reg2")] == [
+        "the class token", "the distillation token", "the pooling token", "the token [reg2]"]  # fmt: skip
+
+
+def test_shares_are_means_over_heads():
+    to_class = torch.full((2, 26, 26), 0.7 / 25)
+    to_class[..., 0] = 0.3
+    assert rules.of_head(attention(to_class), 1, None) is None
+
+
+def test_heads_of_too_large_a_trace_are_not_compared():
+    """Two heads of 1,000 × 1,000 weights are compared, three are not."""
+    tokens = Tokens("many", (), (25, 40), stride=8.0)
+    assert rules.most_alike(trace_of(attention(torch.eye(1000).expand(2, -1, -1), tokens))) is not None
+    assert rules.most_alike(trace_of(attention(torch.eye(1000).expand(3, -1, -1), tokens))) is None
+
+
+def test_in_a_corner_and_of_tokens_without_a_name():
+    corner = {place(1, 1): 0.2, place(1, 2): 0.12, place(2, 1): 0.12, place(2, 2): 0.12}
+    said = words_of(rules.of_map(one_row(corner, query=place(1, 1)), (0.1, 0.1), 1, None))
+    assert said == "Layer 1: this patch gives 56 % of its attention to itself and its neighbours."
+    free = Tokens("free", free=2)
+    weights = torch.zeros(1, 1, 2, 26)
+    weights[..., 0] = 1.0
+    said = words_of(rules.of_map(Attention("free", weights, free, TOKENS, all_ids(2), all_ids(26)), "cls", 1, None))
+    assert said == "Layer 1: this token gives 100 % of its attention to the class token."
+
+
+def test_a_layer_with_fewer_heads_shows_its_last():
+    both = attention(torch.stack([torch.full((26, 26), 1 / 26), torch.eye(26)]))
+    assert "looks at its own patch" in str(rules.of_head(both, 1, 2))

@@ -7,17 +7,29 @@ from vizkit.analysis.remarks import compute, maps, patches
 
 
 def test_tokens():
-    assert patches.tokens((14, 14), 1).words == (
+    assert patches.tokens((14, 14), 1, {None}).words == (
         "The model reads this image as 197 tokens, 1 special one included; patches of half the side would be 784 and "
         "16 times the pairs."
     )
-    assert patches.tokens((8, 8), 0).words.startswith("The model reads this image as 64 tokens; patches of half")
+    assert patches.tokens((8, 8), 0, {None}).words.startswith("The model reads this image as 64 tokens; patches of")
+
+
+def test_pairs_inside_windows_grow_with_the_tokens():
+    """14 × 14 tokens in windows of 7 × 7: 4 · 49² = 9,604 pairs; 28 × 28: 16 · 49² = 38,416, 4 times as many."""
+    said = patches.tokens((14, 14), 0, {(7, 7)}).words
+    assert said.endswith("would be 784 and 4 times the pairs, since attention stays inside windows of 7 × 7 tokens.")
+    assert "784 and about 4 times" in patches.tokens((14, 14), 0, {(4, 4)}).words  # some windows are cut off
+    assert "about 4 times" in patches.tokens((14, 14), 0, {(7, 4)}).words
+    assert "windows of 2 × 7 and 7 × 2 tokens." in patches.tokens((14, 14), 0, {(7, 2), (2, 7)}).words
+    assert patches.tokens((14, 14), 0, {(7, 7), None}).words.endswith("would be 784.")
+    assert patches.tokens((14, 14), 0, set()).words.endswith("would be 784.")
 
 
 def test_the_quadratic_part():
-    """2·N²·C of 4·N·C² + 2·N²·C is N / (2C + N): 128 / 384."""
-    assert patches.quadratic(128, 128).words == (
-        "Here 33 % of the multiply–adds of one attention layer grow with the square of the number of patches."
+    """2·N²·C of 12·N·C² + 2·N²·C is N / (6C + N): 64 / 256."""
+    assert patches.quadratic(64, 32).words == (
+        "Here 25 % of the multiply–adds of one layer, attention and MLP together, grow with the square of the number "
+        "of patches."
     )
 
 
@@ -31,10 +43,10 @@ def test_filters_that_few_components_explain():
 
 
 def test_patches_that_are_alike():
-    assert words_of(patches.alike(torch.tensor([1.0, 0.91, 0.89, 0.2]), 3)) == (
-        "After block 3, 1 other patch of 3 is similar to the chosen one: cosine 0.9 or more."
+    assert words_of(patches.alike(torch.tensor([1.0, 0.91, 0.89, 0.2]), "block 3 of 6")) == (
+        "After block 3 of 6, 1 other place of 3 is similar to the chosen one: cosine 0.9 or more."
     )
-    assert patches.alike(torch.tensor([1.0, 0.89]), 3) is None
+    assert patches.alike(torch.tensor([1.0, 0.89]), "stage 1 of 2") is None
 
 
 def test_outliers():
@@ -83,3 +95,36 @@ def test_the_stream_grows():
     )
     assert "shorter" in words_of(patches.grown(start, start / 2, 6))
     assert patches.grown(start, 1.4 * start, 6) is None
+
+
+def test_tokens_grow_longer_or_shorter_from_half_as_much_on():
+    three = torch.tensor([[3.0, 0.0]])
+    assert words_of(patches.grown(three, three / 3 * 2, 1)) == (
+        "The block makes the tokens shorter: their mean norm goes from 3 to 2."
+    )
+    longer = patches.grown(three / 12, three / 8, 1)  # ¼ and ⅜: half as much again
+    assert longer is not None
+    assert longer.words.startswith("The block makes the tokens longer: their mean norm goes from 0.25 to 0.375.")
+    assert longer.numbers == {"first": 0.25, "last": 0.375}
+    assert patches.grown(three, three, 2) is None
+    assert patches.grown(0 * three, three, 2) is None
+
+
+def test_several_of_them_and_the_numbers_behind_the_words():
+    alike = patches.alike(torch.tensor([1.0, 0.9, 0.95, 0.2]), "stage 1 of 2")
+    assert alike is not None
+    assert alike.words.startswith("After stage 1 of 2, 2 other places of 3 are similar to the chosen one")
+    outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
+    assert words_of(outliers) == (
+        "After layer 1, 2 patches of 5 are outliers, the longest 3.0 times as long as the median."
+    )
+    assert outliers is not None
+    half = patches.components(torch.tensor([0.5, 0.3, 0.2]))
+    assert words_of(half) == "The first component explains 50 % of the variance of the filters."
+    assert half is not None
+    counted = (alike, outliers, half, patches.quadratic(64, 32), patches.tokens((2, 3), 2, set()))
+    assert [said.numbers for said in counted] == [
+        {"alike": 2}, {"outliers": 2, "times": 3.0}, {"count": 1}, {"share": 0.25}, {"patches": 6, "tokens": 8},
+    ]  # fmt: skip
+    assert patches.components(torch.full((29,), 0.17)) is None  # three of 29 are more than a tenth
+    assert patches.components(torch.full((30,), 0.17)) is not None

@@ -53,6 +53,7 @@ def test_a_map_on_few_places():
     three[0, :3], four[0, :4] = 0.51 / 3, 0.5 / 4
     assert words_of(places.concentrated(three, "the map")) == "Half of the map lies on 3 places of 20."
     assert places.concentrated(four, "the map") is None
+    assert places.concentrated(0 * four, "the map") is None
     assert words_of(places.where(torch.eye(20)[:1].view(4, 5), None, "it")) == "Half of it lies on 1 place of 20."
 
 
@@ -71,4 +72,57 @@ def test_how_far_two_maps_are_apart():
     assert places.distance(row(1, 0), row(0, 1)) == 1
     assert places.distance(row(2, 2), row(1, 1)) == 0
     assert places.distance(row(1, 1, 0, 0), row(1, 0)) == 0  # the finer is averaged
+    assert places.distance(row(2, 0, 0, 0), row(1, 0)) == places.distance(row(1, 0), row(0, 2, 0, 0)) == 0
     assert math.isnan(places.distance(row(0, 0), row(1, 0)))
+
+
+def test_an_object_that_covers_half_of_the_image():
+    """Twice as much would be all of it: from three quarters on it stands out, and up to one."""
+    covered = torch.tensor([[1.0, 0.0]])
+
+    def said(share: float) -> str | None:
+        return words_of(places.on_object(row(share, 1 - share), covered, "it"))
+
+    assert [said(share) for share in (0.26, 0.625, 0.74)] == [None] * 3
+    assert said(0.75) == "75 % of it lies on the insect, which covers 50 % of the image."
+    assert said(0.25) == "Only 25 % of it lies on the insect, which covers 50 % of the image."
+    assert places.from_layer_on([0.97], 0.48, "it") is None  # where an object is as large, only all of it stands out
+    assert places.from_layer_on([0.89], 0.45, "it") is None
+    assert words_of(places.from_layer_on([0.91], 0.45, "it")) == (
+        "In all layers it takes at least 91 % from the insect, which covers 45 % of the image."
+    )
+
+
+def test_what_reaches_over_an_edge_is_no_object():
+    mask = torch.zeros(8, 4)
+    mask[:3] = 1
+    assert places.cover(mask, (0.0, -2.0, 4.0, 2.0), (2, 1)).tolist() == [[0.0], [1.0]]
+    assert places.cover(mask.flip(0), (0.0, 6.0, 4.0, 10.0), (2, 1)).tolist() == [[1.0], [0.0]]
+    assert places.cover(mask.T.flip(1), (6.0, 0.0, 10.0, 4.0), (1, 2)).tolist() == [[1.0, 0.0]]
+    assert places.cover(mask, (0.0, 2.0, 4.0, 4.0), (2, 1)).tolist() == [[1.0], [0.0]]
+
+
+def test_half_of_the_layers_and_of_the_weight_exactly():
+    assert words_of(places.from_layer_on([0.5, 0.5], 0.2, "it")) == (
+        "In all layers it takes at least 50 % from the insect, which covers 20 % of the image."
+    )
+    assert places.from_layer_on([], 0.2, "it") is None
+    said = places.from_layer_on([0.1, 0.997, 0.998], 0.2, "it")
+    assert words_of(said) == (
+        "From layer 2 on it takes more than 99 % from the insect, which covers 20 % of the image."
+    )
+    half = torch.full((4, 5), 1.0)
+    half[0, 0] = 19.0
+    assert words_of(places.concentrated(half, "it")) == "Half of it lies on 1 place of 20."
+
+
+def test_the_numbers_behind_the_words():
+    drawn = places.where(row(0.5, 0.125, 0.125, 0.125, 0.125), COVERED, "it")
+    assert words_of(drawn) == "50 % of it lies on the insect, which covers 20 % of the image."
+    assert drawn is not None
+    assert drawn.numbers == pytest.approx({"share": 0.5, "area": 0.2})
+    few, later = places.concentrated(torch.eye(20)[:1], "it"), places.from_layer_on([0.25, 0.75, 0.625], 0.125, "it")
+    assert few is not None
+    assert later is not None
+    assert few.numbers == {"places": 1, "of": 20}
+    assert later.numbers == {"first layer": 2, "least share": 0.625, "area": 0.125}

@@ -111,3 +111,65 @@ def test_words_for_numbers():
     assert [of_all(n, 2, "head") for n in (1, 2)] == ["1 of 2 heads", "both heads"]
     assert of_all(1, 1, "head") == "the only head"
     assert [joined(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_rows_and_columns_that_were_learned():
+    """Of length 1: √.3 for the row, √.3 for the column, √.4 for the place alone; then rows at 120° to one another."""
+    first, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
+    second = torch.eye(3).repeat(3, 1)
+    said = positions.learned(torch.cat([0.3**0.5 * first, 0.3**0.5 * second, 0.4**0.5 * place], 1).view(3, 3, 15))
+    assert said
+    assert said.words == (
+        "Places of the same row or same column have similar positions: mean cosine 0.30, of all other pairs 0.00."
+    )
+    assert said.numbers == pytest.approx({"same row": 0.3, "same column": 0.3, "neither": 0.0}, abs=1e-6)
+    angle = torch.arange(3) * 2 * torch.pi / 3
+    said = positions.learned(torch.stack([angle.cos(), angle.sin()], -1)[:, None].expand(3, 3, 2))
+    assert said
+    assert said.words == "Places of the same row have similar positions: mean cosine 1.00, of all other pairs −0.50."
+
+
+def test_what_all_places_have_in_common_makes_no_row():
+    """Cosine .35 in a row, .3 elsewhere."""
+    common = torch.ones(3, 3, 1) * 0.3**0.5
+    row = torch.eye(3)[:, None].expand(3, 3, 3) * 0.05**0.5
+    table = torch.cat([common, row, torch.eye(9).view(3, 3, 9) * 0.65**0.5], -1)
+    assert positions.learned(table) is None
+    assert positions.learned(torch.cat([table[:, :2], table[:, :2]], -1)) is None  # two columns are too few
+
+
+def test_a_bias_of_both_signs_and_at_the_threshold():
+    """Far keys at −0.6931 stand beside near ones at 0 as far ones at 0 beside 0.6931."""
+    said = positions.bias(bias_of(0.6931) - 0.6931)
+    assert said
+    assert said.words.endswith("in 1 of 2 heads, most in head 1: by itself 2.0 times the weight of farther keys.")
+    assert said.numbers == pytest.approx({"near": 1, "far": 0, "largest gain": 0.6931}, rel=1e-4)
+    assert positions.bias(bias_of(0.5))
+    assert positions.bias(bias_of(-0.5))
+    wide = torch.zeros(1, 3, 7)
+    wide[..., 2:5] = 1.0  # three rows of offsets, all within a step; of the columns the middle three
+    assert "in the only head" in str(positions.bias(wide))
+
+
+def test_ends_of_a_range():
+    assert positions.saturated(torch.tensor([4.0, 6.0, 8.0])) == pytest.approx(2 / 3)
+    assert positions.saturated(torch.tensor([0.0, 4.0, 96.0, 100.0])) == 1
+    assert positions.saturated(torch.tensor([0.0, 6.0, 94.0, 100.0])) == 0.5
+    said = positions.saturation(torch.tensor([15.3, 15.2, 0.7, 0.8]).view(1, 2, 2))
+    assert said
+    assert said.numbers == {"near 16": 0.25, "near 0": 0.25}
+    said = positions.saturation(torch.tensor([0.0, 0.0, 15.0, 1.0]).view(1, 2, 2))
+    assert said
+    assert said.words.startswith("50 % of the entries are near 0,")
+
+
+def test_two_pictures_and_small_outputs():
+    said = positions.over_pictures([answers(FLIPS)] * 2, [answers(STAYS)] * 2)
+    assert said
+    assert said.words.startswith("With its positions the answer changes on both pictures when")
+    assert answers(([0.25, 0.0], [0.25, 0.125])).change == 0.125  # of 1, not of 0.25
+    assert positions.shuffled(answers(FLIPS), answers(NEARLY), LABELS).numbers == {
+        "change with positions": 0.75, "change without positions": 0.125}  # fmt: skip
+    half = positions.fading(torch.tensor([0.6, 1.0, 0.6, 0.5]), 1)
+    assert half
+    assert half.numbers == pytest.approx({"neighbours": 0.6, "from": 2})

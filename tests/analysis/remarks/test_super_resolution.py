@@ -1,4 +1,4 @@
-from vizkit.analysis.remarks.super_resolution import of_reference, of_trust
+from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, of_trust
 
 
 def test_a_reference_brings_costs_or_changes_nothing():
@@ -12,3 +12,20 @@ def test_a_reference_brings_costs_or_changes_nothing():
 
 def test_without_a_truth_the_trust_alone_is_said():
     assert of_trust(0.25).words == "The texture of the reference is trusted at 25 % of the places."
+
+
+def test_what_references_are_worth_by_their_likeness():
+    none = (0.01, -0.01, 0.03)
+    said = of_likeness({"same": (1.3, 1.25, 1.35), "kind": (-0.07, -0.09, -0.05), "noise": (-0.04, -0.05, -0.03)}, 500)
+    assert said.words == (
+        "Over 500 pictures 1 of 3 references helps, compared with no reference: same brings 1.30 dB (1.25 to 1.35); "
+        "kind and noise cost 0.04 to 0.07 dB."
+    )
+    assert said.numbers == {"same": 1.3, "kind": -0.07, "noise": -0.04}
+    assert of_likeness({"kind": none}, 20).words == (
+        "Over 20 pictures none of 1 reference helps, compared with no reference: kind cannot be told apart from no "
+        "reference."
+    )
+    assert of_likeness({"a": (1.0, 0.9, 1.1), "b": (0.5, 0.4, 0.6)}, 9).words.startswith(
+        "Over 9 pictures 2 of 2 references help, compared with no reference: a brings 1.00 dB (0.90 to 1.10); b brings"
+    )

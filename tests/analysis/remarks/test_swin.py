@@ -71,3 +71,50 @@ def test_who_looks_farther():
         "In its first layer the Swin attends 30 pixels far on average, the ViT 15."
     )
     assert swin.looks_farther(10.0, 14.9) is None
+
+
+def test_windows_that_are_not_square():
+    """Two windows of 2 × 4 tokens: 2 · 8² = 128 of 256 pairs."""
+    said = swin.pairs_saved(layout((2, 8), (2, 4)), 1)
+    assert words_of(said) == "Window attention saves 50 % of the pairs in stage 1: 128 instead of 256."
+    assert said is not None
+    assert said.numbers == {"saved": 0.5, "pairs": 128, "of": 256}
+
+
+def test_padding_crosses_nothing():
+    """Three tokens in a column and padding, windows of two: before {0, 1} {2, –}, after the shift {1, 2} {–, 0}. 1
+    attends to 2, 2 half to 1, 0 to itself: on average half of it crosses. What padding attends to does not count."""
+    column = Tokens("column", (), (3, 1), stride=8.0)
+    windows = layout((3, 1), (2, 1), (1, 0), pad_first=True)
+    ids = cut(windows.ids, windows.window)
+    assert ids.tolist() == [[1, 2], [-1, 0]]
+    weights = torch.tensor([[[0.0, 1.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
+    heads = weights[:, None].expand(2, 3, 2, 2)
+    said = swin.crossing(Attention("column", heads, column, column, ids, ids), windows)
+    assert said is not None
+    assert said.numbers == {"share": 0.5}
+
+
+def test_of_some_rows_nothing_is_said():
+    windows = layout((4, 4), (2, 2), (1, 1))
+    ids = cut(windows.ids, windows.window)
+    half = Attention("half", torch.full((4, 1, 2, 4), 0.25), TOKENS, TOKENS, ids[:, :2], ids)
+    assert swin.crossing(half, windows) is None
+
+
+def test_thresholds_and_the_numbers_behind_the_words():
+    largest = swin.largest_part(torch.tensor([4.0, 7.0, 5.0, 4.0]), list("abcd"))
+    assert words_of(largest) == "Neighbour b contributes most: 35 % of the four lengths together."
+    moves = swin.bias_moves(torch.tensor([0.25]), 3)
+    assert words_of(moves) == ("The relative bias moves the attention of layer 3 to other keys, in its one head: 25 %.")
+    farther = swin.looks_farther(30.0, 15.0)
+    assert largest is not None
+    assert moves is not None
+    assert farther is not None
+    assert (largest.numbers, moves.numbers) == ({"share": 0.35}, {"share": 0.25})
+    assert farther.numbers == {"swin": 30.0, "vit": 15.0}
+    assert words_of(swin.largest_part(torch.tensor([0.25, 0.5, 0.125, 0.125]), list("abcd"))) == (
+        "Neighbour b contributes most: 50 % of the four lengths together."
+    )
+    assert swin.reach(None, 0.3, 0.25, 0.9).words == "30 % of the image can reach this token."
+    assert swin.reach(None, 0.5, 0.25, 0.9).numbers == {"share": 0.5, "holding": 0.25}

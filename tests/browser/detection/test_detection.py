@@ -35,7 +35,7 @@ def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Pa
 
 def test_nothing_found_is_a_sentence(page: Page, server: str):
     panels = opened(page, server, "det_score=0.95&det_scene=4")  # a scene without insects
-    expect(panels.locator(".says")).to_contain_text("Nothing is found")
+    expect(panels.locator(".says")).to_contain_text("No insect to find, no box too many")
     expect(panels.locator("canvas")).to_have_count(1)
     expect(page.get_by_test_id("stException")).to_have_count(0)
 

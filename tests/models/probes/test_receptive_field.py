@@ -220,3 +220,57 @@ def test_the_model_is_left_as_it_was():
 def test_networks_without_overlapping_windows_say_so(name):
     with pytest.raises(NotApplicable, match="not convolutions"):
         walk(vizkit.load(name, pretrained=False))
+
+
+# What strides leave over ----------------------------------------------------------------------------------------------
+
+
+def test_the_bound_by_hand():
+    """Four pixels each, four apart, of 11: two units, and the last three pixels belong to none."""
+    patches = Reach().through(4, 4).of(2, 11)
+    assert patches == Reach(4, 4, 0, beyond=8)
+    assert patches.through(3, padding=1).pixels(1) == (0, 8)
+    assert Reach().through(4, 4).of(3, 12).beyond is None
+    assert Reach(9, 4, -4).of(2, 8).pixels(1) == (0, 9)  # padding is no pixel that is left over
+    assert patches.beside(Reach(4, 4, 0)).beyond is None
+    assert patches.beside(Reach(4, 4, 0, beyond=9)).beyond == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("convnext_atto", 129), ("convnext_atto", 96), ("inception_v3", 129), ("resnet18", 75)]
+    + [("toy", side) for side in range(60, 72)],
+)
+def test_pixels_that_strides_leave_over_are_claimed_by_no_unit(name, side):
+    """Against the exact field: a gradient through positive weights that no activation cuts, in each stage's corners."""
+    if name == "toy":
+        model = nn.Sequential(
+            nn.Conv2d(3, 2, 5, 3), nn.AvgPool2d(3, 2), nn.Conv2d(2, 2, 3, 1, 1), nn.Conv2d(2, 2, 2, 2)
+        )
+    else:
+        model = timm.create_model(name, pretrained=False)
+    model = positive(linear(model))
+    pixels = torch.rand(1, 3, side, side + 2, dtype=torch.float64)
+    walked = walk_of(model, pixels.shape)
+    seen = [stage for stage in walked.stages if stage] or [walked.layers[-1].seen]
+    for index, stage in enumerate(seen):
+        rows, columns = stage.grid
+        for cell in {(rows - 1, columns - 1), (rows // 2, 0)}:
+
+            def run(given, index=index):
+                return model(given) if name == "toy" else model.forward_intermediates(given)[1][index]
+
+            assert probed(run, pixels, cell) == clipped(stage.box(cell), (side, side + 2)), (index, cell)
+
+
+def linear(model):
+    """Without what cuts gradients or mixes places that a convolution does not: norms, activations, the largest."""
+    for path, module in list(model.named_modules()):
+        kind = type(module).__name__
+        owner, _, name = path.rpartition(".")
+        if kind.startswith(("BatchNorm", "LayerNorm", "GlobalResponseNorm")) or isinstance(module, nn.ReLU | nn.GELU):
+            setattr(model.get_submodule(owner), name, nn.Identity())
+        elif isinstance(module, nn.MaxPool2d):
+            mean = nn.AvgPool2d(module.kernel_size, module.stride, module.padding)
+            setattr(model.get_submodule(owner), name, mean)
+    return model

@@ -160,6 +160,24 @@ def test_text_is_split_by_the_tokenizer_where_there_is_one(tmp_path):
         model.split("   ")
 
 
+def test_a_text_that_the_tokenizer_cannot_read_is_said(tmp_path):
+    """It has passed its trial; what it does to this text ends its process, or is a number that is no word."""
+    saved(tmp_path, "BertForMaskedLM")
+    path = tmp_path / "tokenizer.json"
+    about = json.loads(path.read_text())
+    many = {"type": "Replace", "pattern": {"String": "q"}, "content": "q " * 1000}
+    path.write_text(json.dumps(about | {"normalizer": {"type": "Sequence", "normalizers": [many] * 2}}))
+    with pytest.raises(TextError, match=r"cannot be read: the tokenizer of the model (makes|takes|is)"):
+        open_sequence(tmp_path).split("q")
+    path.write_text(json.dumps(about | {"normalizer": many}))
+    with pytest.raises(TextError, match="has 2,000 pieces"):
+        open_sequence(tmp_path).split("qq")
+    about["model"]["vocab"]["dog"] = 8
+    path.write_text(json.dumps(about))
+    with pytest.raises(TextError, match="words that the model does not have"):
+        open_sequence(tmp_path).split("the dog")
+
+
 def test_what_is_missing_is_said(tmp_path):
     saved(tmp_path, "MarianMTModel")
     with pytest.raises(TextError, match="no “dog”"):

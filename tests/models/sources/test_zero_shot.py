@@ -142,6 +142,11 @@ def test_a_folder_without_its_tokenizer(clip):
     assert "has no tokenizer.json" in refusal(clip)
 
 
+def test_texts_of_a_length_that_fills_the_memory_are_refused(clip, monkeypatch):
+    monkeypatch.setattr(zero_shot, "MOST_TOKENS", 9)
+    assert "reads texts of 10 tokens; vizkit takes those of 1 to 9" in refusal(clip)
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", "", '{"version": "1.0"}'])
 def test_a_damaged_tokenizer(clip, text):
     (clip / "tokenizer.json").write_text(text)

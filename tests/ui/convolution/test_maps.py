@@ -46,10 +46,11 @@ def test_after_norm_and_activation_and_the_unit_of_a_link():
     assert f"Channel {channel + 1}, row 4, column 5" in texts(again)
 
 
-def test_a_transformer_gets_the_smallest_cnn_instead():
-    test = opened("convolution", models=VIT, image="digit 3", convolution_view="Feature maps")
+@pytest.mark.parametrize(("image", "data"), [("digit 3", "digits"), ("mayfly nymph", "insects")])
+def test_instead_of_a_transformer_the_cnn_is_shown_that_knows_the_picture(image: str, data: str):
+    test = opened("convolution", models=VIT, image=image, convolution_view="Feature maps")
     assert not test.exception
-    assert "is not a CNN" in texts(test)
+    assert f"None of your models is a CNN; shown: CNN · {data}." in texts(test)
     assert sent_to(test, "vizkit_feature_maps")
 
 

@@ -4,11 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.ui.conftest import CNN, VIT, fine, opened
-from vizkit.report.document import Report
-from vizkit.report.document import opened as read
-from vizkit.report.making import made
-from vizkit.report.replay import changed, inputs_for
+from tests.ui.conftest import CNN, VIT, fine, opened, saved_again
 from vizkit.ui.pages.convolution import fields_of, filters
 from vizkit.ui.session import background, cached
 
@@ -39,19 +35,4 @@ def test_pictures_are_the_same_again(view: str, monkeypatch: pytest.MonkeyPatch)
     query = {"models": [CNN, VIT], "image": "digit 3", "filters_data": "this picture"}
     test = opened("convolution", convolution_view=view, **query).run()
     fine(test)
-    names = [test.selectbox(key=f"saved_{key}").options[number] for number in range(count)] if count > 1 else [""]
-    for name in names:
-        if name:
-            test.selectbox(key=f"saved_{key}").set_value(name).run()
-        test.button(key=f"report_{key}").click().run()
-        fine(test)
-    kept = test.session_state["_report"]
-    report = read(Report("", tuple(kept.values())).to_json().encode())
-    assert report.entries == tuple(kept.values())
-    inputs = inputs_for(report, {}, {})
-    pictures = [made(entry.item, given).png for entry, given in zip(report.entries, inputs, strict=True)]
-    assert len(set(pictures)) == count
-    assert not any(changed(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True))
-    test.switch_page("pages/report.py").run()
-    fine(test)
-    assert [area.label for area in test.text_area] == ["Comment"] * count
+    saved_again(test, key, count)

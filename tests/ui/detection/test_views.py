@@ -18,7 +18,7 @@ def test_a_view_of_a_drawn_scene(view):
 
 
 def test_every_query_is_shown_when_any_score_will_do_and_one_is_chosen_by_link():
-    test = opened("detection", det_score="0.05", det_query="0", det_head="2", det_layer="1")
+    test = opened("detection", det_scene="1", det_score="0.05", det_query="0", det_head="2", det_layer="1")
     fine(test)
     content = content_of(test)
     found, crossed, relevant = content["panels"]
@@ -29,11 +29,28 @@ def test_every_query_is_shown_when_any_score_will_do_and_one_is_chosen_by_link()
     assert [box["id"] for box in relevant["boxes"]] == [content["chosen"]]
 
 
+def test_doubles_and_boxes_of_another_class_are_not_counted_as_found():
+    """Scene 1 holds five insects and the model says five boxes, of which two are no insect's."""
+    content = content_of(opened("detection", det_scene="1"))
+    assert content["says"] == ("3 of 5 insects found, 2 boxes too many, 1 of them said again (score 0.50 or more).")
+    notes = [box["text"].partition(" · ")[2] for box in content["panels"][0]["boxes"] if not box["dashed"]]
+    assert sorted(notes) == ["", "", "", "again", "too many"]
+
+
+def test_the_first_scene_shows_what_the_views_are_about():
+    """All are found and none twice; without self-attention some are."""
+    says = content_of(opened("detection", detection_view="Decoder"))["says"]
+    assert says == (
+        "After layer 3: 4 of 4 insects found, no box too many; where each query looks at itself alone: 4 of 4 insects "
+        "found, 5 boxes too many, all said again."
+    )
+
+
 def test_nothing_found_is_a_sentence():
     test = opened("detection", det_scene="4", det_score="0.95")
     fine(test)
     content = content_of(test)
-    assert content["says"] == "Nothing is found with a score of 0.95 or more; the scene holds no insect."
+    assert content["says"] == "No insect to find, no box too many (score 0.95 or more)."
     assert len(content["panels"]) == 1
 
 
@@ -56,12 +73,12 @@ def test_layers_with_and_without_self_attention_stand_side_by_side():
 
 def test_a_picture_of_the_sidebar_has_no_truth():
     test = opened("detection", image="china")
-    assert "the scene holds" in content_of(test)["says"]
+    assert "insects found" in content_of(test)["says"]
     test.segmented_control(key="det_of").set_value("picture of the sidebar").run()
     fine(test)
     assert test.query_params["det_of"] == "picture of the sidebar"
     assert "True boxes" not in [each.label for each in test.toggle]
-    assert "the scene holds" not in content_of(test)["says"]
+    assert "insects found" not in content_of(test)["says"]
 
 
 def test_no_model_is_said(monkeypatch):

@@ -39,13 +39,14 @@ def test_a_swin_whose_vectors_change_their_length_says_so():
 
 @pytest.mark.parametrize(("name", "data"), [("Lenses", "insects"), ("Direct attribution", "digits")])
 def test_with_a_cnn_alone_a_transformer_that_knows_the_same_is_shown(name: str, data: str):
-    test = opened("intervene", intervene_view=name, models=f"bundled:{data}_cnn", image="digit 3")
+    """Of a photograph nothing is known but what the chosen model knows."""
+    test = opened("intervene", intervene_view=name, models=f"bundled:{data}_cnn", image="flower")
     assert not test.exception
-    (said,) = (each.value for each in test.info)
-    assert f"needs a transformer with classes. CNN · {data} is a convolutional network. It shows" in said
-    assert f"the bundled ViT · {data} instead" in said
+    assert f"None of your models is a transformer that gives classes; shown: ViT · {data}." in texts(test)
     assert test.get("plotly_chart")
-    assert {"add_bundled:digits_vit", "add_bundled:insects_vit"} <= {button.key for button in test.button}
+    test.button(key=f"add_bundled:{data}_vit").click().run()
+    assert test.session_state["models"] == [f"bundled:{data}_cnn", f"bundled:{data}_vit"]
+    assert "This view needs a transformer that gives classes: " in texts(test)
 
 
 def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():

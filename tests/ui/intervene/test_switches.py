@@ -1,10 +1,14 @@
 """The view Switches: what its canvas is sent, what it tells, and what goes into the link."""
 
+import numpy as np
 import pytest
+import torch
 
 from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent_to, texts
 from vizkit.analysis.comparison.pixel_edits import PixelEdit
+from vizkit.figure.canvas.rows import Rows
 from vizkit.models.recording.edits import ALL, Edit
+from vizkit.ui.pages.intervene.before_after import one_scale
 from vizkit.ui.pages.intervene.chosen_edits import Hidden, edits_from, hidden_of, paint, painted
 
 
@@ -71,6 +75,20 @@ def test_maps_before_and_after_and_their_difference(kind: str):
     *_, difference = sent_to(test, "vizkit_tiles")[0]["maps"]
     assert difference["signed"]
     assert difference["low"] < 0 < difference["high"]
+
+
+@pytest.mark.parametrize("kind", ["Attention of a layer", "Rollout"])
+def test_maps_before_and_after_have_one_scale(kind: str):
+    test = opened("intervene", models=VIT, image="digit 3", edits="uniform:1", before_after=kind)
+    fine(test)
+    before, after = sent_to(test, "vizkit_look")
+    assert before["top"] == after["top"] > 0
+
+
+def test_the_scale_is_that_of_what_is_shown():
+    whole = Rows(np.array([[0.1, 0.9], [0.2, 0.1]]), (1, 2))  # of which the second row is shown
+    both = one_scale([(whole, torch.tensor([[0.2, 0.1]])), (whole, torch.tensor([[0.1, 0.3]]))])
+    assert [rows.top for rows in both] == pytest.approx([0.3, 0.3])
 
 
 def test_a_pasted_picture_that_is_not_here_is_said():

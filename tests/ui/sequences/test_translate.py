@@ -140,7 +140,7 @@ def test_choosing_a_head_runs_no_model(monkeypatch):
     before = content_of(test)
     monkeypatch.setattr("vizkit.models.sequences.trace_pair", lambda *_: pytest.fail("the model ran again"))
     monkeypatch.setattr("vizkit.models.sequences.continue_with", lambda *_: pytest.fail("the model wrote again"))
-    test.session_state["_sequence_pick"] = {"cross": [0, 1]}
+    test.session_state["_sequence_pick"] = {"cross": (0, 1)}
     test.run()
     fine(test)
     assert content_of(test)["parts"] == before["parts"]
@@ -152,3 +152,14 @@ def test_the_gradient_of_its_largest_is_one_at_most():
     relative = influence(model, ("c", "a", ".", "?"), ("c", "a")).relative
     assert float(relative.max()) == 1
     assert relative.argmax() == influence(model, ("c", "a", ".", "?"), ("c", "a")).whole.argmax()
+
+
+def test_memory_opens_on_what_is_forgotten_and_names_every_fall():
+    """Measured: by letters the LSTM falls within what it learned; by dots one of three transformers beyond it."""
+    test = opened("sequences", sequences_view="Memory")
+    fine(test)
+    assert "From 1 to 8 letters, as learned, right answers fall: RNN from 19 %" in texts(test)
+    assert "and LSTM from 100 % to 9 %" in texts(test)
+    test.segmented_control(key="memory_by").set_value("gap").run()
+    fine(test)
+    assert "right answers fall: Transformer from 100 % to 76 % (seeds 28 to 100 %)" in texts(test)

@@ -3,6 +3,7 @@
 Every widget of every view is given another value than it has; the view is opened again by the address that came of it.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from streamlit.testing.v1.element_tree import Widget
 
 from tests.ui import test_views
 from tests.ui.conftest import opened as shell_opened
+from tests.ui.conftest import texts
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.views import View
 
@@ -81,6 +83,12 @@ def state(test: AppTest) -> dict[str, Any]:
     return {str(widget.key): widget.value for widget in widgets(test) if widget.proto.query_param_key}  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def shown(test: AppTest) -> tuple[Any, ...]:
+    """What is read, and what canvases were given; how often one was clicked it knows alone."""
+    sent = [json.loads(component.proto.json) for component in test.main.get("bidi_component")]
+    return texts(test), [{key: value for key, value in data.items() if key not in ("heard", "epoch")} for data in sent]
+
+
 def models_of(view: View) -> list[str]:
     """Two that have what the view needs, where two are at hand: which of them is chosen is part of the address."""
     here = [name for name in NEEDS[view.needs or "model"].models if name.startswith(("bundled:", "random:"))]
@@ -118,6 +126,7 @@ def test_a_link_opens_a_view_as_it_was_set(stem: str, view: View):
         again = test_views.opened(stem, view.title, models, **test.query_params)
     assert not again.exception, [each.value for each in again.exception]
     assert state(again) == state(test)
+    assert shown(again) == shown(test)
 
 
 def test_a_link_has_picture_models_input_and_cursor():

@@ -49,6 +49,14 @@ def test_the_budget_is_one_for_everything_and_never_exceeded(shelf):
     assert sum(kept) == shelf.bytes > 0.5 * shelf.limit_bytes
 
 
+def test_memory_goes_back_to_the_system_after_many_small_values(shelf, monkeypatch):
+    told = []
+    monkeypatch.setattr(remembered, "allocator", lambda name, _: told.append(name))
+    for i in range(100):
+        shelf.put(i, array(3))
+    assert told == ["malloc_trim"] * (300 // (remembered.TRIMMED_BYTES // MIB))
+
+
 def test_what_is_larger_than_the_budget_is_given_but_not_kept(shelf):
     shelf.get("small", lambda: array(1))
     assert shelf.get("large", lambda: array(11)).nbytes == 11 * MIB

@@ -1,11 +1,14 @@
 """Small words beside the pictures, and the names of files that are saved."""
 
+from dataclasses import replace
+
 import pytest
 import streamlit as st
 
 from tests.ui.conftest import opened
+from vizkit.check import Check
 from vizkit.models.sources.loaded import NO_LICENCE
-from vizkit.ui.reading import licence_words
+from vizkit.ui.reading import agreement, licence_words, numbers_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,24 @@ def test_a_file_is_named_after_the_layer_that_it_shows(monkeypatch: pytest.Monke
         "ViT_digits_digit_3_attention_layer6_mean_patch_x50_y50",
         "random_vit_tiny_patch16_224_digit_3_attention_layer12_mean_patch_x50_y50",
     }
+
+
+WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
+              places_error=0.0, places_found=6, places_claimed=6)  # fmt: skip
+
+
+def test_the_badge_says_the_largest_difference_and_its_help_every_one():
+    assert agreement(WHOLE) == "agrees with the model within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
+    exact = replace(WHOLE, output_error=0.0, logit_error=0.0)
+    assert agreement(exact) == "agrees with the model exactly · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert numbers_of(WHOLE) == (
+        "rows within 2e-07 · outputs within 6e-07 in 24 of 1,182 rows · logits within 4e-07 · 6 of 6 layers · "
+        "places measured in 6 of 6 layers"
+    )
+
+
+def test_the_badge_names_what_was_not_compared():
+    some = replace(WHOLE, row_sum_error=0.0, output_error=None, logit_error=None, places_found=4)
+    assert agreement(some) == (
+        "rows exact · outputs not compared · logits not compared · 6 of 6 layers · places measured in 4 of 6 layers"
+    )

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import id_at
-from vizkit.traces import Attention, NotApplicable, Trace, query_row, row_times
+from vizkit.traces import Attention, NotApplicable, Tokens, Trace, query_row, row_times
 
 __all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "head_map", "layers"]
 
@@ -36,6 +36,18 @@ class AttentionMap:
 def layers(trace: Trace) -> tuple[Attention, ...]:
     """The layers with learned attention, in the order of the forward pass."""
     return tuple(a for a in trace.attention if a.learned)
+
+
+def windows_of(trace: Trace, tokens: Tokens) -> set[tuple[int, int] | None]:
+    """Inside how many rows and columns of `tokens` the layers between them attend; None where one attends to all."""
+    first, columns = len(tokens.special), (tokens.grid or (1, 1))[1]
+    found: set[tuple[int, int] | None] = set()
+    for layer in layers(trace):
+        if layer.query.name == tokens.name and layer.key.name == tokens.name:
+            places = [group[group >= first] - first for group in layer.key_ids]
+            sides = [(len((of // columns).unique()), len((of % columns).unique())) for of in places]
+            found.add(max(sides) if len(sides) > 1 else None)
+    return found
 
 
 def find_query(attention: Attention, query: Query) -> tuple[int, bool]:

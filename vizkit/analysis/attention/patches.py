@@ -67,18 +67,25 @@ def shuffle(pixels: Tensor, patch: int, order: Int[Tensor, " patch"]) -> Tensor:
 
 @dataclass(frozen=True)
 class Cost:
-    """`flattened`: numbers in a patch. `flops`: multiply–adds of one attention layer, projections included.
-    `weight_bytes`: the attention weights of that layer in float32."""
+    """Of one layer. `flattened`: numbers in a patch. `attention` and `mlp`: multiply–adds of its two parts, projections
+    included. `weight_bytes`: its attention weights in float32."""
 
     grid: Size
     tokens: int
     flattened: int
-    flops: int
+    attention: int
+    mlp: int
     weight_bytes: int
+
+    @property
+    def layer(self) -> int:
+        """Multiply–adds of the whole layer."""
+        return self.attention + self.mlp
 
 
 def cost(size_hw: Size, patch: int, dim: int, heads: int, window: int | None = None, channels: int = 3) -> Cost:
-    """What one layer costs: 4·hw·C² + 2·(hw)²·C for global attention, 4·hw·C² + 2·M²·hw·C for windows of M×M tokens.
+    """What one layer costs: 4·hw·C² + 2·(hw)²·C for global attention, 4·hw·C² + 2·M²·hw·C for windows of M×M tokens,
+    and 8·hw·C² for an MLP that is four times as wide as a token.
 
     hw counts the patches; special tokens and the padding of windows that do not divide the grid are left out, as in the
     paper.
@@ -86,8 +93,8 @@ def cost(size_hw: Size, patch: int, dim: int, heads: int, window: int | None = N
     grid = grid_of(size_hw, patch)
     tokens = grid[0] * grid[1]
     seen = tokens if window is None else window * window
-    flops = 4 * tokens * dim * dim + 2 * seen * tokens * dim
-    return Cost(grid, tokens, channels * patch * patch, flops, 4 * heads * tokens * seen)
+    attention = 4 * tokens * dim * dim + 2 * seen * tokens * dim
+    return Cost(grid, tokens, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen)
 
 
 @dataclass(frozen=True)

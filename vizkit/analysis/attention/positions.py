@@ -4,6 +4,7 @@ Sinusoids: Vaswani et al. 2017 (arXiv 1706.03762), § 3.5. Cosine grid of a lear
 2010.11929), fig. 7 centre.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +14,8 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
-__all__ = ["by_distance", "cosine_grid", "pca_rgb", "similarity", "similarity_to", "sinusoidal", "sinusoidal_2d"]
+__all__ = ["by_distance", "cosine_grid", "depth_beside", "pca_rgb", "similarity", "similarity_to", "sinusoidal",
+           "sinusoidal_2d"]  # fmt: skip
 
 Size = tuple[int, int]
 
@@ -115,3 +117,9 @@ def pca_rgb(table: Float[Tensor, "row column channel"]) -> Colours:
     flatness = high - low <= 1e-6 * (high - low).max().clamp(min=1e-12)
     rgb = torch.where(flatness, 0.5, (scores - low) / torch.where(flatness, 1.0, high - low))
     return Colours(rgb.view(rows, columns, 3).float(), explained.float())
+
+
+def depth_beside(share: float, blocks: int) -> int:
+    """Which of so many blocks, counted from 1, ends nearest to a share, above 0 to 1, of the depth, the later of two
+    that are as near; the first at least, and the last at most."""
+    return min(max(1, math.floor(share * blocks + 0.5)), blocks)

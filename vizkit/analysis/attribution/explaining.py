@@ -43,6 +43,19 @@ class Explanation:
     against: int | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """What the map asks, what it cannot tell, its source, and the sentences about this very map."""
+        method = METHODS[self.method]
+        return " ".join((method.words(), f"{method.source}.", *self.notes))
+
+    @property
+    def scale(self) -> str:
+        """What its numbers are, the lowest and the highest of them, and what their signs mean."""
+        sides = "; above 0 speaks for it, below 0 against it" if self.signed else ""
+        ends = f"{float(self.heat.min()):.3g} to {float(self.heat.max()):.3g}"
+        return f"{METHODS[self.method].measures()}: {ends}{sides}"
+
 
 def on_patches(explanation: Explanation) -> Float[Tensor, "row column"]:
     """The map on the model's patches where it is finer than they are, else as it is."""

@@ -43,14 +43,15 @@ def rollout(
     start_layer: int = 0,
     residual: float = 0.5,
 ) -> Float[Tensor, "row column"]:
-    """The picture of rollout: the share of every place of the input, ≥ 0, all together 1.
+    """Attention rollout (Abnar & Zuidema 2020): the share of every place of the input, ≥ 0, all together 1.
 
     What special tokens, registers and padding take is left out and the rest divided by its sum; `rollout_masses` tells
-    it. `query`: see `layer_product.Query`. `fusion`: mean, max or min over heads. `discard`: the smallest share, 0 to
-    below 1, of each layer's fused weights that is set to zero before the identity is added, never on the diagonal
-    (after github.com/jacobgil/vit-explain). `start_layer`: attention layers before it count as the identity.
-    `residual`: the weight of the identity, 0 to 1; Ā gets the rest. Rows of Â are divided by their sum, padding
-    included.
+    it. `query`: whose row, "cls" (without a class token what the head reads instead), "mean", "dist" or another special
+    token, an id, or a cell (row, column), see `layer_product.Query`. `fusion`: mean, max or min over heads. `discard`:
+    the smallest share, 0 to below 1, of each layer's fused weights that is set to zero before the identity is added,
+    never on the diagonal (after github.com/jacobgil/vit-explain). `start_layer`: attention layers before it count as
+    the identity. `residual`: the weight of the identity, 0 to 1; Ā gets the rest. Rows of Â are divided by their sum,
+    padding included.
 
     Raises NotApplicable where the model has no such query, not everything was recorded, or its tokens change between
     layers in a way that attention does not tell; ValueError for numbers out of range.

@@ -35,7 +35,7 @@ def hsic(grams: Sequence[Float[Tensor, "image image"]]) -> Float[Tensor, "layer 
     if n < LEAST:
         raise NotApplicable(f"Layers are compared over batches of at least {LEAST} pictures, not {n}.")
     kernels = torch.stack([*grams])
-    kernels = kernels * (1 - torch.eye(n, dtype=kernels.dtype, device=kernels.device))
+    kernels = kernels * (1 - torch.eye(n, device=kernels.device))
     rows = kernels.sum(-1)  # K̃1
     totals = rows.sum(-1)
     traces = torch.einsum("aij,bij->ab", kernels, kernels)  # K̃ is symmetric

@@ -29,8 +29,8 @@ BICUBIC = Image.Resampling.BICUBIC
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One kind of change. `strengths`: ascending from 0, in `unit`. `wording`: how a strength is written, `left` being
-    100 minus it. `about`: what is done, in a few words.
+    """One kind of change. `strengths`: ascending from 0, in `unit`. `wording`: how a strength is written, behind
+    "at" too, `left` being 100 minus it and `share` 100 times it. `about`: what is done, in a few words.
 
     `apply(rgb, strength, seed)`: a picture of the same size. `chance`: whether the seed matters.
     """
@@ -46,7 +46,7 @@ class Perturbation:
 
     def in_words(self, level: int) -> str:
         strength = self.strengths[level]
-        return self.wording.format(strength, left=100 - strength) if strength else "unchanged"
+        return self.wording.format(strength, left=100 - strength, share=100 * strength) if strength else "unchanged"
 
     @property
     def percent(self) -> bool:
@@ -158,7 +158,8 @@ PERTURBATIONS: dict[str, Perturbation] = {
     each.name: each
     for each in (
         Perturbation(
-            "shift", "Shift", "of the width", "{:.0%} of the width", (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
+            "shift", "Shift", "of the width", "{share:.0f} % of the width",
+            (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
             "to the right; the empty strip gets the mean colour", shift,
         ),
         Perturbation(
@@ -166,23 +167,23 @@ PERTURBATIONS: dict[str, Perturbation] = {
             "about the centre; empty corners get the mean colour", rotate,
         ),
         Perturbation(
-            "scale", "Smaller", "off the sides", "by {:.0%}", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
-            "about the centre, on the mean colour", shrink,
+            "scale", "Smaller", "off the sides", "{share:.0f} % off the sides",
+            (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "about the centre, on the mean colour", shrink,
         ),
         Perturbation(
             "blur", "Blur", "σ in pixels at 224", "σ = {:g} px",
             (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), "Gaussian", blur,
         ),
         Perturbation(
-            "noise", "Noise", "σ, share of white", "σ = {:.0%}", (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6),
-            "Gaussian, drawn once for each strength", noise, True,
+            "noise", "Noise", "σ, share of white", "σ = {share:.0f} %",
+            (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6), "Gaussian, drawn once for each strength", noise, True,
         ),
         Perturbation(
             "jpeg", "JPEG", "100 − quality", "quality {left:g}", (0.0, 10.0, 30.0, 50.0, 70.0, 80.0, 90.0, 95.0, 99.0),
             "saved with this quality; 0 is not compressed at all", jpeg,
         ),
         Perturbation(
-            "occlusion", "Occlusion", "of the cells", "{:.0%} of cells",
+            "occlusion", "Occlusion", "of the cells", "{share:.0f} % of the cells",
             tuple(k / CELLS for k in (0, 1, 2, 4, 6, 8, 10, 12, 13)),
             "cells of 14 × 14, covered at random with the mean colour", occlude, True,
         ),

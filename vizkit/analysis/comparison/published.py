@@ -1,7 +1,8 @@
 """Numbers of papers, to stand beside one's own. Shares are percent as printed; a column's unit is in its name.
 
 IMAGENET: Liu et al. 2021, table 1. TRANSFER: Dosovitskiy et al. 2020, table 2. DETECTION: Carion et al. 2020, table 1.
-STUDY: fine-tuning on photographs of aquatic insects. What papers call FLOPs are multiply–adds.
+STUDY: fine-tuning on photographs of aquatic insects; no citation of it is known. What papers call FLOPs are
+multiply–adds.
 """
 
 from collections.abc import Sequence
@@ -162,7 +163,8 @@ class FineTuned:
 _FROZEN = "ImageNet weights, frozen, new head"
 STUDY_TABLE = Table(
     "Aquatic insects: frozen features against training from scratch",
-    "The study of 100 classes of aquatic insects whose settings the Train page offers as recipes",
+    "a study of 100 classes of aquatic insects whose author, year and DOI are not on record here, so that nobody can "
+    "check these numbers; the Train page offers its settings as recipes",
     "17,107 photographs at 512², of which 8,603 / 3,366 / 5,138 to train, validate and test. Cross-entropy; the "
     "learning rate was divided by 10 after 12 epochs without a better validation accuracy.",
     "whether a difference between two pre-trained models would hold with another seed: each line is one run. The "

@@ -7,7 +7,6 @@ BatchNorm (Ioffe & Szegedy 2015), LayerNorm (Ba et al. 2016), GroupNorm (Wu & He
 from dataclasses import dataclass
 
 import torch
-from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -33,13 +32,12 @@ class Normed:
 def normed(x: Float[Tensor, "image token channel"], name: str, groups: int = 4) -> Normed:
     """One of AXES over a batch. `groups` of GroupNorm: the largest number up to it that divides the channels."""
     parts = next(number for number in range(groups, 0, -1) if x.shape[2] % number == 0)
-    apart = rearrange(x, "image token (part channel) -> image token part channel", part=parts)
+    apart = x.unflatten(2, (parts, -1))  # image token part channel
     over = {"LayerNorm": (2, 3), "BatchNorm": (0, 1), "GroupNorm": (1, 3), "RMSNorm": (2, 3)}[name]
     mean = apart.mean(over, keepdim=True) * (name != "RMSNorm")
     std = ((apart - mean).square().mean(over, keepdim=True) + EPS).sqrt()
-    whole = [rearrange(each.expand_as(apart), "image token part channel -> image token (part channel)")
-             for each in ((apart - mean) / std, mean, std)]  # fmt: skip
-    return Normed(whole[0], whole[1], whole[2], apart.numel() // mean.numel())
+    values, mean_of_each, std_of_each = (each.expand_as(apart).flatten(2) for each in ((apart - mean) / std, mean, std))
+    return Normed(values, mean_of_each, std_of_each, apart.numel() // mean.numel())
 
 
 def together(shape: tuple[int, int, int], name: str, at: tuple[int, int, int], groups: int = 4

@@ -1,11 +1,10 @@
 """How far boxes overlap, and which of them say the same thing twice."""
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["SAME", "best_overlap", "corners", "duplicates", "in_shares", "overlaps"]
+__all__ = ["SAME", "best_overlap", "corners", "duplicates", "overlaps"]
 
 SAME = 0.5
 """From this IoU on two boxes of one class stand for the same thing."""
@@ -41,10 +40,3 @@ def corners(boxes_cxcywh: Float[Tensor, "box 4"]) -> Float[Tensor, "box 4"]:
     """Left, top, right, bottom of boxes given by middle, width and height."""
     middle, size = boxes_cxcywh[:, :2], boxes_cxcywh[:, 2:]
     return torch.cat([middle - size / 2, middle + size / 2], 1)
-
-
-def in_shares(boxes_xyxy: Float[np.ndarray, "box 4"], size_hw: tuple[int, int]) -> Float[Tensor, "box 4"]:
-    """Middle, width and height as shares of a picture, of boxes in its pixels."""
-    height, width = size_hw
-    shares = torch.from_numpy(boxes_xyxy).float() / torch.tensor([width, height, width, height])
-    return torch.cat([(shares[:, :2] + shares[:, 2:]) / 2, shares[:, 2:] - shares[:, :2]], 1)

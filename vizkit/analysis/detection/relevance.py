@@ -8,7 +8,8 @@ of every layer (eq. 5), in the order of the pass, R_ii = I, R_qq = I and R_qi = 
     queries look at cells      R_qi ← R_qi + R̄_qqᵀ Ā R̄_ii                       (eq. 10)
 
 R̄ is R whose gain, R − I, has rows that sum to one (eqs. 8, 9): otherwise what many layers of self-attention have
-gathered would drown the identity.
+gathered would drown the identity. A row without gain stays the identity's; their code divides 0 by 0 there and sets
+what becomes NaN, also in the cells and queries that the product spreads it to, to 0.
 """
 
 from dataclasses import replace

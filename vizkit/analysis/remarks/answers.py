@@ -74,5 +74,11 @@ def flips(answers: Mapping[str, Sequence[object]], strengths: Sequence[str]) -> 
     earliest = min(changed.values())
     names = [model for model, at in changed.items() if at == earliest]
     verb = "change their answers" if len(names) > 1 else "changes its answer"
-    alone = " first" if len(first) > len(names) else ""
-    return Remark(f"{joined(names)} {verb}{alone} at {strengths[earliest]}.", {"step": earliest})
+    later = " first" if len(changed) > len(names) else ""
+    steady = [model for model in first if model not in changed]
+    kept = (
+        f"; {joined(steady)} {'keep theirs' if len(steady) > 1 else 'keeps its own'} up to {strengths[-1]}"
+        if steady
+        else ""
+    )
+    return Remark(f"{joined(names)} {verb}{later} at {strengths[earliest]}{kept}.", {"step": earliest})

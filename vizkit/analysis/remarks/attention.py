@@ -10,7 +10,7 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import AttentionMap, Query, attention_map, layers
 from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
 from vizkit.analysis.remarks.places import on_object
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
 from vizkit.traces import Attention, Tokens, Trace
 
@@ -51,7 +51,11 @@ def of_map(
     drawn = None
     if covered is not None and float(seen.places.sum()) >= 0.2:
         drawn = on_object(seen.places, covered, f"{who_s(who)} attention to patches")
-    said = _one_place(seen, own) or (drawn and (drawn.words.rstrip("."), drawn.numbers)) or _shape(seen, own)
+    said = (
+        _one_place(seen, own)
+        or (drawn and (drawn.words[0].lower() + drawn.words[1:-1], drawn.numbers))
+        or _shape(seen, own)
+    )
     said = said or _even(seen, attention.weights.shape[-1])
     if said is None:
         return None
@@ -109,7 +113,7 @@ def _even(seen: AttentionMap, keys: int) -> tuple[str, dict[str, float]] | None:
 def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:
     """A head over all queries; None where nothing stands out, only some rows were kept, or they are too many."""
     recorded = attention.weights.shape[1]
-    if head is not None and recorded > 1:  # what the other heads do need not be counted
+    if head is not None:  # what the other heads do need not be counted
         kept = min(head, recorded - 1)
         weights = attention.weights[:, kept : kept + 1]
         attention = replace(attention, weights=weights, gradient=None, heads=attention.heads)
@@ -144,8 +148,8 @@ def with_depth(trace: Trace, query: Query) -> Remark | None:
     (first, near), (last, far) = measured[0], measured[-1]
     if max(near, far) < FARTHER * min(near, far) or max(near, far) <= 0:
         return None
-    return Remark(f"In layer {first} this patch attends {near:.0f} pixels far on average, in layer {last} {far:.0f}.",
-                  {"first": near, "last": far})  # fmt: skip
+    return Remark(f"On average this patch attends {counted(round(near), 'pixel')} far in layer {first}, {far:.0f} in "
+                  f"layer {last}.", {"first": near, "last": far})  # fmt: skip
 
 
 def _reach_px(attention: Attention, query: Query) -> float | None:
@@ -177,8 +181,8 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     (near, *local), (far, *wide) = min(heads), max(heads)
     if far < FARTHER * near:
         return None
-    words = (f"Most local is head {local[0]} of layer {local[1]}, {near:.0f} pixels far on average; most global is "
-             f"head {wide[0]} of layer {wide[1]}, {far:.0f} pixels.")  # fmt: skip
+    words = (f"Most local is head {local[0]} of layer {local[1]}, {counted(round(near), 'pixel')} far on average; most "
+             f"global is head {wide[0]} of layer {wide[1]}, {counted(round(far), 'pixel')}.")  # fmt: skip
     return Remark(words, {"nearest": near, "farthest": far})
 
 
@@ -206,10 +210,9 @@ def most_alike(trace: Trace) -> Remark | None:
 
 
 def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
-    """What a causal mask takes away: the share of the weights, of all and of the first query's, on later keys."""
-    later = weights.triu(1).sum(-1) / weights.sum(-1)
-    if float(later.mean()) <= 0:
+    """What a causal mask takes away: the share of the weights, whose rows sum to one, on later keys."""
+    share = float(weights.triu(1).sum(-1).mean())
+    if share <= 0:
         return None
-    share = float(later.mean())
-    return Remark(f"{percent(share)} of the weight lies on later words; the mask shares it out among the earlier ones, "
-                  "and the first word attends to itself alone.", {"later": share})  # fmt: skip
+    return Remark(f"{begun(percent(share))} of the weight lies on later words; the mask shares it out among the "
+                  "earlier ones, and the first word attends to itself alone.", {"later": share})  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, begun, percent
 
 SAVED = 0.02
 
@@ -12,7 +12,7 @@ def by_part(attention: int, mlp: int, total: int, what: str) -> Remark | None:
     name, count = max((("attention", attention), ("MLPs", mlp)), key=lambda pair: pair[1])
     if not total or count / total < 0.5:
         return None
-    return Remark(f"{percent(count / total)} of the {what} are in {name}.", {"share": count / total})
+    return Remark(f"{begun(percent(count / total))} of the {what} are in {name}.", {"share": count / total})
 
 
 def saved(own: int, other: int, what: str, instead: str, who: str = "This model") -> Remark | None:

@@ -31,9 +31,9 @@ def strongest(output: Float[Tensor, "row column"], kind: str) -> Remark | None:
 
 def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> Remark | None:
     """How far the numbers spread before and after a kernel that makes a picture of a picture. None for one colour."""
-    before, after = float(image.std()), float(output.std())
-    if before == 0 or output.numel() < 2:
+    if output.numel() < 2 or (before := float(image.std())) == 0:
         return None
+    after = float(output.std())
     how = "smoother" if after < before else "sharper"
     verb = "falls" if after < before else "rises"
     return Remark(f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which "
@@ -83,7 +83,9 @@ def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> Remark | No
         return None
     single, many = numbers[changed[0]]
     kept = [name for name in numbers if name not in changed]
-    words = f"The other {count - 1} images change what {changed[0]} gives for this one from {single:.2f} to {many:.2f}"
+    words = (
+        f"The other {count - 1} images change what {changed[0]} gives for this one from {single:z.2f} to {many:z.2f}"
+    )
     words = words.replace("other 1 images change", "other image changes").replace("-", "−")
     return Remark(f"{words}; {joined(kept)} give the same.", {"alone": single, "in batch": many})
 
@@ -131,14 +133,16 @@ def moved(
     """By model: cosines of the features with those of the unmoved picture, and the first answers. The nearest distance
     at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
-    nearest = {
-        name: min((abs(distance_px[i]) for i in range(len(distance_px)) if answers[i] != answers[zero]), default=None)
+    others = {
+        name: [px for px, answer in zip(distance_px, answers, strict=True) if answer != answers[zero]]
         for name, answers in firsts.items()
     }
-    changed = {name: px for name, px in nearest.items() if px is not None}
+    changed = {name: min(map(abs, moves)) for name, moves in others.items() if moves}
     if changed:
         name = min(changed, key=lambda each: changed[each])
-        words = f"{name} gives another answer when the picture moves by {counted(changed[name], 'pixel')}"
+        sides = [side for side, px in (("left", -changed[name]), ("right", changed[name])) if px in others[name]]
+        words = f"{name} gives another answer when the picture moves by {counted(changed[name], 'pixel')} to "
+        words += "either side" if len(sides) == 2 else f"the {sides[0]}"
         steady = [each for each in firsts if each not in changed]
         words += f"; {joined(steady)} at no distance up to {max(distance_px)}" if steady else ""
         return Remark(words + ".", changed)

@@ -1,5 +1,5 @@
 """What accuracy against the number of training pictures shows. A difference is stated only where its interval leaves
-zero out; where none does, that is said."""
+zero out; where it holds zero, the runs do not tell the two apart, which is not to say that they are equal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from vizkit.analysis.remarks.remark import Remark, joined, percent
 
 def points(gain: Estimate) -> str:
     """ "12.3 points (8.1 to 16.5)", below zero with a minus sign."""
-    mean, low, high = (f"{100 * value:.1f}".replace("-", "−") for value in (gain.mean, gain.low, gain.high))
+    mean, low, high = (f"{100 * value:z.1f}".replace("-", "−") for value in (gain.mean, gain.low, gain.high))
     return f"{mean} points ({low} to {high})"
 
 
@@ -17,18 +17,20 @@ def signed(gain: Estimate | None) -> str:
     """ "+12.3 (+8.1 to +16.5)", in points, for tables; of one seed alone a star, a dash for None."""
     if gain is None:
         return "–"
-    words = f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+    words = f"{100 * gain.mean:+z.1f} ({100 * gain.low:+z.1f} to {100 * gain.high:+z.1f})".replace("-", "−")
     return words if gain.seeds > 1 else f"{words} *"
 
 
 def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> Remark:
     """The best method with so many pictures against the next; `reached`: its accuracy, 0 to 1."""
     numbers = {"images": images, "accuracy": reached, "gain": gain.mean, "low": gain.low, "high": gain.high}
+    runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
     if gain.differs:
+        only = "" if gain.seeds > 1 else f", in {runs} of each"
         return Remark(f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
-                      f"{points(gain)} more than the {second}.", numbers)  # fmt: skip
-    return Remark(f"With {images:,} images the {best} ({percent(reached)}) and the {second} do not differ: the "
-                  f"interval of their difference, {points(gain)}, holds zero.", numbers)  # fmt: skip
+                      f"{points(gain)} more than the {second}{only}.", numbers)  # fmt: skip
+    return Remark(f"With {images:,} images the {best} ({percent(reached)}) is not told apart from the {second} by "
+                  f"{runs} of each: {signed(gain).removesuffix(' *')} points.", numbers)  # fmt: skip
 
 
 def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> Remark | None:
@@ -44,7 +46,8 @@ def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) 
 
 
 def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
-    """Where the gain is largest, where a teacher costs accuracy, with how many pictures no interval leaves zero out.
+    """Where the gain is surely largest, what has a larger mean whose interval holds zero, where a teacher costs
+    accuracy, with how many pictures no interval leaves zero out.
 
     `gains`: kind of teacher ("hard teacher of all pictures") → number of pictures → accuracy above no teacher.
     """
@@ -60,7 +63,13 @@ def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
     if helps:
         gain, kind, images = max(helps, key=lambda row: row[0].mean)
         numbers |= {"most": gain.mean}
-        parts.append(f"with {images:,} images a {kind} adds the most, {points(gain)}")
+        parts.append(f"of the gains whose interval leaves zero out the largest is {points(gain)}, of a {kind} with "
+                     f"{images:,} images")  # fmt: skip
+        more, kind, images = max(rows, key=lambda row: row[0].mean)
+        if more.mean > gain.mean:
+            parts.append(
+                f"a {kind} with {images:,} images has a larger mean, {points(more)}, but its interval holds zero"
+            )
     if harms:
         gain, kind, images = min(harms, key=lambda row: row[0].mean)
         numbers |= {"least": gain.mean}

@@ -1,23 +1,54 @@
 """What is found in a picture, and where it was looked for, in a sentence."""
 
+from typing import NamedTuple
+
+from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks.remark import Remark, counted
 
-__all__ = ["of_doubles", "of_found", "of_own", "of_place"]
+__all__ = ["Boxes", "of_doubles", "of_found", "of_own", "of_place"]
 
 
-def of_found(count: int, threshold: float, things: int | None) -> Remark:
-    """How many boxes have a score of at least `threshold`; `things`: how many there are, None where nobody knows."""
-    where = "" if things is None else f"; the scene holds {counted(things, 'insect')}" if things else (
-        "; the scene holds no insect")  # fmt: skip
-    said = counted(count, "box is", "boxes are") if count else "Nothing is"
-    words = f"{said} found with a score of {threshold:.2f} or more{where}."
-    return Remark(words, {"boxes": count, "threshold": threshold} | ({} if things is None else {"things": things}))
+class Boxes(NamedTuple):
+    """How many there are. `right`: each stands for a thing of its own; `doubles`: of the others, those that say again
+    what a surer one has said. `things`: how many there are to find; None where nobody knows, and no box is right."""
+
+    count: int
+    doubles: int = 0
+    right: int = 0
+    things: int | None = None
+
+    @property
+    def words(self) -> str:
+        """ "4 of 5 insects found, 2 boxes too many, 1 of them said again"."""
+        more = self.count - self.right
+        said = "" if more == 1 else "all " if self.doubles == more else f"{self.doubles} of them "
+        again = f", {said}said again" if self.doubles else ""
+        if self.things is None:
+            return f"{counted(self.count, 'box', 'boxes')}{again}"
+        many = f"{counted(more, 'box', 'boxes')} too many{again}" if more else "no box too many"
+        return (
+            f"{self.right} of {counted(self.things, 'insect')} found, {many}"
+            if self.things
+            else (f"no insect to find, {many}")
+        )
+
+    def numbers(self, which: str = "") -> dict[str, int]:
+        known = {"count": self.count, "doubles": self.doubles}
+        known |= {} if self.things is None else {"right": self.right, "things": self.things}
+        return {f"{which} {name}".strip(): number for name, number in known.items()}
+
+
+def of_found(boxes: Boxes, threshold: float) -> Remark:
+    """Of the boxes with a score of at least `threshold`."""
+    words = f"{boxes.words[0].upper()}{boxes.words[1:]} (score {threshold:.2f} or more)."
+    return Remark(words, boxes.numbers() | {"threshold": threshold})
 
 
 def of_own(name: str, iou: float, seen: Own) -> Remark:
-    """Of a box that lies on a thing of this name, by its cross-attention per pixel."""
-    words = f"The box lies on the {name} (IoU {iou:.2f}), which gets {_beside(seen)}."
+    """Of a box and the thing that it overlaps most, by its cross-attention per pixel."""
+    place = f"lies on the {name}" if iou >= SAME else f"overlaps the {name} most"
+    words = f"The box {place} (IoU {iou:.2f}), which gets {_beside(seen)}."
     return Remark(words, _numbers(seen) | {"iou": iou})
 
 
@@ -26,13 +57,10 @@ def of_place(name: str, seen: Own) -> Remark:
     return Remark(f"The place lies on the {name}, which gets {_beside(seen)}.", _numbers(seen))
 
 
-def of_doubles(layer: int, boxes: int, doubles: int, alone_boxes: int, alone_doubles: int) -> Remark:
+def of_doubles(layer: int, together: Boxes, alone: Boxes) -> Remark:
     """After a decoder layer, with and without self-attention of the queries."""
-    words = (
-        f"After layer {layer}: {counted(boxes, 'box', 'boxes')}, {doubles} of them said again; where each query looks "
-        f"at itself alone {counted(alone_boxes, 'box', 'boxes')}, {alone_doubles} of them said again."
-    )
-    return Remark(words, {"boxes": boxes, "doubles": doubles, "alone": alone_boxes, "alone doubles": alone_doubles})
+    words = f"After layer {layer}: {together.words}; where each query looks at itself alone: {alone.words}."
+    return Remark(words, together.numbers() | alone.numbers("alone"))
 
 
 def _beside(seen: Own) -> str:

@@ -39,7 +39,7 @@ def of_smallest(result: Search, what: str, name: str) -> Remark:
     numbers = {"taken": count, "parts": result.parts, "probability": last}
     alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
     if not result.reached:
-        return Remark(f"{alone} are not enough yet: {name} is at {percent(last)}.", numbers)
+        return Remark(f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {percent(last)}.", numbers)
     if not count:
         return Remark(f"No {what} are needed: {name} is the answer without any, at {percent(first)}.", numbers)
     if result.goal == "keep":
@@ -56,8 +56,9 @@ def of_deciding(differences: Mapping[str, tuple[float, float]]) -> Remark:
         return Remark("No model surely loses more by the deciding parts than by as many other pixels.", numbers)
     best = max(surely, key=surely.__getitem__)
     mean, half = differences[best]
-    words = f"{len(surely)} of {len(differences)} models surely lose more by the deciding parts"
-    words += f", {best} the most: {mean:.2f} ± {half:.2f} logits more"
+    who = f"{len(surely)} of {len(differences)} models surely lose" if len(surely) > 1 else f"{best} surely loses"
+    words = f"{who} more by the deciding parts{f', {best} the most' if len(surely) > 1 else ''}"
+    words += f": {mean:.2f} ± {half:.2f} logits more"
     return Remark(f"{words}; not {joined(rest)}." if rest else f"{words}.", numbers)
 
 
@@ -101,8 +102,9 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
 def of_patches(name: str, saying: int, patches: int, layer: int, others: Sequence[tuple[str, int]]) -> Remark:
     """How many patches say a class after a layer, from 1, and which other class most of the others say."""
     numbers = {"saying": saying, "patches": patches, "layer": layer}
-    rest = f"; {others[0][1]:,} say {others[0][0]}" if others else ""
-    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches say {name}{rest}.", numbers)
+    rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
+    says = "says" if saying == 1 else "say"
+    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.", numbers)
 
 
 def of_contributions(
@@ -115,7 +117,7 @@ def of_contributions(
     most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
     numbers = {"most": parts[most], "least": parts[least], "logit": total}
     words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
-    against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] < 0 else ""
+    against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
     return Remark(f"{words}{against}.", numbers)
 
 
@@ -167,7 +169,7 @@ def of_steering(
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{value:+z.2f}".replace("-", "−")
 
 
 def _listed(layers: Sequence[int]) -> str:

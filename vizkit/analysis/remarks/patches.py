@@ -1,48 +1,66 @@
 """The image as a sequence: how many tokens, what they cost, what the filters and the vectors have in common."""
 
+from collections.abc import Collection
+
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, counted, percent
+from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 ALIKE = 0.9  # cosine
 GROWN = 1.5  # times as long, or as short
 
 
-def tokens(grid: tuple[int, int], special: int) -> Remark:
+def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, int] | None]) -> Remark:
+    """`windows`: rows and columns of tokens inside which the layers of this grid attend, None for the whole grid. Where
+    some do this and some that, nothing is said of pairs."""
     count = grid[0] * grid[1]
-    length = (
-        f"{count + special:,} tokens, {counted(special, 'special one')} included" if special else f"{count:,} tokens"
-    )
-    return Remark(f"The model reads this image as {length}; patches of half the side would be {4 * count:,} and 16 "
-                  "times the pairs.", {"patches": count, "tokens": count + special})  # fmt: skip
+    length = counted(count + special, "token") + (f", {counted(special, 'special one')} included" if special else "")
+    pairs = _pairs(grid, windows)
+    return Remark(f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}.",
+                  {"patches": count, "tokens": count + special})  # fmt: skip
+
+
+def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -> str:
+    """How many times the pairs four times the tokens are: 4² = 16 times, or 4 times the windows of the same size, which
+    is exact where they divide the grid."""
+    sizes = sorted(window for window in windows if window is not None)
+    if not sizes:
+        return " and 16 times the pairs" if windows else ""
+    if len(sizes) < len(windows):
+        return ""
+    divide = all(side % edge == 0 for window in sizes for side, edge in zip(grid, window, strict=True))
+    times = "4 times" if divide else "about 4 times"
+    inside = joined([f"{rows} × {columns}" for rows, columns in sizes])
+    return f" and {times} the pairs, since attention stays inside windows of {inside} tokens"
 
 
 def quadratic(tokens: int, dim: int) -> Remark:
-    """The part of a layer's 4·N·C² + 2·N²·C multiply–adds that grows with the square of the tokens."""
-    share = 2 * tokens**2 * dim / (4 * tokens * dim**2 + 2 * tokens**2 * dim)
-    return Remark(f"Here {percent(share)} of the multiply–adds of one attention layer grow with the square of the "
-                  "number of patches.", {"share": share})  # fmt: skip
+    """The part of a layer's multiply–adds, 12·N·C² + 2·N²·C with its MLP, that grows with the square of the tokens."""
+    share = tokens / (6 * dim + tokens)
+    return Remark(f"Here {percent(share)} of the multiply–adds of one layer, attention and MLP together, grow with the "
+                  "square of the number of patches.", {"share": share})  # fmt: skip
 
 
 def components(explained: Float[Tensor, " component"]) -> Remark | None:
     """How few principal components of the filters explain half of their variance; None for more than a tenth."""
     sums = explained.cumsum(0)
     half = int((sums < 0.5).sum()) + 1
-    if half > max(1, len(explained) // 10) or float(sums[-1]) < 0.5:
+    if half > max(1, len(explained) // 10):
         return None
     which = "The first component explains" if half == 1 else f"The first {half} components explain"
     return Remark(f"{which} {percent(float(sums[half - 1]))} of the variance of the filters.", {"count": half})
 
 
-def alike(cosines: Float[Tensor, " patch"], block: int) -> Remark | None:
-    """`cosines`: of the chosen patch with every patch, itself too. None where no other is alike."""
+def alike(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
+    """`cosines`: of the chosen place with every place, itself too; `after`: "block 4 of 12". None where no other is
+    alike."""
     others = int((cosines >= ALIKE).sum()) - 1
     if others < 1:
         return None
     are = "is" if others == 1 else "are"
-    return Remark(f"After block {block}, {counted(others, 'other patch', 'other patches')} of {len(cosines) - 1} {are} "
-                  f"similar to the chosen one: cosine {ALIKE} or more.", {"alike": others})  # fmt: skip
+    return Remark(f"After {after}, {counted(others, 'other place')} of {len(cosines) - 1:,} {are} similar to the "
+                  f"chosen one: cosine {ALIKE} or more.", {"alike": others})  # fmt: skip
 
 
 def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark | None:
@@ -61,5 +79,8 @@ def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"
     if first <= 0 or 1 / GROWN < last / first < GROWN:
         return None
     how = "longer" if last > first else "shorter"
-    return Remark(f"{blocks} blocks, each of which adds to the tokens, make them {how}: their mean norm goes from "
+    who = (
+        f"{blocks} blocks, each of which adds to the tokens, make them" if blocks > 1 else "The block makes the tokens"
+    )
+    return Remark(f"{who} {how}: their mean norm goes from "
                   f"{first:.3g} to {last:.3g}.", {"first": first, "last": last})  # fmt: skip

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, begun, percent
 from vizkit.geometry import Box
 
 TWICE = 2.0  # as much as the object's share of the image, or half of it: that stands out
@@ -36,12 +36,12 @@ def on_object(
     share = float((weights * covered).sum()) / total
     numbers = {"share": share, "area": area}
     if share >= min(TWICE * area, (1 + area) / 2):
-        return Remark(f"{percent(share)} of {subject} lies on the {what}, which covers {percent(area)} of the image.",
-                      numbers)  # fmt: skip
+        words = f"{begun(percent(share))} of {subject} lies on the {what}, which covers {percent(area)} of the image."
+        return Remark(words, numbers)
     if share <= area / TWICE:
-        much = f"Only {percent(share)}" if share else "Nothing"
-        return Remark(f"{much} of {subject} lies on the {what}, which covers {percent(area)} of the "
-                      "image.", numbers)  # fmt: skip
+        much = percent(share) if share else "nothing"
+        much = f"Only {much}" if much[0].isdigit() else begun(much)  # "only less than 1 %" would say it twice
+        return Remark(f"{much} of {subject} lies on the {what}, which covers {percent(area)} of the image.", numbers)
     return None
 
 
@@ -78,9 +78,10 @@ def from_layer_on(shares: list[float], area: float, who: str, what: str = "insec
     numbers = {"first layer": first + 1, "least share": least, "area": area}
     when = ("In all layers" if first == 0 else "In the last layer" if first == len(shares) - 1
             else f"From layer {first + 1} on")  # fmt: skip
-    much = "" if first == len(shares) - 1 and first else "at least "
-    return Remark(f"{when} {who} takes {much}{percent(least)} from the {what}, which covers {percent(area)} of the "
-                  "image.", numbers)  # fmt: skip
+    much = percent(least)
+    if (not first or first < len(shares) - 1) and much[0].isdigit():  # "at least more than 99 %" would say it twice
+        much = f"at least {much}"
+    return Remark(f"{when} {who} takes {much} from the {what}, which covers {percent(area)} of the image.", numbers)
 
 
 def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 column2"]) -> float:
@@ -89,7 +90,5 @@ def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 col
     rows, columns = (min(sides) for sides in zip(first.shape, second.shape, strict=True))
     maps = [F.interpolate(each.clamp(min=0).float()[None, None], (rows, columns), mode="area")[0, 0]
             for each in (first, second)]  # fmt: skip
-    if any(float(each.sum()) <= 0 for each in maps):
-        return math.nan
     p, q = (each / each.sum() for each in maps)
     return float(torch.abs(p - q).sum() / 2)

@@ -22,6 +22,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def begun(words: str) -> str:
+    """As a sentence begins: "Less than 1 %"."""
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """ "1 picture", "12 pictures", "0 pictures"; `plural` where it is not the noun with an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

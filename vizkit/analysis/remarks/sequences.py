@@ -9,6 +9,8 @@ SURE = 0.99
 FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
 KEPT = 0.5
+FALL = 0.05
+"""Of the answers: what 200 texts of each of three seeds can tell."""
 
 
 def of_beams(
@@ -81,19 +83,38 @@ def of_times(exponents: Mapping[str, float], what: str) -> Remark:
                   dict(exponents))  # fmt: skip
 
 
-def of_memory(shares: Mapping[str, Sequence[float]], at: Sequence[int], learned: int, along: str) -> Remark | None:
-    """`shares`: by network, of answers wholly right at each of `at`; `learned`: the largest that was trained with."""
-    inside = [i for i, value in enumerate(at) if value <= learned]
-    outside = [i for i, value in enumerate(at) if value > learned]
-    if not (inside and outside and shares):
-        return None
-    last, beyond = inside[-1], outside[-1]
-    ends = {name: (each[last], each[beyond]) for name, each in shares.items()}
-    best = max(ends, key=lambda name: ends[name])
-    numbers = {f"{name} at {at[place]}": each[place] for name, each in shares.items() for place in (last, beyond)}
-    others = joined([f"{name} {percent(inner)}" for name, (inner, _) in ends.items() if name != best])
-    return Remark(
-        f"At the largest that was learned, {at[last]} {along}: {best} {percent(ends[best][0])}, {others}; at "
-        f"{at[beyond]} even the {best} gives {percent(ends[best][1])}.",
-        numbers,
-    )
+def of_memory(
+    runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str
+) -> list[Remark]:
+    """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
+    was trained with. Who falls up to there, and who beyond it; nothing where one of both was not measured."""
+    last = max((i for i, value in enumerate(at) if value <= learned), default=0)
+    said = []
+    for begin, end in ((0, last), (last, len(at) - 1)):
+        if begin == end:
+            continue
+        ends = {name: [[run[place] for run in every] for place in (begin, end)] for name, every in runs.items()}
+        means = {name: [sum(shares) / len(shares) for shares in both] for name, both in ends.items()}
+        falls = {
+            name: f"{name} from {_seeds(ends[name][0])} to {_seeds(ends[name][1])}"
+            for name, (first, then) in means.items()
+            if first - then >= FALL
+        }
+        kept = [f"{name} {_seeds(ends[name][1])}" for name in runs if name not in falls]
+        where = f"From {at[begin]} to {at[end]} {unit}, {'as learned' if end == last else 'beyond what was learned'}"
+        words = f"right answers fall: {joined([*falls.values()])}" if falls else "no network falls"
+        others = "all" if not falls else "the other" if len(kept) == 1 else "the others"
+        rest = f"; {others} at {at[end]}: {joined(kept)}" if kept else ""
+        numbers = {
+            f"{name} at {at[place]}": mean
+            for name, both in means.items()
+            for place, mean in zip((begin, end), both, strict=True)
+        }
+        said.append(Remark(f"{where}, {words}{rest}.", numbers))
+    return said
+
+
+def _seeds(shares: Sequence[float]) -> str:
+    """The mean, and where seeds are far apart those at the ends: "76 % (28 to 100 %)"."""
+    mean, apart = percent(sum(shares) / len(shares)), max(shares) - min(shares) >= FALL
+    return f"{mean} (seeds {100 * min(shares):.0f} to {100 * max(shares):.0f} %)" if apart else mean

@@ -1,8 +1,10 @@
 """What a reference has brought, in a sentence."""
 
-from vizkit.analysis.remarks.remark import Remark, percent
+from collections.abc import Mapping
 
-__all__ = ["of_reference", "of_trust"]
+from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
+
+__all__ = ["of_likeness", "of_reference", "of_trust"]
 
 CLEAR_DB = 0.2
 
@@ -24,3 +26,20 @@ def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: 
 def of_trust(trusted: float) -> Remark:
     """Where the truth is not known: the share of places whose texture was trusted."""
     return Remark(f"The texture of the reference is trusted at {percent(trusted)} of the places.", {"trusted": trusted})
+
+
+def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> Remark:
+    """`gains`: by reference, PSNR above that without one in dB, with the ends of its 95 % interval over `pictures`."""
+    helps = [name for name, (_, low, _) in gains.items() if low > 0]
+    harms = [name for name, (_, _, high) in gains.items() if high < 0]
+    untold = [name for name in gains if name not in (*helps, *harms)]
+    parts = [f"{name} brings {gains[name][0]:.2f} dB ({gains[name][1]:.2f} to {gains[name][2]:.2f})" for name in helps]
+    if harms:
+        costs = [f"{-gains[name][0]:.2f}" for name in sorted(harms, key=lambda name: -gains[name][0])]
+        lost = " to ".join(dict.fromkeys((costs[0], costs[-1])))
+        parts.append(f"{joined(harms)} {'costs' if len(harms) == 1 else 'cost'} {lost} dB")
+    if untold:
+        parts.append(f"{joined(untold)} cannot be told apart from no reference")
+    worthy = f"{len(helps) or 'none'} of {counted(len(gains), 'reference')} {'helps' if len(helps) < 2 else 'help'}"
+    words = f"Over {pictures:,} pictures {worthy}, compared with no reference: {'; '.join(parts)}."
+    return Remark(words, {name: gain for name, (gain, *_) in gains.items()})

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, counted, percent
+from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.traces import PADDING, Attention
 
@@ -25,10 +25,10 @@ def pairs_saved(windows: Layout, stage: int) -> Remark | None:
 
 def crossing(attention: Attention, windows: Layout) -> Remark | None:
     """The share of all weight, mean over heads and queries, between tokens that the block before, whose windows lie
-    regularly, kept apart. None without a shift, or where only some rows were kept."""
-    if not any(windows.shift) or attention.query_ids.shape != attention.key_ids.shape:
+    regularly, kept apart. None where it is little, as without a shift, or where only some rows were kept."""
+    if attention.query_ids.shape != attention.key_ids.shape:
         return None
-    regular = layout(windows.grid, windows.window, pad_first=windows.pad_first)
+    regular = layout(windows.grid, windows.window)
     before = regular.windows.new_full((windows.grid[0] * windows.grid[1] + 1,), PADDING)
     for window, ids in enumerate(cut(regular.ids, regular.window)):
         before[ids[ids != PADDING]] = window
@@ -57,7 +57,7 @@ def reach(full: str | None, share: float, holding: float, held: float) -> Remark
     """`full`: the block, as the page counts it, after which all of the image reaches the token, None for never.
     `share`: what reaches it in the end; `holding`: how much of the image holds `held` of the rollout."""
     all_of_it = (f"The whole image can reach this token after block {full}" if full
-                 else f"{percent(share)} of the image can reach this token")  # fmt: skip
+                 else f"{begun(percent(share))} of the image can reach this token")  # fmt: skip
     return Remark(f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout." if
                   holding < share - 0.05 else f"{all_of_it}.", {"share": share, "holding": holding})  # fmt: skip
 
@@ -80,5 +80,6 @@ def looks_farther(swin_px: float, vit_px: float) -> Remark | None:
     if far < 1.5 * near:
         return None
     first, second = ("the ViT", "the Swin") if vit_px > swin_px else ("the Swin", "the ViT")
-    return Remark(f"In its first layer {first} attends {far:.0f} pixels far on average, {second} {near:.0f}.",
+    return Remark(f"In its first layer {first} attends {counted(round(far), 'pixel')} far on average, {second} "
+                  f"{near:.0f}.",
                   {"swin": swin_px, "vit": vit_px})  # fmt: skip

@@ -22,15 +22,26 @@ __all__ = ["Field", "holding", "reached_after", "receptive_fields"]
 
 @dataclass(frozen=True)
 class Field:
-    """What can reach one token right after the layer `name`. `cell`: (row, column) of the token on `grid`, its own.
+    """What can reach a token of the last layer by the end of the layer `name`: the field of all `own` tokens there that
+    mergings make into it, on their grid; of the last layer it is the token itself.
 
     `places`: on the grid of the input's patches. `share`: of the image, 0 to 1.
     """
 
     name: str
-    grid: tuple[int, int]
-    cell: tuple[int, int]
+    own: Bool[Tensor, "row_here column_here"]
     places: Bool[Tensor, "row column"]
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        rows, columns = self.own.shape
+        return rows, columns
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """(row, column) of the token, or of the first of several."""
+        row, column = self.own.nonzero()[0].tolist()
+        return row, column
 
     @property
     def share(self) -> float:
@@ -38,7 +49,8 @@ class Field:
 
 
 def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_xy: tuple[float, float]) -> list[Field]:
-    """The field of the token under a point (fractions of the input) after every attention layer, the first first.
+    """The field of the last layer's token under a point (fractions of the input) after every attention layer, the first
+    first.
 
     `regions`: for every attention layer the region of each place of its windows; only equal ones may meet. Fields only
     grow, since a token always reaches itself and the merged token that it becomes a part of. NotApplicable where tokens
@@ -55,19 +67,21 @@ def receptive_fields(trace: Trace, regions: Sequence[Int[Tensor, "_ _"]], point_
     first = layers[0].key
     if first.grid is None or any(layer.query.special or layer.query.grid is None for layer in layers):
         raise NotApplicable("A receptive field is followed through tokens that all have a place in the image.")
-    fields = []
-    for end in learned:
-        tokens = layers[end].query
-        token_id = id_at(tokens, point_xy)
-        assert token_id is not None
-        assert tokens.grid is not None
-        reached = torch.zeros(len(tokens), dtype=torch.bool)
-        reached[token_id] = True
+    token_id = id_at(layers[-1].query, point_xy)
+    assert token_id is not None
+    own = torch.zeros(len(layers[-1].query), dtype=torch.bool)
+    own[token_id] = True
+    fields: list[Field] = []
+    for end in range(len(layers) - 1, -1, -1):
+        if end not in apart:
+            own = _back(own, layers[end], None)
+            continue
+        grid, reached = layers[end].query.grid, own
+        assert grid is not None
         for index in range(end, -1, -1):
             reached = _back(reached, layers[index], apart.get(index))
-        cell = (token_id // tokens.grid[1], token_id % tokens.grid[1])
-        fields.append(Field(layers[end].name, tokens.grid, cell, reached.view(first.grid)))
-    return fields
+        fields.append(Field(layers[end].name, own.view(grid), reached.view(first.grid)))
+    return fields[::-1]
 
 
 def _back(

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from vizkit.geometry import window_ids
+from vizkit.geometry import cut, regions, window_ids
 from vizkit.traces import PADDING
 
 __all__ = ["Layout", "allowed", "cut", "evenly", "layout", "members", "pieces", "strangers", "whole", "window_of"]
@@ -55,29 +55,7 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     row, column = ids // grid[1], ids % grid[1]
     # A token that came round lies below or right of where it was.
     came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
-    return Layout(grid, window, shift, pad_first, ids, _regions(size, window, shift), windows, came_round)
-
-
-def _regions(size: Size, window: Size, shift: Size) -> Int[Tensor, "row column"]:
-    """The region of every place of a rolled and padded grid of `size`: 3 · its strip of rows + its strip of columns.
-
-    Strips of an axis: what lies before the last window, what of the last window was there before the roll, and the last
-    `shift` places. An axis that is not shifted is all strip 2 when the other one is; without any shift all is region 0.
-    """
-    if not any(shift):
-        return torch.zeros(size, dtype=torch.long)
-    strips = []
-    for side, extent, by in zip(size, window, shift, strict=True):
-        place = torch.arange(side)
-        strips.append((place >= side - extent).long() + (place >= side - by).long() if by else torch.full((side,), 2))
-    return 3 * strips[0][:, None] + strips[1][None]
-
-
-def cut(places: Int[Tensor, "row column"], window: Size) -> Int[Tensor, "window token"]:
-    """Cut into windows, row by row, and each window into its places, row by row."""
-    rows, columns = places.shape
-    parts = places.view(rows // window[0], window[0], columns // window[1], window[1])
-    return parts.permute(0, 2, 1, 3).reshape(-1, window[0] * window[1])
+    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
 
 
 def whole(parts: Shaped[Tensor, "window token"], size: Size, window: Size) -> Shaped[Tensor, "row column"]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -10,11 +10,11 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
-__all__ = ["CHANCE", "FIGURES", "SAME", "Row", "Summary", "Tally", "signed", "table"]
+__all__ = ["CHANCE", "FAITHFUL", "FIGURES", "SAME", "Row", "Summary", "Tally", "signed", "table"]
 
 CHANCE = "chance"
-Figures = dict[str, list[tuple[dict[str, float], dict[str, float]]]]
-"""Method → for each image its figures and those of chance."""
+Figures = dict[str, dict[int, tuple[dict[str, float], dict[str, float]]]]
+"""Method → for each image, by its number from 1, its figures and those of chance."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ FIGURES: dict[str, Figure] = {
         "Largest change of the map under invisible noise; a constant map would be perfect.",
     ),
 }
+FAITHFUL = ("deletion", "insertion", "road")
+"""Figures that say whether hiding what a map marks changes the answer."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Row:
     """One method over many images, its figures by their names in `FIGURES`.
 
     `rank`: the mean of its places among the methods, 1 is best, over the figures that count for it; None for the row of
-    chance, and where nothing is ranked. `nothing`: images on which the method gives no map.
+    chance, and where nothing is ranked. `nothing`: images on which the method gives no map. `gains`: of each image, by
+    its number, the mean difference to chance over the figures of FAITHFUL, above zero where it is better.
     """
 
     method: str
@@ -122,6 +125,7 @@ class Row:
     figures: Mapping[str, Summary]
     rank: float | None
     nothing: int = 0
+    gains: Mapping[int, float] = field(default_factory=dict)
 
 
 def signed(difference: float, digits: int = 2) -> str:
@@ -159,15 +163,15 @@ class Tally:
             self.left_out[reason] += 1
         into = self._unranked if reason else self._ranked
         for one in scores:
-            into.setdefault(one.method, []).append((one.figures(), one.by_chance()))
+            into.setdefault(one.method, {})[self.images] = (one.figures(), one.by_chance())
 
     def add_all(self, later: "Tally") -> None:
         """The images of another tally, after those of this one."""
-        self.images += later.images
-        self.left_out.update(later.left_out)
         for mine, others in ((self._ranked, later._ranked), (self._unranked, later._unranked)):
             for method, figures in others.items():
-                mine.setdefault(method, []).extend(figures)
+                mine.setdefault(method, {}).update({self.images + image: each for image, each in figures.items()})
+        self.images += later.images
+        self.left_out.update(later.left_out)
 
     def said(self) -> str:
         """What was left out and why, in sentences; "" if nothing was."""
@@ -184,17 +188,32 @@ class Tally:
         the figures.
         """
         figures = self._ranked or self._unranked
-        summed = {name: _summaries(each) for name, each in figures.items()}
+        summed = {name: _summaries([*each.values()]) for name, each in figures.items()}
         places = _ranks(summed) if self._ranked else {}
         rows = [
-            Row(name, METHODS[name].title, summed[name], places.get(name), sum(not one for one, _ in each))
+            Row(name, METHODS[name].title, summed[name], places.get(name), _nothing(each), _gains(each))
             for name, each in figures.items()
         ]
         rows.sort(key=lambda row: (row.rank is None, row.rank or 0))
         # Chance is a matter of the image: the method that was scored on most of them has most of it.
-        fullest = max(figures.values(), key=lambda each: sum(bool(by_chance) for _, by_chance in each), default=[])
-        chance = _summaries([(by_chance, {}) for _, by_chance in fullest])
+        counts = [(sum(bool(by_chance) for _, by_chance in each.values()), each) for each in figures.values()]
+        _, fullest = max(counts, key=lambda pair: pair[0], default=(0, {}))
+        chance = _summaries([(by_chance, {}) for _, by_chance in fullest.values()])
         return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
+
+
+def _nothing(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> int:
+    return sum(not measured for measured, _ in each.values())
+
+
+def _gains(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[int, float]:
+    gains = {}
+    for image, (measured, by_chance) in each.items():
+        known = [(measured[name] - by_chance[name]) * (1 if FIGURES[name].larger_is_better else -1)
+                 for name in FAITHFUL if name in measured and name in by_chance]  # fmt: skip
+        if known:
+            gains[image] = sum(known) / len(known)
+    return gains
 
 
 def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:

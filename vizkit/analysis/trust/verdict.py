@@ -4,19 +4,20 @@ Faithful: hiding the places that a map marks changes the model's answer more tha
 on the object is another question, which a model may rightly answer with no.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Literal
 
-from vizkit.analysis.trust.table import CHANCE, FIGURES, SAME, Row, Summary, signed
+from vizkit.analysis.trust.table import CHANCE, FAITHFUL, FIGURES, SAME, Row, Summary, signed
 
-__all__ = ["FAITHFUL", "MARGIN", "UNCHANGED", "Verdict", "beyond_chance", "marks", "side", "verdict"]
+__all__ = ["ERRORS", "MARGIN", "UNCHANGED", "Verdict", "beyond_chance", "marks", "side", "verdict"]
 
-FAITHFUL = ("deletion", "insertion", "road")
 MARGIN = 0.05
 """Of one image, differences to chance up to this probability count as none: random orders differ by about as much."""
 ERRORS = 2.0
-"""Over several images, differences up to so many standard errors of their mean count as none."""
+"""Over several images, differences up to so many standard errors of their mean count as none: of a map to chance, and
+of two maps."""
 UNCHANGED = 0.8
 """Rank correlation with the map of shuffled weights from which a map does not depend on what was learned."""
 
@@ -25,22 +26,29 @@ Side = Literal["better", "chance", "worse"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Titles of methods. `best`: the most faithful, and those that cannot be told from it; empty where none is better
-    than chance. `beyond`: by how much the first is, the mean over FAITHFUL. `fails`: reason → titles."""
+    """By titles of methods. `best`: the most faithful, and all that are not told apart from it, with their mean
+    difference to chance over the figures `by`; empty where none is better than chance. `images`: how many it rests on.
+    `fails`: reason → titles."""
 
-    best: tuple[str, ...]
-    beyond: float
-    fails: dict[str, tuple[str, ...]]
+    best: Mapping[str, float]
+    by: tuple[str, ...]
+    images: int
+    fails: Mapping[str, tuple[str, ...]]
 
     def said(self) -> str:
-        """In one or two sentences."""
-        first, *others = self.best or ("",)
-        beside = f", not told apart from {_listed(others)}" if others else ""
-        text = f"Most faithful here: {first} ({signed(self.beyond)} to chance){beside}."
+        """The rule, what it finds, and what it does not allow to say."""
+        where = "On one picture alone" if self.images == 1 else f"Over {self.images} pictures"
         if not self.best:
-            text = "No difference beyond chance: no map here is reliably better than a random order."
+            return f"{where} no map is reliably better than a random order."
+        first, *others = [f"{title} ({signed(beyond)})" for title, beyond in self.best.items()]
+        found = f"{first} {'comes first' if self.images == 1 else 'is the most faithful'}"
+        if others and self.images == 1:
+            found += f", then {_listed(others)}; one picture gives no interval, so none is told apart from the first"
+        elif others:
+            found += f", not told apart from {_listed(others)}: their differences are within two standard errors"
+        text = f"{where}, by the mean difference to chance in {_listed(self.by)}: {found}."
         failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())
-        return f"{text} Fails: {failed}." if failed and self.best else text
+        return f"{text} Fails: {failed}." if failed else text
 
 
 def _listed(titles: Sequence[str]) -> str:
@@ -93,6 +101,7 @@ def verdict(rows: Sequence[Row]) -> Verdict | None:
     measured = [row for row in rows if row.method != CHANCE and row.rank is not None and beyond_chance(row) is not None]
     if not measured:
         return None
+    images = max(summary.images for row in measured for summary in row.figures.values())
     fails: dict[str, tuple[str, ...]] = {}
     passing: list[Row] = []
     for row in measured:
@@ -102,11 +111,17 @@ def verdict(rows: Sequence[Row]) -> Verdict | None:
             passing.append(row)
     passing.sort(key=lambda row: -(beyond_chance(row) or 0.0))
     if not passing:
-        return Verdict((), 0.0, fails)
-    first, top = passing[0], beyond_chance(passing[0]) or 0.0
-    apart = max(_threshold(first.figures[name]) for name in FAITHFUL if gain(name, first.figures.get(name)) is not None)
-    near = tuple(row.title for row in passing if (beyond_chance(row) or 0.0) >= top - apart)
-    return Verdict(near, top, fails)
+        return Verdict({}, (), images, fails)
+    first = passing[0]
+    by = tuple(FIGURES[name].title for name in FAITHFUL if gain(name, first.figures.get(name)) is not None)
+    best = {row.title: beyond_chance(row) or 0.0 for row in passing if row is first or not _apart(first, row)}
+    return Verdict(best, by, images, fails)
+
+
+def _apart(first: Row, other: Row) -> bool:
+    """Whether two maps differ by more than `ERRORS` standard errors of their differences, image by image."""
+    gaps = [first.gains[image] - other.gains[image] for image in first.gains.keys() & other.gains.keys()]
+    return len(gaps) > 1 and fmean(gaps) > max(SAME, ERRORS * stdev(gaps) / len(gaps) ** 0.5)
 
 
 def marks(rows: Sequence[Row], name: str) -> dict[str, Literal["best", "fails"]]:

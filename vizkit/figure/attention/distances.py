@@ -24,6 +24,5 @@ def distances(values: Sequence[np.ndarray], caps: Sequence[float], top_px: float
         y += [most, most, None]
     line = {"color": OTHERS, "width": 2}
     figure.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, name=cap, showlegend=True))
-    figure.data[0].update(name="a head", showlegend=True)
     figure.update_yaxes(range=[0, 1.05 * top_px])
     return figure

@@ -13,7 +13,8 @@ const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01
 
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
-  const said = parentElement.querySelector('output'), legend = parentElement.querySelector('p')
+  const said = parentElement.querySelector('output'), words = parentElement.querySelector('.words')
+  const legend = words.querySelector(':scope > p'), found = words.querySelector('strong')
   const card = STORE.get(parentElement) || { epoch: null }
   STORE.set(parentElement, card)
   card.data = data
@@ -214,7 +215,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const share = (point, committed) =>
     window.dispatchEvent(new CustomEvent(CURSOR, { detail: { point, committed } }))
   const commit = point => {
-    const shown = point.map(value => Math.round(value * 10000) / 10000)
+    const shown = point.map(value => clamp(Math.round(value * 10000) / 10000, 0, 0.9999))
     share(shown, true)
     setStateValue('point', shown)
     card.dismiss?.()
@@ -248,13 +249,23 @@ export default function ({ data, parentElement, setStateValue }) {
   card.paint = (sheet, opacity, from) => paint(sheet, card.drawn, opacity, from)   // with the data of the latest run
   enlarging(card, parentElement.querySelector('button'), data.size, (...given) => card.paint(...given), listen)
   canvas.setAttribute('aria-label', data.label)
-  parentElement.querySelector('strong').textContent = data.sentence || ''
+  found.hidden = data.sentence === undefined           // else its place is kept where nothing stands out: no page jumps
+  found.textContent = data.sentence
   const guide = () => {
-    if (data.kind || !data.key_grid || !data.query_grid || data.guide === undefined) return guiding(card, canvas.parentElement)
-    const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length)
-    const best = row.indexOf(row.reduce((a, b) => Math.max(a, b), 0)), [, columns] = data.key_grid
-    const asks = card.special ? [0.5, 0.5] : centre(cellAt(card.point, data.query_grid), data.query_grid)
-    guiding(card, canvas.parentElement, data.guide, [asks, centre([Math.floor(best / columns), best % columns], data.key_grid)])
+    const map = canvas.parentElement
+    if (data.kind || !data.key_grid || !data.query_grid || data.guide === undefined) return guiding(card, map, words)
+    const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length), [, columns] = data.key_grid
+    const most = row.reduce((a, b) => Math.max(a, b), 0), best = row.indexOf(most)
+    const asks = query < data.query_special.length ? null : centre(cellAt(card.point, data.query_grid), data.query_grid)
+    const there = centre([Math.floor(best / columns), best % columns], data.key_grid)
+    const both = asks && Math.hypot(asks[0] - there[0], asks[1] - there[1]) < 0.08   // two marks would lie on one another
+    const itself = asks && asks[0] === there[0] && asks[1] === there[1]   // which has a mark already
+    guiding(card, map, words, data.guide[0], [
+      [asks ? 'The framed patch asks: it is the query' : `[${data.query_special[query]}] asks: a query without a place`, asks],
+      [`Brightest: it gives ${percent(most)} of its attention ${itself ? 'to itself' : 'here'}`,
+        itself ? null : [there[0] + (both ? there[0] < 0.5 ? 0.1 : -0.1 : 0), there[1]]],
+      [['Drag the layer above.', data.guide[1]].join(' ')],
+    ])
   }
   guide()
   if (card.source !== data.image) {

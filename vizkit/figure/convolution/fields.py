@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 QUANTILE = 0.995
 """The effect on single pixels is grainy: a few would take all the colours."""
 SEEN, USED = (255, 255, 255), (96, 210, 255)
-HIGHEST = 0.7  # of the image's side: no place lies farther from the middle than half the side, along an axis
+HIGHEST = 0.7  # no place of the image lies farther from the middle than half the side, along an axis
 DASHES = ("dot", "solid", "dash")
 
 
 class Line(NamedTuple):
-    """One quantity of one model: `depth` from 0 (pixels) to 1 (the last layer), `px` from the middle of the image."""
+    """One quantity of one model: `depth` from 0 (pixels) to 1 (the last layer), `reach` from the middle of the image,
+    as a share of its longer side: models of other inputs have other pixels."""
 
     model: str
     quantity: str
     depth: Sequence[float]
-    px: Sequence[float]
+    reach: Sequence[float]
 
 
 def on_image(
@@ -62,23 +63,24 @@ def on_image(
     return out
 
 
-def by_depth(lines: Sequence[Line], side_px: float) -> "go.Figure":
+def by_depth(lines: Sequence[Line]) -> "go.Figure":
     """A colour for each model, a dash for each quantity, in the order in which they come; a field that reaches
-    beyond the image, whose longer side has `side_px`, leaves the chart."""
+    beyond the image leaves the chart."""
     import plotly.graph_objects as go
 
     models, quantities = (list(dict.fromkeys(line[i] for line in lines)) for i in (0, 1))
     drawn = [
         go.Scatter(
-            x=[100 * depth for depth in line.depth], y=list(line.px), mode="lines+markers", marker={"size": 7},
+            x=[100 * depth for depth in line.depth], y=list(line.reach), mode="lines+markers", marker={"size": 7},
             name=f"{line.model}: {line.quantity}",
             line={"color": CLASSES[models.index(line.model)], "width": 2.5,
                   "dash": DASHES[quantities.index(line.quantity)]},
-            hovertemplate=f"%{{x:.0f}} % of the depth: %{{y:.0f}} px<extra>{line.model}: {line.quantity}</extra>",
+            hovertemplate="%{x:.0f} % of the depth: %{y:.0%} of the side"
+                          f"<extra>{line.model}: {line.quantity}</extra>",
         )
         for line in lines
     ]  # fmt: skip
-    figure = laid_out(drawn, "depth of the network, %", "pixels from the middle", height=460)
-    figure.update_yaxes(range=[0, HIGHEST * side_px])
+    figure = laid_out(drawn, "depth of the network, %", "from the middle, share of the side", height=460)
+    figure.update_yaxes(range=[0, HIGHEST], tickformat=".0%")
     figure.update_xaxes(range=[0, 103])
     return figure

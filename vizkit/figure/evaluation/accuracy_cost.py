@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,16 @@ FAMILIES = ("CNN", "ViT", "DeiT", "Swin")
 """Their colours are the same in every chart of the page."""
 SOURCES = {"published": "circle", "bundled": "diamond", "yours": "square"}
 HEIGHT = 420
-EDGE = 0.2
-"""Share of the width at either end in which names turn inwards."""
+ROOM_X, ROOM_Y = 0.14, 0.12
+"""Beside the outermost points, as shares of what all of them span."""
+PLOT_PX, LETTER_PX, TEXT_PX, MARK_PX = (280.0, 290.0), 5.6, 13.0, 12.0
+"""Width and height of the plot on a telephone, and what a letter and a mark take of it."""
+SPOTS = {f"{above} {beside}": (side, up)
+         for above, beside, side, up in (
+             ("top", "center", 0, 1), ("bottom", "center", 0, -1), ("middle", "right", 1, 0), ("middle", "left", -1, 0),
+             ("top", "right", 1, 1), ("top", "left", -1, 1), ("bottom", "right", 1, -1), ("bottom", "left", -1, -1),
+         )}  # fmt: skip
+"""Where a name may stand, as plotly calls it, and how it is moved from its mark, to the right and up."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,15 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
               for line in dict.fromkeys(point.line for point in drawn if point.line)]  # fmt: skip
     kinds = [(family, source) for family in families for source in SOURCES]
     x, y = np.log10([point.cost for point in drawn]), np.array([point.accuracy for point in drawn])
-    side = dict(zip(drawn, sides(x, y), strict=True))
+    side = dict(zip(drawn, spots([point.name for point in drawn], x, y), strict=True))
     several = len({point.source for point in drawn}) > 1
     marks = [marking(of, f"{family}, {source}" if several else family, colour[family], side, (x_title, y_title))
              for family, source in kinds
              if (of := [point for point in drawn if (point.family, point.source) == (family, source)])]  # fmt: skip
     figure = laid_out([*joined, *marks], x_title, y_title, height=HEIGHT, showlegend=len(marks) > 1)
-    low, high = _widened(x, 0.14)
+    low, high = _widened(x, ROOM_X)
     figure.update_xaxes(type="log", range=[low, high], tickvals=ticks(10**low, 10**high))
-    return figure.update_yaxes(range=_widened(y, 0.12))
+    return figure.update_yaxes(range=_widened(y, ROOM_Y))
 
 
 def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:  # noqa: ANN401
@@ -86,15 +94,49 @@ def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, s
     )
 
 
-def sides(x: np.ndarray, y: np.ndarray) -> list[str]:
-    """Where each name stands: away from the nearest other point, and inwards near an edge, which would cut it."""
-    if len(x) < 2:
-        return ["top center"] * len(x)
-    at = np.stack([(values - values.min()) / (np.ptp(values) or 1.0) for values in (x, y)], 1)
-    apart = np.linalg.norm(at[:, None] - at, axis=-1) + np.diag([np.inf] * len(x))
-    inwards = np.select([at[:, 0] < EDGE, at[:, 0] > 1 - EDGE], ["right", "left"], "center")
-    return [f"{'top' if value >= y[nearest] else 'bottom'} {way}"
-            for value, nearest, way in zip(y, apart.argmin(1), inwards, strict=True)]  # fmt: skip
+def spots(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[str]:
+    """Where each name stands: where it covers least of the other marks and of the names before it, and is not cut."""
+    marks = [Frame(*at, MARK_PX, MARK_PX) for at in zip(_in_px(x, 0), _in_px(y, 1), strict=True)]
+    placed, chosen = list[Frame](), list[str]()
+    for place, name in enumerate(names):
+        others = [*placed, *(mark for other, mark in enumerate(marks) if other != place)]
+        frames = {spot: marks[place].beside(len(name) * LETTER_PX, *way) for spot, way in SPOTS.items()}
+        spot = min(frames, key=lambda each: frames[each].outside + sum(map(frames[each].covers, others)))
+        placed.append(frames[spot])
+        chosen.append(spot)
+    return chosen
+
+
+class Frame(NamedTuple):
+    """A rectangle by its middle and size, in pixels of the plot."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def beside(self, width: float, side: int, up: int) -> "Frame":
+        """That of a line of text, moved away by `side` and `up`, each −1, 0 or 1."""
+        across, along = (self.width + width) / 2, (self.height + TEXT_PX) / 2
+        return Frame(self.x + side * across, self.y + up * along, width, TEXT_PX)
+
+    def covers(self, other: "Frame") -> float:
+        """The area that both have."""
+        across = (self.width + other.width) / 2 - abs(self.x - other.x)
+        along = (self.height + other.height) / 2 - abs(self.y - other.y)
+        return max(0.0, min(across, self.width, other.width)) * max(0.0, min(along, self.height, other.height))
+
+    @property
+    def outside(self) -> float:
+        """The area that lies beyond the plot."""
+        plot = Frame(PLOT_PX[0] / 2, PLOT_PX[1] / 2, *PLOT_PX)
+        return self.width * self.height - self.covers(plot)
+
+
+def _in_px(values: np.ndarray, axis: int) -> list[float]:
+    """Places along the plot, from its left or lower end."""
+    low, high = _widened(values, (ROOM_X, ROOM_Y)[axis])
+    return ((values - low) / (high - low) * PLOT_PX[axis]).tolist()
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -39,7 +39,7 @@ def strength_curves(
         for name, values, colour, dash, symbol in zip(names, shares, CLASSES, DASHES, SYMBOLS, strict=False)
         if values is not None
     ]  # fmt: skip
-    figure = laid_out(drawn, unit, "", height=210, showlegend=False)
+    figure = laid_out(drawn, unit, "probability", height=210, showlegend=False)
     rule(figure, strengths[at])
     figure.update_xaxes(range=[0, strengths[-1]], nticks=4, tickformat=".0%" if percent else None)
     return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", tickvals=[0, 0.5, 1])

@@ -91,8 +91,8 @@ def panel_of(figure: "go.Figure") -> Panel:
         return Panel(title, y, x, tuple(map(_bars, drawn, range(len(drawn)))))
     lines = tuple(
         Line(unescape(line.name or ""), _few(line.x), _few(line.y), _colour(line, index), line.line.dash or "solid",
-             _names(line.text) if "text" in (line.mode or "") else ())
-        for index, line in enumerate(drawn)
+             _words(line))
+        for index, line in enumerate(drawn) if line.mode != "markers" or any(x is not None for x in line.x)
     )  # fmt: skip
     ends = layout.yaxis.range
     return Panel(title, x, y, lines, log=layout.yaxis.type == "log", boxes=boxes,
@@ -105,6 +105,11 @@ def _bars(drawn: Any, colour: int) -> Line:  # noqa: ANN401
     return Line(unescape(drawn.name or ""), places, _few(drawn.x), colour, words=_names(drawn.y))
 
 
+def _words(line: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Of dots that are not joined, "" for those without a name."""
+    return _names(line.text) if "text" in (line.mode or "") else ("",) * len(line.x) * (line.mode == "markers")
+
+
 def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Of cells or places; none where they are numbers."""
     if words is None or not len(words) or not isinstance(words[0], str):
@@ -113,8 +118,8 @@ def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _colour(line: Any, index: int) -> int:  # noqa: ANN401
-    ink = line.line.color or line.marker.color
-    return CLASSES.index(ink) if ink in CLASSES else index
+    ink = line.line.color or line.marker.color  # of dots a number for each
+    return CLASSES.index(ink) if isinstance(ink, str) and ink in CLASSES else index
 
 
 def _few(values: Any) -> Numbers:  # noqa: ANN401

@@ -139,7 +139,8 @@ def _named(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
     y += TEXT * 1.2
     marks.append(Words(f"{panel.y} against {panel.x}" if panel.x else panel.y, MARGIN + AXIS, y, SMALL, INK))
     half = (WIDTH - 2 * MARGIN) / 2
-    for index, line in enumerate([line for line in panel.lines if line.name] or panel.lines):
+    unnamed = [line for line in panel.lines if not line.words]  # dots need no sample of their line
+    for index, line in enumerate([line for line in panel.lines if line.name] or unnamed):
         y += TEXT * 1.3 if index % 2 == 0 else 0
         x = MARGIN + half * (index % 2)
         marks.append(Stroke(((x, y - 3), (x + 22, y - 3)), CLASSES[line.colour % len(CLASSES)], 1.6, line.dash))

@@ -1,7 +1,7 @@
 """Networks that find things as our training writes them: those that ship with vizkit, and run folders."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 class Detector:
     """A network that finds things of the classes `labels` in pictures, prepared as it wants them.
 
-    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one.
+    `edges_px`: where it takes pictures of any shape, their shorter edge, and the most of their longer one. `proven`:
+    of passes with and without self-attention of the queries, see `families.proven_places`.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Detector:
     preprocessing: Preprocessing
     licence: str
     edges_px: tuple[int, int] | None = None
+    proven: dict[bool, dict[tuple, Any]] = field(default_factory=dict, init=False)
 
     def needs(self, picture_hw: tuple[int, int]) -> Preprocessing:
         """How a picture of this size comes before the model: `preprocessing`, or as large as `edges_px` says."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 from torchvision.ops import box_convert, box_iou
 
 from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things
 
-__all__ = ["RIGHT_OVERLAP", "Found", "Precision", "all_right", "found", "precision"]
+__all__ = ["RIGHT_OVERLAP", "Found", "Precision", "all_right", "found", "precision", "which_right"]
 
 RIGHT_OVERLAP = 0.5
 SIDE = 1000.0  # torchmetrics reads boxes in pixels; the unit changes nothing but "small" and "large"
@@ -34,7 +36,7 @@ def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int)
     """Over all pictures together. `labels`: how many classes there are."""
     from torchmetrics.detection import MeanAveragePrecision
 
-    metric = MeanAveragePrecision(box_format="cxcywh", class_metrics=True)
+    metric = MeanAveragePrecision(box_format="cxcywh")
     at_half = MeanAveragePrecision(box_format="cxcywh", class_metrics=True, iou_thresholds=[RIGHT_OVERLAP])
     for each in (metric, at_half):
         each.warn_on_many_detections = False
@@ -48,16 +50,22 @@ def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int)
 
 
 def all_right(detections: Found, truth: Things, threshold: float = 0.5) -> bool:
-    """Whether every thing is found, by a box of its class that overlaps it, and nothing else is said."""
+    """Whether every thing is found, and nothing else is said."""
     sure = detections.above(threshold).things
-    if len(sure.labels) != len(truth.labels):
-        return False
-    if not len(truth.labels):
-        return True
-    said, true = (box_convert(each.boxes_cxcywh, "cxcywh", "xyxy") for each in (sure, truth))
-    overlap = box_iou(said, true)
-    fits = (overlap >= RIGHT_OVERLAP) & (sure.labels[:, None] == truth.labels)
-    return bool(fits.any(0).all() and fits.any(1).all())
+    return len(sure.labels) == len(truth.labels) and bool(which_right(sure, truth).all())
+
+
+def which_right(said: Things, truth: Things) -> Bool[Tensor, " detection"]:
+    """Of boxes, the surest first: each takes the thing of its class that it overlaps most, of those that no surer one
+    has taken. As many things are found; the other boxes are doubles, of another class, or lie on nothing."""
+    boxes, true = (box_convert(each.boxes_cxcywh, "cxcywh", "xyxy") for each in (said, truth))
+    overlap = box_iou(boxes, true).where(said.labels[:, None] == truth.labels, 0.0)
+    right = torch.zeros(len(said.labels), dtype=torch.bool, device=overlap.device)
+    for place in range(len(right) if len(truth.labels) else 0):
+        best, thing = overlap[place].max(0)
+        if best >= RIGHT_OVERLAP:
+            right[place], overlap[:, thing] = True, 0.0
+    return right
 
 
 def _metrics(things: Things) -> dict[str, Any]:

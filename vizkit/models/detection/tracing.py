@@ -13,10 +13,12 @@ from torch import Tensor
 from vizkit.geometry import all_ids
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
+from vizkit.models.families.proven_places import proven
 from vizkit.models.families.translate import attention_of, finish
 from vizkit.models.networks.detr import DETR, Answers
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.forward import Pass, apart
+from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.traces import Attention, Features, Tokens, Trace
 
@@ -59,7 +61,7 @@ def trace_layers(
     pixels = pixels_of(detector, rgb)
     with torch.no_grad(), Counting(pixels, single_keys=True) as counting:
         plain = decode(detector.model, pixels, self_attention=self_attention)
-    recorder = Recorder(detector.model, gradient=target is not None, single_keys=True)
+    recorder = Recorder(detector.model, gradient=target is not None, single_keys=True, draw=draw_of(pixels))
     with torch.set_grad_enabled(target is not None), recorder:
         # Parameters carry no gradient, so the graph starts at the pixels.
         made = decode(detector.model, pixels.requires_grad_(target is not None), self_attention=self_attention)
@@ -76,7 +78,15 @@ def trace_layers(
     features = [Features("memory", made.memory[0].detach().float(), cells)]
     planned = len(detector.model.encoder) + (1 + self_attention) * len(detector.model.decoder)
     label = target.label if target else None
-    return finish(_Named(detector.name, ()), pixels, label, result, attention, features, planned), layers
+
+    def several(given: Tensor) -> None:
+        memory, place, _ = detector.model.encoded(given)
+        detector.model.decoded(memory, place, self_attention=self_attention)
+
+    known = detector.proven.setdefault(self_attention, {})
+    places = proven(several, pixels.detach(), recorder.calls, attention, known, single_keys=True)
+    named = _Named(detector.name, ())
+    return finish(named, pixels, label, result, attention, features, planned, places=places), layers
 
 
 def pixels_of(detector: Detector, rgb: RGB) -> Pixels:

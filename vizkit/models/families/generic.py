@@ -111,7 +111,7 @@ def _placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> P
         return given(loaded.grid, weights.shape[-1], size_hw)
     if size_hw not in loaded.placed:
         channels = loaded.preprocessing.channels
-        loaded.placed[size_hw] = measured(loaded.model, size_hw, channels, loaded.device)
+        loaded.placed[size_hw] = measured(loaded.model, size_hw, channels, loaded.device, loaded.dtype)
     return loaded.placed[size_hw]
 
 

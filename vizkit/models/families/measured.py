@@ -6,18 +6,14 @@ Noise left of a line, right of it, above and below, for lines at growing places,
 token.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
-from vizkit.models.recording.watching import PRODUCTS
-from vizkit.models.recording.weights import softmax_axis
+from vizkit.models.recording.unmixed import Unmixed
 from vizkit.traces import Tokens
 
 STEPS_PX = (16, 8, 4, 2, 1)  # from one line to the next: smaller ones only where two tokens cannot be told apart
@@ -40,56 +36,30 @@ class _ReachedError(Exception):
     """The first attention has been reached; nobody needs the rest of the pass."""
 
 
-class _FirstQueries(TorchFunctionMode):
+class _FirstQueries(Unmixed):
     """Keeps the queries of the first attention call, (image · group, head, query, channel), and ends the pass there."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.queries: Tensor | None = None
-        self._left: Tensor | None = None  # the first factor of the latest matrix product
+    queries: Tensor | None = None
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
-        kwargs = kwargs or {}
-        if func is F.scaled_dot_product_attention:
-            self._end(args[0] if args else kwargs["query"])
-        if func is F.multi_head_attention_forward:
-            query = MULTI_HEAD.bind(*args, **kwargs).arguments["query"]
-            self._end(query.transpose(0, 1)[:, None] if query.dim() == 3 else None)  # it comes with the tokens first
-        out = func(*args, **kwargs)
-        if func in PRODUCTS:
-            self._left = args[0]
-        elif func is torch.einsum and (left := _summed_away(*args)) is not None:
-            self._left = left
-        elif func in SOFTMAXES and (axis := softmax_axis(out, args, kwargs)) is not None:
-            left = self._left
-            self._end(left if axis == -1 and left is not None and left.shape[:-1] == out.shape[:-1] else None)
-        return out
-
-    def _end(self, queries: Tensor | None) -> None:
+    def asked(self, layer: int, queries: Tensor | None, keys: Tensor | None) -> None:
         self.queries = queries
         raise _ReachedError
 
 
-def _summed_away(equation: Any, *factors: Any) -> Tensor | None:  # noqa: ANN401
-    """The first factor of an einsum that sums over its last axis, as Q Kᵀ does over channels; None where that axis
-    stays, as where heads are mixed."""
-    if not isinstance(equation, str):  # lists of numbers instead of letters, each behind its factor
-        return equation
-    first = factors[0] if isinstance(factors[0], Tensor) else factors[0][0]
-    if "->" not in equation:
-        return first
-    inputs, output = equation.replace(" ", "").split("->")
-    return None if inputs.split(",")[0][-1:] in output else first
-
-
-def measured(model: nn.Module, size_hw: tuple[int, int], channels: int, device: torch.device) -> Placed | None:
+def measured(
+    model: nn.Module,
+    size_hw: tuple[int, int],
+    channels: int,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+) -> Placed | None:
     """The tokens of the first attention layer for an input of `size_hw` pixels; None where they are no grid.
 
     Tokens that no pixel changes are special. Every cell of the grid has to be taken exactly once, in an order of rows
     and columns that the pixels say; otherwise nothing is said.
     """
     draw = torch.Generator().manual_seed(0)
-    picture, noise = (torch.randn(1, channels, *size_hw, generator=draw).to(device) for _ in range(2))
+    picture, noise = (torch.randn(1, channels, *size_hw, generator=draw).to(device, dtype) for _ in range(2))
     passes = 0
     for step in (step for step in STEPS_PX if step < min(size_hw)):
         passes += 2 * sum(side // step for side in size_hw)
@@ -145,9 +115,9 @@ def _extents(model: nn.Module, picture: Tensor, noise: Tensor, axis: int, step: 
     ends = (after > changed).sum(0) * step
     half = (before <= whole[0] / 2).sum(0) + (after > whole[0] / 2).sum(0)
     centres = (half + 1) / 2 * step  # between the last line that half has not passed and the next one
-    seen = torch.stack([begins, ends, centres]).double()
-    seen[:, whole[0] <= SMALL * whole.max()] = torch.nan
-    return seen[:2].cpu(), seen[2].cpu()
+    seen = torch.stack([begins, ends, centres]).cpu().double()
+    seen[:, (whole[0] <= SMALL * whole.max()).cpu()] = torch.nan
+    return seen[:2], seen[2]
 
 
 def _changes(model: nn.Module, pictures: Iterator[Tensor], plain: Tensor) -> Tensor | None:

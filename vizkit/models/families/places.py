@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vizkit.geometry import window_ids
+from vizkit.geometry import cut, regions, window_ids
 from vizkit.models.families import outlook
-from vizkit.models.recording.kinds import home, kind
+from vizkit.models.recording.kinds import home, is_torchvision, kind
 from vizkit.models.recording.recorder import Call
-from vizkit.traces import PADDING
+from vizkit.traces import PADDING, Attention
 
 Grid = tuple[int, int]
 Places = tuple[Grid, Tensor, Grid, Tensor]
@@ -130,6 +130,24 @@ def _mask_units(model: nn.Module, call: Call, grid: Grid) -> Places | None:
         return (rows // step, columns // step), ids.view(-1, groups).T
 
     return (*placed(groups * queries), *placed(groups * keys))
+
+
+def regions_of(model: nn.Module, layer: Attention) -> Tensor | None:
+    """Of the layer's windows, (window, token), where they are rolled: only tokens of one region may meet. Swin v1 and
+    v2 of timm and torchvision, and v2 CR; None for all others."""
+    try:
+        attention = model.get_submodule(layer.name)
+        block = attention if is_torchvision(model) else model.get_submodule(layer.name.rpartition(".")[0])
+        high, wide, down, right = (int(n) for n in (*block.window_size, *block.shift_size))  # pyright: ignore
+    except (AttributeError, TypeError):
+        return None
+    if layer.key.grid is None:
+        return None
+    rows, columns = (-(-side // extent) * extent for side, extent in zip(layer.key.grid, (high, wide), strict=True))
+    # One window that covers an axis is not shifted along it.
+    shift = (down if high < rows else 0, right if wide < columns else 0)
+    found = cut(regions((rows, columns), (high, wide), shift), (high, wide))
+    return found if any(shift) and found.shape == layer.key_ids.shape else None
 
 
 def parent(model: nn.Module, call: Call) -> nn.Module:

@@ -9,10 +9,13 @@ import torch
 from torch import Tensor
 
 from vizkit.models.families.outlook import OUTLOOK
+from vizkit.models.families.proven_places import Places, proven
 from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import kind
-from vizkit.models.recording.layer_output import worst
+from vizkit.models.recording.layer_output import LOST, exceeds, worst
+from vizkit.models.recording.plan import NOW
 from vizkit.models.recording.recorder import Call
+from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
 
 
@@ -141,10 +144,12 @@ def finish(
     notes: tuple[str, ...] = (),
     cam: Sequence[Features] = (),
     by_layer: Sequence[Features] = (),
+    places: Places | None = None,
 ) -> Trace:
     """The Trace with its proof; a check that failed says so first among the notes.
 
-    `planned`: how many layers the family knows the model to have, besides those that were counted.
+    `planned`: how many layers the family knows the model to have, besides those that were counted. `places`: what is
+    proven of them, of what is no `Loaded`.
 
     Attention moves to the CPU: there the analyses and pages read it.
     """
@@ -153,7 +158,14 @@ def finish(
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
     errors = [error for call in result.calls if (error := call.row_sum_error) is not None]
     row_sum_error = float(torch.stack(errors).max()) if errors else 0.0  # NaN stays NaN
-    check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls))
+    plan = NOW.get()
+    changed = result.changed + (plan.weighing(len(result.calls)) if plan else 0)
+    if isinstance(loaded, Loaded):
+        places = proven(loaded.model, pixels, result.calls, attention, loaded.proven)
+    edited = worst(result.edited) if result.edited else (None, OUTPUT_TOLERANCE)
+    error, found, claimed = places or Places(None, 0, 0)
+    check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls, changed),
+                  *rows_of(result.calls), error, found, claimed, *edited)  # fmt: skip
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
@@ -169,12 +181,32 @@ def finish(
     )
 
 
-def output_of(calls: Sequence[Call]) -> tuple[float | None, float]:
-    """`Check.output_error` and its tolerance, over all recorded layers; none where one could not be compared."""
+def output_of(calls: Sequence[Call], changed: int = 0) -> tuple[float | None, float]:
+    """`Check.output_error` and its tolerance, over all recorded layers; none where one could not be compared.
+
+    `changed`: how many layers are known to change their weights on the way to the values, which a note says: so many
+    may differ there.
+    """
     kept = [call for call in calls if call.weights is not None]
     if not kept or not all(call.differences for call in kept):
         return None, OUTPUT_TOLERANCE
-    return worst([difference for call in kept for difference in call.differences])
+    compared = [difference for call in kept for difference in call.differences]
+    astray = {id(call): call for call in kept if call.astray}
+    right = [call.met for call in kept if call.met is not None and id(call) not in astray]
+    if len({call.path for call in astray.values()}) <= changed:  # two maps that a layer blends are one change
+        return worst([*compared, *right])
+    wrong = [call for call in astray.values() if call.met is not None or call.kernel != "softmax"]
+    if not wrong:  # nobody saw what became of them
+        return None, OUTPUT_TOLERANCE
+    return worst([*compared, *right, *(call.met if call.met and exceeds(call.met) else LOST for call in wrong)])
+
+
+def rows_of(calls: Sequence[Call]) -> tuple[int, int]:
+    """How many rows of how many the layers were compared in."""
+    shapes = [(call.weights.shape, call.places) for call in calls if call.weights is not None and call.differences]
+    few, many = (sum(groups * len(range(queries)[part]) for (groups, _, queries, _), part in pairs)
+                 for pairs in (shapes, [(shape, slice(None)) for shape, _ in shapes]))  # fmt: skip
+    return few, many
 
 
 def changes(calls: Sequence[Call]) -> list[str]:

@@ -49,8 +49,7 @@ def _on_zeros(loaded: Loaded) -> int:
 
 def _zeros(loaded: Loaded, device: torch.device) -> torch.Tensor:
     needs = loaded.preprocessing
-    dtype = next((p.dtype for p in loaded.model.parameters() if p.is_floating_point()), torch.float32)
-    return torch.zeros((1, needs.channels, *needs.size_hw), dtype=dtype, device=device)
+    return torch.zeros((1, needs.channels, *needs.size_hw), dtype=loaded.dtype, device=device)
 
 
 def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:

@@ -47,7 +47,7 @@ class Inside:
 @torch.no_grad()
 def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     """Run one image, (1, channel, height, width), through the parts. NotApplicable for models built differently."""
-    pixels = pixels.to(loaded.device)
+    pixels = pixels.to(loaded.device, loaded.dtype)
     model = _rebuilt(loaded, (pixels.shape[-2], pixels.shape[-1]))
     passed: dict[str, Passed] = {}
 
@@ -92,4 +92,4 @@ def _rebuilt(loaded: Loaded, size_hw: tuple[int, int]) -> ViT:
         model.load_state_dict(from_timm(state, model))
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError):
         raise different from None
-    return model.eval().requires_grad_(False).to(loaded.device)
+    return model.eval().requires_grad_(False).to(loaded.device, loaded.dtype)

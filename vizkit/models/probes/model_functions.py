@@ -21,7 +21,7 @@ def logits_of_batch(loaded: Loaded) -> Callable[[Tensor], Tensor]:
     the caller's. See `logits_of_images`.
     """
 
-    return lambda pixels: logits_of_images(loaded.model(pixels.to(loaded.device)))
+    return lambda pixels: logits_of_images(loaded.model(pixels.to(loaded.device, loaded.dtype)))
 
 
 def batch_within(loaded: Loaded, limit_bytes: int = 2**30) -> int:

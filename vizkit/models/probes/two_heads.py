@@ -62,10 +62,10 @@ def two_heads(loaded: Loaded, pixels: Float[Tensor, "image 3 height width"]) -> 
     """The logits of each head for images preprocessed for this model. Raises NotApplicable for other models."""
     refuse_one_token(loaded)
     model: nn.Module = loaded.model
-    features: Tensor = model.forward_features(pixels.to(loaded.device))  # type: ignore[operator]
-    read = features[:, : len(SPECIAL)].float()
+    features: Tensor = model.forward_features(pixels.to(loaded.device, loaded.dtype))  # type: ignore[operator]
+    read = features[:, : len(SPECIAL)]
     cls, dist = model.head(read[:, 0]), model.head_dist(read[:, 1])  # type: ignore[operator]
-    return TwoHeads(cls, dist, read)
+    return TwoHeads(cls.float(), dist.float(), read.float())
 
 
 def learned_tokens(loaded: Loaded) -> Float[Tensor, "2 channel"]:

@@ -41,6 +41,9 @@ SAME_NUMBERS = frozenset(
 WHOLE_LAYER = "_transformer_encoder_layer_fwd"
 """What `nn.TransformerEncoderLayer` becomes where no gradient is asked for: (tokens, width, heads, …)."""
 
+SOFTMAXES = ("_softmax", "softmax")
+"""The second is that of `torch.softmax(…, out=…)`."""
+
 EXPONENTIALS = frozenset({"exp", "exp2", "_log_softmax"})
 POSITIVE = EXPONENTIALS | {"relu", "clamp", "clamp_min", "sigmoid", "pow", "softplus", "elu", "gelu", "silu", "abs"}
 
@@ -139,7 +142,7 @@ class Counting(TorchDispatchMode):
             heads = args[4] if name == "_native_multi_head_attention" else 1
             self.called += 1
             self.bytes += heads * prod(query.shape[:-1]) * key.shape[-2] * max(4, query.element_size())
-        elif name == "_safe_softmax" or (name == "_softmax" and self._weighs_keys(outputs[0], args)):
+        elif name == "_safe_softmax" or (name in SOFTMAXES and self._weighs_keys(outputs[0], args)):
             self.called += 1
             self.bytes += outputs[0].numel() * max(4, outputs[0].element_size())
             return True
@@ -152,7 +155,7 @@ class Counting(TorchDispatchMode):
         if name in PRODUCTS:
             first = PRODUCTS[name]
             return self._product(args[first], args[first + 1], outputs[0])
-        if name in FORGETTING or name in ("_softmax", WHOLE_LAYER) or "attention" in name:
+        if name in FORGETTING or name in (*SOFTMAXES, WHOLE_LAYER) or "attention" in name:
             return ()
         if name == "convolution":
             among_heads = tuple(each.after(name) for each in self._scores.get(args[0], ()) if each.lie_in(outputs[0]))

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.models.recording.edits import Edit, EditError
 
-__all__ = ["as_scores", "factor_of", "mask_of", "scaled", "scored", "which"]
+__all__ = ["as_scores", "edited", "factor_of", "scored", "which"]
 
 NOWHERE = float("-inf")
 
@@ -24,40 +24,67 @@ def which(edit: Edit) -> slice | int:
 
 
 def factor_of(edits: Sequence[Edit], heads: int, like: Tensor) -> Float[Tensor, "1 head 1 1"]:
-    """1/T of temperatures, 0 of heads whose own scores do not matter."""
+    """1/T of temperatures, 0 of heads whose own scores do not matter; the later of two edits of a head holds."""
     factor = torch.ones(1, heads, 1, 1, dtype=like.dtype, device=like.device)
     for edit in edits:
-        if edit.kind == "temperature":
-            factor[:, which(edit)] /= edit.value
-        elif edit.kind in ("uniform", "frozen"):
-            factor[:, which(edit)] = 0.0
+        if edit.kind in ("temperature", "uniform", "frozen"):
+            factor[:, which(edit)] = 1 / edit.value if edit.kind == "temperature" else 0.0
     return factor
 
 
-def mask_of(
+def edited(
+    scores: Float[Tensor, "#group #head #query #key"],
+    closed: Bool[Tensor, "#group #head #query #key"],
     edits: Sequence[Edit],
-    ids: Int[Tensor, "_group key"],
+    ids: Int[Tensor, "_group _key"],
+    frozen: Mapping[tuple[Edit, int], Float[Tensor, "_group _head _query _key"]],
+    layer: int,
+    shape: tuple[int, int, int, int],
+) -> Float[Tensor, "#group #head #query #key"]:
+    """factor · scores, log W where weights W are put in place, and −∞ where a key is not seen. `scores`: or what is
+    added to them; `closed`: where the layer itself forbids to look, which no edit opens; `ids`: tokens of the keys;
+    `shape`: (group, head, query, key). A query whose edits leave it nothing to look at sees what the layer lets it see.
+    """
+    seen = ~closed & ~_blind(edits, ids, shape).to(closed.device)
+    seen = torch.where(seen.any(-1, keepdim=True), seen, ~closed)
+    factor = factor_of(edits, shape[1], scores)
+    changed = torch.where(closed, 0.0, scores) * factor
+    if any(edit.kind == "frozen" for edit in edits):
+        logs = _logs(edits, frozen, layer, shape, scores)
+        somewhere = (seen & ~torch.isneginf(logs)).any(-1, keepdim=True)
+        changed = changed + torch.where(somewhere, logs, 0.0)
+    return torch.where(seen, changed, NOWHERE)
+
+
+def _blind(
+    edits: Sequence[Edit], ids: Int[Tensor, "_group _key"], shape: tuple[int, int, int, int]
+) -> Bool[Tensor, "#group 1 1 #key"]:
+    """Where a key is one of the tokens that are not seen."""
+    tokens = [token for edit in edits if edit.kind == "blind" for token in edit.tokens]
+    if not tokens:
+        return torch.zeros(1, 1, 1, 1, dtype=torch.bool)
+    own = ids.repeat(shape[0] // len(ids), 1)
+    if tuple(own.shape) != (shape[0], shape[3]):
+        raise EditError(f"blind:…={tokens[0]}: which tokens the keys of this layer are is not known.")
+    return torch.isin(own, torch.tensor(tokens, device=own.device))[:, None, None]
+
+
+def _logs(
+    edits: Sequence[Edit],
     frozen: Mapping[tuple[Edit, int], Float[Tensor, "_group _head _query _key"]],
     layer: int,
     shape: tuple[int, int, int, int],
     like: Tensor,
-) -> Float[Tensor, "_group _head _query key"]:
-    """−∞ where a key is not seen; log W where weights W are put in place. A query that would see nothing at all sees
-    everything. `ids`: tokens of the keys; `shape`: (group, head, query, key) of the scores."""
+) -> Float[Tensor, "group head query key"]:
+    """log W of the heads whose weights are put in place, 0 of all others."""
     groups, heads, queries, keys = shape
-    mask = torch.zeros(groups, 1, 1, keys, dtype=like.dtype, device=like.device)
-    for edit in edits:
-        if edit.kind == "blind":
-            own = ids.repeat(groups // len(ids), 1)
-            if tuple(own.shape) != (groups, keys):
-                raise EditError(f"{edit}: which tokens the keys of this layer are is not known.")
-            blind = torch.isin(own, torch.tensor(edit.tokens, device=own.device)).to(like.device)
-            mask[:, 0, 0][blind & ~blind.all(-1, keepdim=True)] = NOWHERE
-    logs = [(edit, frozen.get((edit, layer))) for edit in edits if edit.kind == "frozen"]
-    if not logs:
-        return mask
     fixed = torch.zeros(shape, dtype=like.dtype, device=like.device)
-    for edit, weights in logs:
+    for edit in edits:
+        if edit.kind in ("temperature", "uniform"):
+            fixed[:, which(edit)] = 0.0
+        if edit.kind != "frozen":
+            continue
+        weights = frozen.get((edit, layer))
         if weights is None:
             raise EditError(f"{edit}: the weights to put in place are taken from reference images: give some.")
         own = weights.to(like).log()
@@ -65,20 +92,11 @@ def mask_of(
             raise EditError(f"{edit}: the weights to put in place are of other tokens.")
         own = own.expand(-1, heads, -1, -1).repeat(groups // len(own), 1, 1, 1)
         fixed[:, which(edit)] = own[:, which(edit)]
-    return fixed + mask
+    return fixed
 
 
-def scaled(scores: Tensor, factor: Tensor) -> Tensor:
-    """factor · scores, −∞ staying what it is also times 0."""
-    return torch.where(torch.isneginf(scores), scores, scores * factor)
-
-
-def as_scores(mask: Tensor | None, causal: bool, queries: int, keys: int, like: Tensor) -> Tensor:
-    """A mask of the kernel as numbers that are added to the scores."""
-    if causal:
-        mask = torch.ones(queries, keys, dtype=torch.bool, device=like.device).tril()
-    if mask is None:
-        return torch.zeros(1, 1, 1, 1, dtype=like.dtype, device=like.device)
+def as_scores(mask: Tensor, like: Tensor) -> Float[Tensor, "#group #head #query #key"]:
+    """A mask of the kernel as numbers that are added to the scores; True allows."""
     if mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=like.dtype).masked_fill(~mask, NOWHERE)
-    return mask.to(like.dtype)
+    return mask.to(like.dtype).view((1,) * (4 - mask.dim()) + mask.shape)

@@ -1,8 +1,9 @@
 """Change the attention of any model while it runs: nothing in the model is changed or hooked, no other thread sees it.
 
 The same interceptor that records (`recorder`) is entered a second time, inside: what it hands on is what the recorder
-sees. Everything that happens before the softmax is scores ↦ factor · scores + mask (`edited_scores`), and what happens
-after it is done to a head's output, so all ways in which models write attention are edited alike.
+sees. Everything that happens before the softmax is scores ↦ factor · scores + mask (`edited_scores`), which opens no
+mask of the layer's own (`masks`), and what happens after it is done to a head's output, so all ways in which models
+write attention are edited alike. `edit_proof` looks on from outside.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,24 +15,28 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.edited_scores import as_scores, factor_of, mask_of, scaled, scored, which
+from vizkit.models.recording.edited_scores import as_scores, edited, factor_of, scored, which
 from vizkit.models.recording.edits import Edit, EditError
+from vizkit.models.recording.masks import Masks
+from vizkit.models.recording.meeting import PRODUCTS, SOFTMAXES
 from vizkit.models.recording.plan import NOW, Place, Plan, planned
-from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
-from vizkit.models.recording.watching import PRODUCTS
+from vizkit.models.recording.recorder import MULTI_HEAD
 from vizkit.models.recording.weights import softmax_axis
 
 __all__ = ["NOW", "Editing", "HeadOutputs", "Place", "Plan", "planned"]
 
 
 class Editing(TorchFunctionMode):
-    """Follows a plan for one forward pass. `first`: the attention layer that calls first, from 0."""
+    """Follows a plan for one forward pass. `first`: the attention layer that calls first, from 0. `closed`: where the
+    latest layer forbids to look, where its scores are edited and it forbids anything."""
 
     def __init__(self, plan: Plan, first: int = 0) -> None:
         super().__init__()
         self.plan = plan
         self.layer = first - 1
+        self.closed: Tensor | None = None
         self._weights: Tensor | None = None  # of a softmax whose product with the values is still to come
+        self._masks, self._listens = Masks(), scored(self._edits(first))
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
@@ -43,8 +48,11 @@ class Editing(TorchFunctionMode):
             return self._softmax(func, args, kwargs)
         if self._weights is not None and func in PRODUCTS and _same(args[0], self._weights):
             self._weights = None
-            return self.outputs(self._edits(), func(*args, **kwargs))
-        return func(*args, **kwargs)
+            return self.outputs(self._edits(self.layer), func(*args, **kwargs))
+        out = func(*args, **kwargs)
+        if self._listens:
+            self._masks.hear(func, args, out)
+        return out
 
     def __exit__(self, *raised: Any) -> None:  # noqa: ANN401
         super().__exit__(*raised)
@@ -58,12 +66,14 @@ class Editing(TorchFunctionMode):
             return func(query, key, value, *args, **kwargs)
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
         heads, queries, keys = query.shape[-3], query.shape[-2], key.shape[-2]
-        self._refuse_unknown(query.shape[0] if query.dim() == 4 else 1, heads)
+        self._refuse_unknown(query.shape[0] if query.dim() == 4 else -1, heads)
         if scored(edits):
-            factor = factor_of(edits, heads, query)
-            mask = as_scores(options.pop("attn_mask", None), options.pop("is_causal", False), queries, keys, query)
-            mask = scaled(mask, factor) + self._mask(edits, (query.shape[0], heads, queries, keys), query)
-            query, options["attn_mask"] = query * factor, mask
+            masks = [options.pop("attn_mask", None)]
+            if options.pop("is_causal", False):
+                masks.append(torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril())
+            added = [as_scores(mask, query) for mask in masks if mask is not None]
+            options["attn_mask"] = self._edited(edits, added, (query.shape[0], heads, queries, keys), query)
+            query = query * factor_of(edits, heads, query)
         out = func(query, key, value, **options)
         return self.outputs(edits, out) if self.weighs(edits) else out
 
@@ -75,7 +85,8 @@ class Editing(TorchFunctionMode):
         if scores.dim() != 4 or softmax_axis(scores, args, kwargs) != -1:
             self._refuse_unknown(-1, -1)
         self._refuse_unknown(*scores.shape[:2])
-        scores = scaled(scores, factor_of(edits, scores.shape[1], scores)) + self._mask(edits, scores.shape, scores)
+        if scored(edits):
+            scores = self._edited(edits, [scores], scores.shape, scores, added=False)
         weights = func(scores, *args[1:], **kwargs)
         if self.mixes(edits):
             self._weights = weights
@@ -94,8 +105,7 @@ class Editing(TorchFunctionMode):
         self._refuse_unknown(query.shape[1] if query.dim() == 3 else 1, heads)
         changed = dict(arguments)
         if scored(edits):
-            factors = factor_of(edits, heads, query)
-            factor = factors.view(heads, 1).expand(heads, dim // heads).reshape(dim, 1)
+            factor = factor_of(edits, heads, query).view(heads, 1).expand(heads, dim // heads).reshape(dim, 1)
             if arguments.get("use_separate_proj_weight"):
                 changed["q_proj_weight"] = arguments["q_proj_weight"] * factor
             else:
@@ -103,11 +113,10 @@ class Editing(TorchFunctionMode):
                 changed["in_proj_weight"] = torch.cat([weight[:dim] * factor, weight[dim:]])
             if (bias := arguments.get("in_proj_bias")) is not None:
                 changed["in_proj_bias"] = torch.cat([bias[:dim] * factor[:, 0], bias[dim:]])
-            mask = as_scores(arguments.get("attn_mask"), False, query.shape[0], key.shape[0], query)
             shape = (query.shape[1] if query.dim() == 3 else 1, heads, query.shape[0], key.shape[0])
-            mask = scaled(mask, factors) + self._mask(edits, shape, query)
-            changed["attn_mask"] = mask.expand(shape).flatten(0, 1)
-            changed["is_causal"] = False
+            mask = self._edited(edits, masks_of(arguments, shape, query), shape, query)
+            changed["attn_mask"] = None if mask is None else mask.expand(shape).flatten(0, 1)
+            changed["key_padding_mask"], changed["is_causal"] = None, False
         if not self.weighs(edits):
             return func(**changed)
         changed["out_proj_weight"] = torch.eye(dim, dtype=query.dtype, device=query.device)
@@ -123,10 +132,11 @@ class Editing(TorchFunctionMode):
         """The edits of the layer that calls now."""
         self._refuse_lost_product()
         self.layer += 1
-        return self._edits()
+        self._listens = scored(self._edits(self.layer + 1))
+        return self._edits(self.layer)
 
-    def _edits(self) -> list[Edit]:
-        return [edit for edit in self.plan.edits if edit.concerns(self.layer)]
+    def _edits(self, layer: int) -> list[Edit]:
+        return [edit for edit in self.plan.edits if edit.concerns(layer)]
 
     def _refuse_unknown(self, groups: int, heads: int) -> None:
         """EditError where the numbers of the layer that calls now do not lie as (group, head, query, key)."""
@@ -139,15 +149,28 @@ class Editing(TorchFunctionMode):
             raise EditError(f"Layer {self.layer + 1} of this model changes its weights after the softmax: what a head "
                             "gives cannot be exchanged.")  # fmt: skip
 
-    def _mask(self, edits: Sequence[Edit], shape: tuple[int, ...], like: Tensor) -> Tensor:
-        groups, heads, queries, keys = shape
+    def _edited(
+        self, edits: Sequence[Edit], given: Sequence[Tensor], shape: Sequence[int], like: Tensor, *, added: bool = True
+    ) -> Tensor | None:
+        """What the edits make of the scores that are `given`, or of the numbers that are `added` to them, if any;
+        None: nothing is to be added."""
+        closed = [self._masks.closed(each, added=added) for each in given]
+        self._masks.forget()
+        self.closed = torch.stack(torch.broadcast_tensors(*closed)).any(0) if closed else None
+        if not given and all(edit.kind in ("temperature", "uniform") for edit in edits):
+            return None
         ids = self.plan.places[self.layer].key_ids
         if self.plan.dropped:
             ids = ids[:, ~torch.isin(ids[0], torch.tensor(self.plan.dropped))]
-        return mask_of(edits, ids, self.plan.frozen, self.layer, (groups, heads, queries, keys), like)
+        nothing = like.new_zeros(1, 1, 1, 1)
+        groups, heads, queries, keys = shape
+        return edited(
+            sum(given[1:], given[0]) if given else nothing, nothing.bool() if self.closed is None else self.closed,
+            edits, ids, self.plan.frozen, self.layer, (groups, heads, queries, keys),
+        )  # fmt: skip
 
     def acts(self, edits: Sequence[Edit]) -> bool:
-        return bool(edits or self.plan.scales)
+        return bool(self.plan.scales or any(edit.kind != "temperature" or edit.value != 1 for edit in edits))
 
     def weighs(self, edits: Sequence[Edit]) -> bool:
         """Whether something happens to what the heads give."""
@@ -200,6 +223,16 @@ class HeadOutputs(Editing):
         del edits
         self.hear(self.layer, out)
         return out
+
+
+def masks_of(arguments: dict, shape: tuple[int, int, int, int], like: Tensor) -> list[Tensor]:
+    """The masks of `multi_head_attention_forward` as numbers that are added to scores of this `shape`."""
+    groups, heads, queries, keys = shape
+    laid = {"attn_mask": (-1, 1, queries, keys), "key_padding_mask": (groups, 1, 1, keys)}
+    masks = ((arguments.get(name), as_laid) for name, as_laid in laid.items())
+    # Here True forbids, where the kernel's masks allow.
+    given = (((~mask if mask.dtype == torch.bool else mask), as_laid) for mask, as_laid in masks if mask is not None)
+    return [as_scores(m.unflatten(0, (groups, heads)) if m.dim() == 3 else m.view(laid), like) for m, laid in given]
 
 
 def _same(weights: Any, known: Tensor) -> bool:  # noqa: ANN401

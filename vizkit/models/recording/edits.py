@@ -103,9 +103,7 @@ class Edit:
         return f"{self.kind}:{texts[self.kind]}"
 
     def concerns(self, layer: int) -> bool:
-        """Whether it changes this attention layer; a temperature of 1 changes none."""
-        if self.kind == "temperature" and self.value == 1:
-            return False
+        """Whether it is about this attention layer."""
         return self.kind in IN_ATTENTION and self.layer in (ALL, layer)
 
 

@@ -1,7 +1,7 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
 import inspect
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.edit_proof import EditProof
 from vizkit.models.recording.editing import NOW, Editing
 from vizkit.models.recording.kinds import kind
+from vizkit.models.recording.layer_output import Difference, draw_of
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
@@ -37,7 +39,8 @@ class Pass:
     `entering`: the same, (values, gradient), of what each of `calls` was given; `gradients`: that of each of `maps`, of
     a model without attention. Both are empty without a target.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
-    `changed`: how many change their weights between the softmax and the values; see `counting`.
+    `changed`: how many change their weights between the softmax and the values; see `counting`. `edited`: what was
+    compared of a changed model, see `edit_proof`.
     """
 
     logits: Tensor
@@ -51,6 +54,7 @@ class Pass:
     layers: int | None = None
     linear: int = 0
     changed: int = 0
+    edited: tuple[Difference, ...] = ()
 
 
 def forward(
@@ -141,9 +145,11 @@ def _recorded(
     logit_error: float | None,
 ) -> Pass:
     _keep_freed_memory()
-    recorder = Recorder(loaded.model, keep, gradient=target is not None)
-    plan = NOW.get()
-    with torch.set_grad_enabled(target is not None), recorder, Editing(plan) if plan else nullcontext():
+    recorder = Recorder(loaded.model, keep, gradient=target is not None, draw=draw_of(pixels))
+    proof = EditProof(Editing(plan)) if (plan := NOW.get()) else None
+    with torch.set_grad_enabled(target is not None), recorder, ExitStack() as changing:
+        for mode in (proof.editing, proof) if proof else ():
+            changing.enter_context(mode)
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
@@ -158,7 +164,8 @@ def _recorded(
         stages = () if recorder.calls else tuple(each for each in maps if each.dim() == 4)
         deciding, entering, gradients = _with_gradients(recorder, score_of(logits), final, stages)
     detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
-    return Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
+    made = Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
+    return replace(made, edited=tuple(proof.differences) if proof else ())
 
 
 def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None, stages: tuple[Tensor, ...]) -> tuple:

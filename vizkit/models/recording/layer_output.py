@@ -4,7 +4,10 @@ The comparison of logits needs a pass without recording and shows nothing where 
 kernel: chosen rows, half precision. This one is made for every layer of every image, and costs a few rows.
 """
 
+import zlib
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import xor
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +18,8 @@ from vizkit.models.recording.weights import full_precision, places_of, precise, 
 from vizkit.traces import tolerance
 
 __all__ = [
-    "Difference", "difference", "kernel_rows", "multi_head_rows", "of_kernel", "of_multi_head", "sampled", "worst",
+    "LOST", "Difference", "coarser", "difference", "draw_of", "exceeds", "kernel_rows", "multi_head_rows", "of_kernel",
+    "of_multi_head", "sampled", "worst",
 ]  # fmt: skip
 
 FEW = 4
@@ -30,14 +34,33 @@ class Difference(NamedTuple):
     tolerance: float
 
 
-def sampled(like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
-    """At most `FEW` places spread evenly over the recorded rows, from the first on, and which queries they are.
+LOST = Difference(torch.zeros(1, 1, 1), torch.ones(1, 1, 1), tolerance(torch.float32))
+"""Of what was to be compared with nothing of its kind."""
 
-    `rows`: the queries that are recorded; None: all those of `like`, (…, query, any). A slice copies nothing.
+
+def coarser(one: torch.dtype, other: torch.dtype) -> torch.dtype:
+    """The one of larger spacing."""
+    return max(one, other, key=lambda dtype: torch.finfo(dtype).eps)
+
+
+def sampled(like: Tensor, rows: tuple[int, ...] | None, draw: int = 0) -> tuple[slice, slice | list[int]]:
+    """At most `FEW` places spread evenly over the recorded rows, and which queries they are.
+
+    `rows`: the queries that are recorded; None: all those of `like`, (…, query, any). `draw`: any number, which decides
+    where they begin: over many draws every row has its turn. A slice copies nothing.
     """
-    step = max(1, ((like.shape[-2] if rows is None else len(rows)) - 1) // (FEW - 1))
-    places = slice(0, (FEW - 1) * step + 1, step)
+    count = like.shape[-2] if rows is None else len(rows)
+    step = max(1, count // FEW)
+    span = (min(FEW, count) - 1) * step + 1
+    first = draw % (count - span + 1)
+    places = slice(first, first + span, step)
     return places, places if rows is None else places_of(rows[places])
+
+
+def draw_of(*given: Tensor) -> int:
+    """A number for `sampled` that follows from the input: the same for the same picture, another for another."""
+    digests = (zlib.crc32(each.detach().contiguous().view(torch.uint8).cpu().numpy().data) for each in given)
+    return reduce(xor, digests, 0)
 
 
 def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
@@ -67,11 +90,17 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
     return float(errors[index]), allowed[index]
 
 
+def exceeds(one: Difference) -> bool:
+    """Whether two tensors are farther apart than they may be; NaN always is."""
+    error, allowed = worst([one])
+    return not error <= allowed
+
+
 def _largest_error(alike: Sequence[Difference]) -> Tensor:
     """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
     mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
     off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
-    return (off / (largest + torch.finfo(theirs.dtype).tiny)).amax().double().cpu()
+    return (off / (largest + torch.finfo(theirs.dtype).tiny)).amax().cpu().double()
 
 
 def of_kernel(

@@ -15,11 +15,13 @@ __all__ = ["NOW", "Place", "Plan", "kept_of", "planned"]
 
 @dataclass(frozen=True)
 class Place:
-    """An attention layer of the unchanged model: how many groups and heads, and the token of each key."""
+    """An attention layer of the unchanged model: how many groups and heads, and the token of each key. `regions`: of
+    windows that are rolled, which of their places may meet, by number."""
 
     groups: int
     heads: int
     key_ids: Int[Tensor, "group key"]
+    regions: Int[Tensor, "_group _key"] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Plan:
     means: tuple[Float[Tensor, "_group _head _query _channel"], ...] = ()
     frozen: Mapping[tuple[Edit, int], Float[Tensor, "_group _head _query _key"]] = field(default_factory=dict)
     dropped: tuple[int, ...] = ()
+
+    def weighing(self, layers: int) -> int:
+        """In how many of the first layers something happens to what the heads give, after the softmax."""
+        heads = [edit for edit in self.edits if edit.kind == "heads"]
+        return layers if self.scales else sum(any(edit.concerns(at) for edit in heads) for at in range(layers))
 
 
 NOW: ContextVar[Plan | None] = ContextVar("NOW", default=None)

@@ -7,22 +7,29 @@ this: fused attention never calls the dropout that they listen to.
 """
 
 import inspect
-import math
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.layer_output import Difference, difference, of_kernel, of_multi_head, sampled
+from vizkit.models.recording.call import Call, Keep, Kernel, version_of
+from vizkit.models.recording.layer_output import (
+    LOST,
+    Difference,
+    coarser,
+    difference,
+    of_kernel,
+    of_multi_head,
+    sampled,
+)
+from vizkit.models.recording.meeting import SOFTMAXES, Path, into, laid
 from vizkit.models.recording.weights import (
     attention_weights,
     following,
-    grouped,
     groups_among,
     mean_over_heads,
     multi_head_output,
@@ -32,85 +39,41 @@ from vizkit.models.recording.weights import (
     softmax_axis,
 )
 
-__all__ = ["MULTI_HEAD", "SOFTMAXES", "Call", "Keep", "Recorder", "caller"]
+__all__ = ["MULTI_HEAD", "Call", "Keep", "Recorder", "caller"]
 
-SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
 PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
-Kernel = Literal["fused", "mha", "softmax"]
 
+class _Way(NamedTuple):
+    """Weights between their softmax and the values. `shape`: (…, query, key) of all of them, `queries` those of the
+    sample."""
 
-@dataclass(frozen=True)
-class Keep:
-    """What a recording keeps; the default is everything.
-
-    `layers`: indices of attention layers in the order of the forward pass; the others run untouched.
-    `rows`: token ids of queries. The fused kernel then does the layer's work and only these rows are computed beside
-    it, so that inputs with thousands of tokens cost no memory.
-    `heads="mean"` keeps the mean over heads and never holds all heads at once. `dtype`: how weights are stored.
-    """
-
-    layers: Collection[int] | None = None
-    rows: tuple[int, ...] | None = None
-    heads: Literal["each", "mean"] = "each"
-    dtype: torch.dtype | None = None
-
-
-@dataclass
-class Call:
-    """One attention layer as it was called, of one image.
-
-    `weights` are (group, head, query, key), None for a layer that is not kept. `module` is the innermost
-    module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
-    says how the layer computes: "fused", "mha" or "softmax" (written out). `row_sums` were taken before the weights
-    were rounded to the dtype in which they are kept, where that is another. `differences`: what was compared with
-    the layer's own output, see `layer_output`; `sample` is what was compared, until the weights are kept: positions
-    among the rows, and the weights of every head there. `raw` is the tensor in the autograd graph;
-    `score_gradient`: see `layer_scores`; `groups`: see `weights.grouped`. With a gradient, `entering` is what the layer
-    was given, in the graph.
-    """
-
-    path: str
-    module: nn.Module | None
-    kernel: Kernel
-    weights: Tensor | None = None
-    heads: int = 1
-    rows: tuple[int, ...] | None = None
-    row_sums: Tensor | None = None
-    differences: list[Difference] = field(default_factory=list)
-    sample: tuple[slice, Tensor] | None = None
-    gradient: Tensor | None = None
-    score_gradient: Tensor | None = None
-    raw: Tensor | None = None
-    groups: int | None = None
-    entering: Tensor | None = None
-
-    @property
-    def row_sum_error(self) -> Tensor | None:
-        """The largest |sum of a row − 1|; computed when it is read, after the pass, where all layers cost what one
-        between two others does."""
-        if self.weights is None:
-            return None
-        sums = self.weights.sum(-1) if self.row_sums is None else self.row_sums
-        return torch.linalg.vector_norm(sums - 1, math.inf)
-
-    def grouped(self, weights: Tensor) -> Tensor:
-        """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
-        return grouped(weights, self.module, self.groups)
+    call: Call
+    path: Path
+    shape: tuple[int, ...]
+    queries: slice | list[int]
 
 
 class Recorder(TorchFunctionMode):
     """Collects a `Call` for every attention layer of a forward pass made inside `with recorder:`.
 
-    `single_keys`: also of layers with one key only, see `weights.softmax_axis`.
+    `single_keys`: also of layers with one key only, see `weights.softmax_axis`. `draw`: which rows are compared, see
+    `layer_output.sampled`.
     """
 
     def __init__(
-        self, model: nn.Module, keep: Keep | None = None, *, gradient: bool = False, single_keys: bool = False
+        self,
+        model: nn.Module,
+        keep: Keep | None = None,
+        *,
+        gradient: bool = False,
+        single_keys: bool = False,
+        draw: int = 0,
     ) -> None:
         super().__init__()
-        self.single_keys = single_keys
+        self.single_keys, self.draw = single_keys, draw
+        self._ways: list[_Way] = []
         self.keep = keep or Keep()
         self.gradient = gradient
         self.calls: list[Call] = []
@@ -130,11 +93,29 @@ class Recorder(TorchFunctionMode):
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self._multi_head(func, MULTI_HEAD.bind(*args, **kwargs).arguments)
+        if func in SOFTMAXES:
+            return self._softmax(func, args, kwargs)
+        out = func(*args, **kwargs)
         if func in PROJECTIONS:
-            out = func(*args, **kwargs)
             self._positions = out.numel() // out.shape[-1 if func is F.linear else 1]
-            return out
-        return self._softmax(func, args, kwargs) if func in SOFTMAXES else func(*args, **kwargs)
+        for way in tuple(self._ways):
+            if (met := way.path.met(func, args, kwargs, out)) is not None:
+                self._ways.remove(way)
+                self._met(way, met[0])
+        return out
+
+    def _met(self, way: _Way, entering: Tensor) -> None:
+        """What is kept against what enters the product with the values, in the rows of the sample."""
+        call, rows = way.call, laid(entering, way.shape, way.queries)
+        kept = call.weights if call.raw is None else call.raw
+        assert kept is not None
+        if rows is not None and call.raw is None:
+            rows = call.grouped(rows)
+            rows = rows.mean(1, keepdim=True) if self.keep.heads == "mean" else rows
+        kept_rows = kept.detach()[..., call.places, :]
+        coarse = coarser(kept.dtype, entering.dtype)
+        call.met = LOST if rows is None else difference(precise(rows).to(kept.dtype), kept_rows, coarse)
+        call.version = version_of(kept)
 
     def _keeps_next(self) -> bool:
         return self.keep.layers is None or len(self.calls) in self.keep.layers
@@ -153,12 +134,14 @@ class Recorder(TorchFunctionMode):
         heads: int = 0,
         sample: tuple[slice, Tensor] | None = None,
         differences: Sequence[Difference] = (),
-    ) -> None:
+    ) -> Call:
         """`heads`: given when `weights` are their mean already."""
         path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
         # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
         self.entering = self._projected if self.gradient else None
         call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample, entering=self.entering)
+        if sample is not None:
+            call.places = sample[0]
         if weights is not None:
             call.groups = groups_among(tuple(weights.shape), self._positions)
         if weights is not None and self.gradient:
@@ -166,6 +149,7 @@ class Recorder(TorchFunctionMode):
         elif weights is not None:
             self._store(call, weights.detach(), heads)
         self.calls.append(call)
+        return call
 
     def _store(self, call: Call, weights: Tensor, heads: int = 0) -> None:
         weights = weights if heads else call.grouped(weights)
@@ -182,6 +166,7 @@ class Recorder(TorchFunctionMode):
             kept = call.weights[..., places, :]
             call.differences.append(difference(kept.to(expected.dtype), expected, kept.dtype))
         call.sample = None
+        call.version = version_of(call.weights)
 
     def take_gradients(self, logit: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
         """Fill in the weights and ∂logit/∂weights of every kept layer, after softmax and of the same layer.
@@ -199,25 +184,33 @@ class Recorder(TorchFunctionMode):
         pairs = zip(others, gradients[len(kept) :], strict=True)
         return tuple(torch.zeros_like(other) if gradient is None else gradient for other, gradient in pairs)
 
+    def _sampled(self, like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
+        return sampled(like, rows, self.draw + len(self.calls))
+
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
-        own = out = func(*args, **kwargs)
+        buffer = kwargs.get("out")  # the model may write into it again: what is kept lies elsewhere
+        own = out = func(*args, **{name: value for name, value in kwargs.items() if name != "out"})
         axis = softmax_axis(out, args, kwargs, self.single_keys)
-        if axis is None:
-            return out
-        if not self._keeps_next():
-            self._add("softmax")
-            return out
-        exact = precise(args[0]).softmax(axis) if out.element_size() < 4 else out
+        if axis is None or not self._keeps_next():
+            if axis is not None:
+                self._add("softmax")
+            return into(buffer, out)
+        exact = precise(args[0] if args else kwargs["input"]).softmax(axis) if out.element_size() < 4 else out
         weights, own = (exact, own) if axis == -1 else (exact.transpose(-1, -2), own.transpose(-1, -2))
         if self.gradient:  # the model goes on with the very tensor whose gradient is taken
             weights = weights if weights.requires_grad else weights.detach().requires_grad_()  # a map of places alone
             out = following(out, weights if axis == -1 else weights.transpose(-1, -2))
         rows = self._rows(weights)
         kept = weights if rows is None else weights[..., places_of(rows), :]
-        places, queries = sampled(kept, rows)
-        # Written out, the weights are what the layer itself goes on with: they are their own proof, up to rounding.
+        places, queries = self._sampled(kept, rows)
+        # What a softmax gives is its own proof, up to rounding; what becomes of it on the way to the values is not.
         sample = kept.detach()[..., places, :]
-        self._add("softmax", kept, rows, 0, (places, sample), [difference(sample, own.detach()[..., queries, :])])
+        call = self._add(
+            "softmax", kept, rows, 0, (places, sample), [difference(sample, own.detach()[..., queries, :])]
+        )
+        given = (out, into(buffer, out))
+        same = [way for way in self._ways[-1:] if way.call.module is call.module]  # two maps that are blended
+        self._ways = [*same, _Way(call, Path(tuple(weights.shape), *given), tuple(weights.shape), queries)]
         return out
 
     def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
@@ -230,7 +223,7 @@ class Recorder(TorchFunctionMode):
         rows, heads, own = self._rows(query), 0, None
         if rows is not None or query.element_size() < 4:
             own = func(query, key, value, *args, **kwargs)
-        places, queries = sampled(query, rows)
+        places, queries = self._sampled(query, rows)
         if self.keep.heads == "mean" and query.dim() == 4 and rows is None:
             heads = query.shape[1]
             weights, out, sample = mean_over_heads(query, key, value, options, places)
@@ -263,7 +256,7 @@ class Recorder(TorchFunctionMode):
         out, weights = func(**changed)
         own = func(**arguments) if beside else None
         images = weights if batched else weights[None]
-        places, queries = sampled(images, rows)
+        places, queries = self._sampled(images, rows)
         sample = images.detach()[..., places, :]
         outputs = [out[places]] if own is None else [out[places], own[0][queries]]
         self._add("mha", images, rows, 0, (places, sample), of_multi_head(arguments, sample, outputs))

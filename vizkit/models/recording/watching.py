@@ -14,13 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES, caller
+from vizkit.models.recording.meeting import PRODUCTS, SOFTMAXES
+from vizkit.models.recording.recorder import MULTI_HEAD, caller
 from vizkit.models.recording.weights import attention_weights, repeated, softmax_axis
 from vizkit.traces import NotApplicable
 
-__all__ = ["OTHERWISE", "LayerDone", "Seen", "Watcher", "fused", "side_by_side"]
+__all__ = ["OTHERWISE", "PRODUCTS", "LayerDone", "Seen", "Watcher", "fused", "side_by_side"]
 
-PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm})
 FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
 ADDITIONS = frozenset({torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."

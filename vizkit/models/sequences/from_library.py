@@ -65,7 +65,19 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
     library, report = made_by_library(folder, title, config, held(folder, title))
     if missing := [*report["missing_keys"], *report["mismatched_keys"]]:
         raise ModelError(f"{title} lacks weights: {len(missing)} tensors, the first is {str(missing[0])[:60]}.")
-    settings, task = library.config, TASKS[name]
+    try:
+        model = _made(folder, title, library, TASKS[name], device)
+        _try(model)
+    except ModelError:
+        raise
+    except Exception as error:  # a stranger's configuration makes a pass raise anything
+        reason = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
+        raise ModelError(f"{title} cannot read a text: {reason}.") from error
+    return model
+
+
+def _made(folder: Path, title: str, library: Any, task: Task, device: torch.device) -> LibraryModel:  # noqa: ANN401
+    settings = library.config
     pieces = pieces_of(folder, title, int(settings.vocab_size))
     lengths = [value for key in LENGTHS if isinstance(value := getattr(settings, key, None), int)]
     after = (settings.eos_token_id,) if task == "translate" else pieces.named("[SEP]")
@@ -76,11 +88,24 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
             raise ModelError(f"The config.json of {title} does not say with which of its words a text begins and ends.")
     network = SourceAndTarget(library) if task == "translate" else OneText(library, causal=task == "causal")
     return LibraryModel(
-        title, network, pieces, task, "", device, f"folder, transformers {config['model_type']}",
+        title, network, pieces, task, "", device, f"folder, transformers {settings.model_type}",
         licence_on(folder / "README.md") or "not stated", max_length=min(lengths, default=None), begin=begin, end=end,
         before=pieces.named("[CLS]") if task == "masked" else (), after=after, pieces=pieces,
         mask=next(iter(pieces.named("[MASK]")), None),
     )  # fmt: skip
+
+
+def _try(model: LibraryModel) -> None:
+    """A word through it, in a pass and in a step."""
+    texts = [torch.tensor([model.source_ids(model.vocabulary.words[:1])])]
+    texts += [torch.tensor([[model.begin]])] if model.translates else []
+    network: Any = model.model
+    with torch.no_grad():
+        logits = network.eval()(*texts)
+        if model.writes:
+            network.step(torch.tensor([model.begin]), network.start(texts[0]))
+    if logits.shape != (1, texts[-1].shape[1], len(model.vocabulary)):
+        raise ValueError(f"its answer has the shape {tuple(logits.shape)}")
 
 
 @dataclass(frozen=True)

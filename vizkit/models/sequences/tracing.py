@@ -15,6 +15,7 @@ from vizkit.models.networks.sequence_recurrent import AdditiveAttention
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.forward import Pass, apart
+from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
@@ -63,7 +64,7 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
     counting = Counting(*texts, single_keys=True)
     with torch.no_grad(), counting:
         plain = model.model(*texts)
-    recorder = Recorder(model.model, single_keys=True)
+    recorder = Recorder(model.model, single_keys=True, draw=draw_of(*texts))
     with torch.no_grad(), recorder:
         logits = model.model(*texts)[0].float()
     result = Pass(

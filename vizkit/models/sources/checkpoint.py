@@ -16,14 +16,17 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import renamed
 
-__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "read_json", "refuse_sizes"]
+__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "read_json", "refuse_layers", "refuse_sizes"]
 
 MAX_BYTES = 8 * 2**30
-MAX_CONFIG_BYTES = 16 * 2**20
+MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it
+MAX_HEADER_BYTES = 2 * 2**20  # of a safetensors file: 20,000 tensors
+MAX_DEPTH = 20  # of what lies in one another in a config
 MAX_ARGUMENT = 2**16  # of a number in a config: no width of a model is larger
 MAX_NUMBERS = 1000  # in the arguments of a model
 # Of arguments by a part of their name: constructors run through these, also where no weight is made.
 MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
+MAX_LAYERS, LAYERS = 128, ("depth", "layer", "blocks")  # in all, by a part of their name; the deepest have some 60
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 NESTS = (*AVERAGED, "teacher", "state_dict", "model", "model_state_dict", "module", "net", "student")
@@ -79,6 +82,9 @@ def read_header(path: Path) -> Header:
     from safetensors import SafetensorError, safe_open
 
     try:
+        with path.open("rb") as start:
+            if MAX_HEADER_BYTES < int.from_bytes(start.read(8), "little") < path.stat().st_size:
+                raise ModelError(f"{path.name} claims more tensors than any model has; it is refused.")
         with safe_open(path, framework="pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
@@ -96,7 +102,7 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     """The config.json of a run folder: its "architecture" is a text, its numbers are such as a model can have."""
     config = read_json(path, owner)
     if not isinstance(config.get("architecture"), str):
-        raise _nameless(owner)
+        raise ModelError(f"The config.json of {owner} does not name a timm architecture.")
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
     refuse_sizes(owner, {"model_args": config.get("model_args"), "size": _input_size(about)})
     return config
@@ -105,17 +111,24 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
 def read_json(path: Path, owner: str) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ValueError
+            raise ModelError(f"The {path.name} of {owner} takes more than {MAX_CONFIG_BYTES >> 20} MiB; it is refused.")
         config = json.loads(path.read_bytes())
+        if not isinstance(config, dict) or _is_deep(config):
+            raise ValueError
+    except ModelError:
+        raise
     except (ValueError, RecursionError, OSError):
-        raise _nameless(owner) from None
-    if not isinstance(config, dict):
-        raise _nameless(owner)
+        raise ModelError(f"The {path.name} of {owner} is damaged; get it again.") from None
     return config
 
 
-def _nameless(owner: str) -> ModelError:
-    return ModelError(f"The config.json of {owner} does not name a timm architecture.")
+def _is_deep(config: dict[str, Any]) -> bool:
+    """Whether so much lies in one another that walking through it meets the limit of recursion."""
+    level: list[Any] = [config]
+    for _ in range(MAX_DEPTH):
+        parts = (part for each in level for part in (each.values() if isinstance(each, dict) else each))
+        level = [part for part in parts if isinstance(part, dict | list)]
+    return bool(level)
 
 
 def refuse_sizes(owner: str, config: Mapping[str, Any]) -> None:
@@ -127,6 +140,13 @@ def refuse_sizes(owner: str, config: Mapping[str, Any]) -> None:
         most = next((limit for part, limit in MAX_OF.items() if part in name), MAX_ARGUMENT)
         if number > most:
             raise ModelError(f"The config.json of {owner} asks for a model with a size above {most}.")
+    refuse_layers(owner, config)
+
+
+def refuse_layers(owner: str, config: Mapping[str, Any]) -> None:
+    """More layers than any model has, whose constructor would run for seconds before a budget of bytes is met."""
+    if sum(n for name, n in _numbers(config) if n > 0 and any(part in name for part in LAYERS)) > MAX_LAYERS:
+        raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_LAYERS} layers.")
 
 
 def _input_size(about: Any) -> Any:  # noqa: ANN401

@@ -140,8 +140,6 @@ def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
     args: dict[str, Any] = {} if pool == model.global_pool else {"global_pool": pool}
     if after != ("fc_norm.weight" in own) or pool == "avg":
         args["fc_norm"] = after
-    if "norm.weight" in shapes and after:
-        args["final_norm"] = True
     return args
 
 

@@ -199,6 +199,7 @@ def made_by_library(
         raise ModelError(f"{title} is a {name[:60]}, which does not take a picture alone.")
     if config.get("quantization_config") or config.get("use_timm_backbone") or names_another_model(config):
         raise ModelError(f"{title} is quantized, or made around a model of its own; vizkit opens plain ones only.")
+    checkpoint.refuse_layers(title, config)
     eager = {"attn_implementation": "eager"}  # others may fetch their code
     made: Any = kind
     try:

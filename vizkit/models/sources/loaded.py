@@ -32,7 +32,8 @@ class Loaded:
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
     for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
     and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
-    `families.measured`; `places` its attention layers, see `recording.editing`. `grid`: (rows, columns) of the patches,
+    `families.measured`; `places` its attention layers, see `recording.editing`; `proven` what was heard and judged of
+    the places of its tokens, see `families.proven_places`. `grid`: (rows, columns) of the patches,
     where the owner of the model has given it. `head`: what
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
     a head, None where nobody knows.
@@ -58,6 +59,7 @@ class Loaded:
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
     places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
+    proven: dict[tuple, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.outputs is None:
@@ -69,6 +71,11 @@ class Loaded:
     @property
     def parameters(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the numbers that the model takes: those of its first weights."""
+        return next((each.dtype for each in self.model.parameters() if each.is_floating_point()), torch.float32)
 
     @property
     def bytes(self) -> int:

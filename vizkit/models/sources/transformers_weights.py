@@ -1,6 +1,8 @@
 """The weights of a transformers folder: one safetensors file, several of which an index says which holds what, or the
 pickle of earlier versions, read as plain tensors."""
 
+import os
+from collections import defaultdict
 from pathlib import Path
 
 from safetensors.torch import load_file
@@ -57,13 +59,14 @@ def _files(folder: Path, title: str) -> dict[Path, set[str] | None]:
     places = read_json(folder / INDEX, title).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
         raise ModelError(f"The {INDEX} of {title} does not say where its weights are.")
-    files: dict[Path, set[str] | None] = {}
-    for file in sorted(set(places.values()))[: MOST_FILES + 1]:
+    named: dict[str, set[str]] = defaultdict(set)
+    for tensor, file in places.items():
+        named[file].add(tensor)
+    if len(named) > MOST_FILES:
+        raise ModelError(f"The {INDEX} of {title} names more than {MOST_FILES} files.")
+    for file in sorted(named):
         if Path(file).name != file or "\\" in file or not file.endswith(".safetensors"):
             raise ModelError(f"The {INDEX} of {title} names {file[:60]!r}, which is no safetensors file beside it.")
-        if not (folder / file).is_file():
+        if not os.path.isfile(folder / file):  # unlike Path's, False also for names that are too long
             raise ModelError(f"{title} lacks {file[:60]}, one of the files with its weights.")
-        files[folder / file] = {tensor for tensor, place in places.items() if place == file}
-    if len(files) > MOST_FILES:
-        raise ModelError(f"The {INDEX} of {title} names more than {MOST_FILES} files.")
-    return files
+    return {folder / file: named[file] for file in sorted(named)}

@@ -29,10 +29,10 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the prefixes of their wrappers, and without what only the training needed."""
     names = {name: PREFIXES.sub("", name) for name in state}
     weights = {new: state[old] for old, new in names.items() if not BESIDE.match(new)}
-    while weights and len(first := {name.partition(".")[0] for name in weights}) == 1 and not _has_bare_names(weights):
+    while len(first := {name.partition(".")[0] for name in weights}) == 1 and not _has_bare_names(weights):
         weights = {name.removeprefix(f"{next(iter(first))}."): value for name, value in weights.items()}
     blocks = [name for name in weights if name.startswith("blocks.")]
-    if blocks and all(CHUNK.match(name) for name in blocks):
+    if all(CHUNK.match(name) for name in blocks):
         weights = {CHUNK.sub(r"blocks.\1.", name): value for name, value in weights.items()}
     return weights
 
@@ -48,6 +48,6 @@ def from_monai(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if "cross_attn" in name:
             continue
         for theirs, ours in FROM_MONAI.items():
-            name = name.replace(theirs, ours, 1)
+            name = name.replace(theirs, ours)
         found[name] = value
     return found

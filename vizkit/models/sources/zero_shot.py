@@ -23,11 +23,12 @@ from vizkit.models.sources.from_transformers import made_by_library, read_config
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded
 from vizkit.models.sources.transformers_weights import WEIGHTS
+from vizkit.tokenizing import Tokenizer, TokenizerError
 
 __all__ = ["LONGEST_CLASS", "MOST_CLASSES", "TextHead", "with_classes"]
 
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # lines, and characters of each
-MAX_TOKENIZER_BYTES = 64 * 2**20
+MOST_TOKENS = 1024  # of a text; CLIP reads 77, SigLIP 64
 BATCH = 32
 
 
@@ -116,25 +117,24 @@ def tokens(folder: Path, title: str, config: Any, texts: Sequence[str]) -> Tenso
 
     SigLIP has learned with texts filled up to its full length and reads the last token; CLIP reads the first end.
     """
-    path = folder / "tokenizer.json"
-    if not path.is_file() or path.stat().st_size > MAX_TOKENIZER_BYTES:
+    longest = config.text_config.max_position_embeddings
+    if not (isinstance(longest, int) and 1 <= longest <= MOST_TOKENS):
         raise ModelError(
-            f"{title} has no tokenizer.json, by which words are read; `save_pretrained` of its tokenizer writes it."
+            f"{title} reads texts of {str(longest)[:20]} tokens; vizkit takes those of 1 to {MOST_TOKENS}."
         )
-    from tokenizers import Tokenizer
-
-    longest = int(config.text_config.max_position_embeddings)
+    named = padding(folder, title)
     try:
-        tokenizer = Tokenizer.from_file(str(path))
-        tokenizer.enable_truncation(longest)
-        tokenizer.no_padding()
-        rows = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
-    except Exception as error:  # whatever its parser raises
-        raise ModelError(f"The tokenizer.json of {title} is damaged; get it again.") from error
+        tokenizer = Tokenizer.of_file(folder / "tokenizer.json")
+        if tokenizer is None:
+            raise ModelError(
+                f"{title} has no tokenizer.json, by which words are read; `save_pretrained` of its tokenizer writes it."
+            )
+        rows = tokenizer.ids(texts, special=True, longest=longest)
+        pad = tokenizer.number(named) if named else None
+    except TokenizerError as error:
+        raise ModelError(f"The tokenizer.json of {title} {error}.") from error
     if not all(rows):
         raise ModelError(f"The tokenizer of {title} gives no token for a text; choose other words.")
-    named = padding(folder, title)
-    pad = tokenizer.token_to_id(named) if named else None
     length = longest if config.model_type == "siglip" else max(map(len, rows))
     return torch.tensor([row + [row[-1] if pad is None else pad] * (length - len(row)) for row in rows])
 

@@ -27,12 +27,12 @@ LARGEST_REFERENCE = 512 * 512
 """Pixels of a reference; a larger one is shrunk, as every place of a tile is compared with every place of it."""
 
 
-def pixels_of(rgb: RGB) -> Float[Tensor, "1 3 row column"]:
-    return torch.from_numpy(rgb.copy()).permute(2, 0, 1)[None].float() / 255
+def pixels_of(rgb: RGB, device: torch.device | str = "cpu") -> Float[Tensor, "1 3 row column"]:
+    return torch.from_numpy(rgb.copy()).to(device).permute(2, 0, 1)[None].float() / 255
 
 
 def bytes_of_pixels(pixels: Float[Tensor, "1 3 row column"]) -> RGB:
-    return (pixels[0].clamp(0, 1) * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
+    return (pixels[0].clamp(0, 1) * 255).round().byte().permute(1, 2, 0).cpu().contiguous().numpy()
 
 
 def fitting_reference(rgb: RGB) -> RGB:
@@ -90,8 +90,10 @@ def enlarged_tiles(
     """
     if enlarger.uses_reference and reference is None:
         raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second picture.")
-    second = pixels_of(fitting_reference(reference)) if reference is not None and enlarger.uses_reference else None
-    pixels = pixels_of(rgb)
+    second = None
+    if reference is not None and enlarger.uses_reference:
+        second = pixels_of(fitting_reference(reference), enlarger.device)
+    pixels = pixels_of(rgb, enlarger.device)
     for rows, columns, seen_rows, seen_columns in islice(tiles(rgb.shape[0], rgb.shape[1], tile), start, None):
         result = bytes_of_pixels(_tile(enlarger.model, pixels[:, :, seen_rows, seen_columns], second))
         top, left = TIMES * (rows.start - seen_rows.start), TIMES * (columns.start - seen_columns.start)

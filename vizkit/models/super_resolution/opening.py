@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from vizkit.models.networks.super_resolution.ttsr import NETWORKS, TTSR, build
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.sizing import refuse_missing_numbers
@@ -24,6 +26,10 @@ class Enlarger:
     @property
     def uses_reference(self) -> bool:
         return bool(self.model.sizes["reference"])
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
 
     @property
     def parameters(self) -> int:

@@ -53,8 +53,8 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
     if not enlarger.uses_reference:
         raise ValueError(f"{enlarger.name} has no attention: it was trained without a reference.")
     model, given = enlarger.model, fitting_reference(reference)
-    pixels = pixels_of(small)
-    search = model.search(pixels, pixels_of(given))
+    pixels = pixels_of(small, enlarger.device)
+    search = model.search(pixels, pixels_of(given, enlarger.device))
     relevance = search.matched.relevance
     hard, mixture = (
         bytes_of_pixels(model.enlarged(pixels, (model.textures(search, sharpness), relevance)))
@@ -62,8 +62,9 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
     )
     rows, columns = small.shape[:2]
     plain = bytes_of_pixels(bicubic(pixels, (TIMES * rows, TIMES * columns)))
-    gates = tuple(transfer.gate(relevance)[0] for transfer in model.transfers)  # type: ignore[operator]
+    gates = tuple(transfer.gate(relevance)[0].cpu() for transfer in model.transfers)  # type: ignore[operator]
     return Seen(
-        small, given, hard, mixture, plain, (rows, columns), tuple(search.key.shape[-2:]), search.matched.place[0],  # type: ignore[arg-type]
-        relevance[0], gates, directions(search.query)[0], directions(search.key)[0],
+        small, given, hard, mixture, plain, (rows, columns), tuple(search.key.shape[-2:]),  # type: ignore[arg-type]
+        search.matched.place[0].cpu(), relevance[0].cpu(), gates,
+        *(directions(each)[0].cpu() for each in (search.query, search.key)),
     )  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from vizkit.models.networks.super_resolution.texture import directions, neighbours, relevance
 from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR, Search
@@ -37,17 +38,18 @@ def trace(enlarger: Enlarger, small: RGB, reference: RGB, *, sharpness: float = 
     model, given = enlarger.model, fitting_reference(reference)
     if small.shape[0] * small.shape[1] * (given.shape[0] // TIMES) * (given.shape[1] // TIMES) > LARGEST_WEIGHTS:
         raise ValueError("These pictures are too large for a trace: give a smaller picture, or a smaller reference.")
-    pixels, second = pixels_of(small), pixels_of(given)
+    pixels, second = (pixels_of(each, enlarger.device) for each in (small, given))
     search = model.search(pixels, second)
-    recorded = mixture_of(search, sharpness) if sharpness else transfer_of(search)
-    rebuilt = textures_of(recorded, search)
-    enlarged = model.enlarged(pixels, (rebuilt, search.matched.relevance))
+    read = tree_map(Tensor.cpu, search)  # where analyses and pages read it
+    recorded = mixture_of(read, sharpness) if sharpness else transfer_of(read)
+    rebuilt = textures_of(recorded, read)
+    enlarged = model.enlarged(pixels, ([each.to(pixels.device) for each in rebuilt], search.matched.relevance))
     check = Check(
         row_sum_error((recorded,)), 1, 1,
         logit_error=apart(enlarged, model(pixels, second, sharpness), at_least=1.0),
-        output_error=max(map(apart, rebuilt, model.textures(search, sharpness))),
+        output_error=max(map(apart, rebuilt, (each.cpu() for each in model.textures(search, sharpness)))),
     )  # fmt: skip
-    logits = enlarged[0].flatten(1).T.contiguous()
+    logits = enlarged[0].cpu().flatten(1).T.contiguous()
     size_hw = small.shape[0], small.shape[1]
     return Trace(enlarger.name, size_hw, logits, (recorded,), trusted(model, search, recorded.query), check)
 
@@ -94,8 +96,8 @@ def textures_of(attention: Attention, search: Search) -> list[Tensor]:
 def trusted(model: TTSR, search: Search, query: Tokens) -> tuple[Features, Features]:
     """How far the network trusts what it took, at every query."""
     relevant = search.matched.relevance[0]
-    gates = torch.stack([transfer.gate(relevant) for transfer in model.transfers], 1)  # type: ignore[operator]
-    return Features("relevance of the best place", relevant[:, None], query), Features("gates", gates, query)
+    gates = torch.stack([transfer.gate(relevant) for transfer in model.transfers], 1).cpu()  # type: ignore[operator]
+    return Features("relevance of the best place", relevant[:, None].cpu(), query), Features("gates", gates, query)
 
 
 def apart(one: Float[Tensor, "*any"], other: Float[Tensor, "*any"], at_least: float = 1e-12) -> float:

@@ -6,6 +6,7 @@ from vizkit.report.kinds.chart import Chart
 from vizkit.report.kinds.field import Field
 from vizkit.report.kinds.filters import Filters
 from vizkit.report.kinds.framed import Framed
+from vizkit.report.kinds.fused import Fused
 from vizkit.report.kinds.heads import Heads
 from vizkit.report.kinds.record import Drawn, Kind
 from vizkit.report.kinds.relevance import Relevance
@@ -22,6 +23,7 @@ __all__ = [
     "Field",
     "Filters",
     "Framed",
+    "Fused",
     "Heads",
     "Kind",
     "Multiplied",
@@ -33,6 +35,7 @@ __all__ = [
 KINDS: dict[str, type] = {
     "attention": Attention,
     "features": Features,
+    "fused heads": Fused,
     "all heads": Heads,
     "rollout": Multiplied,
     "relevance": Relevance,
@@ -43,4 +46,6 @@ KINDS: dict[str, type] = {
     "filters": Filters,
     "boxes": Framed,
 }
-Shows = Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters | Framed
+Shows = (
+    Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters | Framed | Fused
+)

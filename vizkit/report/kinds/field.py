@@ -33,6 +33,8 @@ class Field:
         loaded = inputs.loaded
         if strange := set(self.samples) - set(samples.names()):
             raise NotApplicable(f"There is no sample {min(strange)[:60]!r}.")
+        if len(self.samples) > len(samples.names()):
+            raise NotApplicable(f"There are {len(samples.names())} samples, not {len(self.samples)}.")
         pictures = [samples.picture(name) for name in self.samples] or [inputs.rgb]
         with torch.enable_grad():
             fields = effective_fields(loaded, (pixels_of(loaded, picture) for picture in pictures))

@@ -48,8 +48,7 @@ class Relevance:
         low = float(places.min()) if self.scale == "from lowest" and not explanation.signed else 0.0
         unit = "%" if method.shares else ""
         rival = "" if self.against is None else f" against {loaded.label(self.against)}"
-        what = "share of the whole" if method.shares else "evidence"
-        what += f", in units of the {'logit' if loaded.head.probable else 'value'}" if method.logit else ""
+        what = method.measures("logit" if loaded.head.probable else "value")
         title = method.title + (f" at {self.layer}" if self.layer else "")
         return Drawn(
             title + (f" for {loaded.label(self.target)}{rival}" if _classed(self.method) else ", for no class"),

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vizkit.analysis.comparison.seed_interval import Estimate, accuracy
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 
@@ -61,8 +60,9 @@ class Curve:
     shares: tuple[Mapping[int, float], ...]  # by seed, 0 to 1
 
     @property
-    def estimates(self) -> list[Estimate]:
-        return [accuracy(shares, COUNT) for shares in self.shares]
+    def runs(self) -> list[list[float]]:
+        """Of every seed its shares at all of `at`."""
+        return [[shares[seed] for shares in self.shares] for seed in self.shares[0]]
 
 
 def outcomes(runs: Iterable[RunFolder]) -> dict[tuple[str, str], dict[int, RunFolder]]:

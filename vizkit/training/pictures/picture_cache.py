@@ -13,12 +13,13 @@ from torch.utils.data import Dataset
 
 from vizkit.datasets.cache import cache_folder
 from vizkit.training.pictures.batches import Fitted, Key, in_order, loader
-from vizkit.writing import write
+from vizkit.writing import clear, write
 
 __all__ = ["MEMORY_BYTES", "in_memory"]
 
 MEMORY_BYTES = 2 << 30  # larger sets are read again in every epoch
 KEPT_BYTES = 4 << 30  # on disk, of all sets together
+A_DAY_S = 86_400.0  # longer than anybody writes a file
 WORTH_KEEPING = 1000  # pictures; fewer are read again faster than another process starts
 
 
@@ -74,6 +75,7 @@ def _keep(pictures: UInt8[np.ndarray, "image height width 3"], file: Path) -> No
     """Write the file whole or not at all, and let the least used ones go. A full disk is no reason to stop."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        clear(file.parent, A_DAY_S)
         write(file, lambda path: np.save(path, pictures))
         kept = sorted(file.parent.glob("[!.]*.npy"), key=lambda picture: picture.stat().st_mtime, reverse=True)
         sizes = np.cumsum([picture.stat().st_size for picture in kept])

@@ -21,8 +21,13 @@ from vizkit.training.pictures.batches import drawn_from
 from vizkit.training.recipe import Recipe
 
 __all__ = [
-    "ABLATION", "BASELINE", "FAILED", "Changed", "Mixed", "chances", "erased", "mixed", "rand_augmented", "skipped",
+    "ABLATION", "APPLIED", "BASELINE", "FAILED", "Changed", "Mixed", "chances", "erased", "mixed",
+    "rand_augmented", "skipped",
 ]  # fmt: skip
+
+
+APPLIED = 0.5
+"""The probability with which timm applies each operation that RandAugment has drawn."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def _rand_augment_name(magnitude: int, operations: int) -> str:
 def rand_augmented(
     rgb: RGB, needs: Preprocessing, magnitude: int, operations: int, seeds: Sequence[int]
 ) -> list[Changed]:
-    """RandAugment at `magnitude`, 0 to 10, with so many operations of which each is left out half the time."""
+    """RandAugment at `magnitude`, 0 to 10, with so many operations drawn, of which each is applied with `APPLIED`."""
     recipe = Recipe(randaugment=_rand_augment_name(magnitude, operations))
     change = picture_changes(recipe, needs)
     assert change is not None

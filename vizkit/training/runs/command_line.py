@@ -1,6 +1,7 @@
 """A recipe as the command line that follows it. No torch here: the page shows it before anything is trained."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["arguments", "changes", "command", "data_name", "portable"]
+__all__ = ["arguments", "changes", "command", "data_name", "model_name", "portable"]
 
 
 def command(recipe: Recipe, folder: str) -> str:
@@ -19,11 +20,16 @@ def command(recipe: Recipe, folder: str) -> str:
 def portable(recipe: Recipe) -> Recipe:
     """The same without the folders of this machine: an upload or a folder by its own name, a run as in `runs/`. For
     cards and commands that others read."""
-    names = {"data": data_name(recipe.data)}
-    for field in ("model", "teacher"):
-        source = str(getattr(recipe, field))
-        names[field] = f"runs/{Path(source).name}" if Path(source).is_absolute() else source
-    return recipe.but(names)
+    models = {field: model_name(getattr(recipe, field)) for field in ("model", "teacher")}
+    return recipe.but({"data": data_name(recipe.data)} | models)
+
+
+def model_name(source: str) -> str:
+    """A model for people: what was uploaded lies in a folder named by a SHA-256 and has its own name, a run that of its
+    folder in `runs/`."""
+    path = Path(source)
+    uploaded = re.fullmatch("[0-9a-f]{64}", path.parent.name)
+    return source if not path.is_absolute() else path.name if uploaded else f"runs/{path.name}"
 
 
 def data_name(data: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.work_folder import WorkError, WorkFolder
+from vizkit.writing import is_left
 
 __all__ = ["RunFolder", "runs", "runs_root"]
 
@@ -56,7 +57,7 @@ class RunFolder(WorkFolder):
     def create(self, recipe: Recipe) -> None:
         """Begin here; RecipeError if somebody's files lie in the folder already."""
         idle = {"recipe.json", "versions.json", "status.json", "lock"}  # of a run that failed before its first epoch
-        if self.path.exists() and {file.name for file in self.path.iterdir()} - idle:
+        if self.path.exists() and any(not is_left(file.name) for file in self.path.iterdir() if file.name not in idle):
             raise RecipeError(f"{self.path} is not empty: give a new folder, or --resume to go on with that run.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)

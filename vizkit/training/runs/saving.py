@@ -25,10 +25,12 @@ __all__ = ["board", "load_best", "load_state", "save_best", "save_state", "save_
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
 
 
-def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...]) -> None:
-    """config.json and model.safetensors: `timm.create_model("local-dir:<folder>", pretrained=True)` opens them."""
+def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...], head: str = "softmax") -> None:
+    """config.json and model.safetensors: `timm.create_model("local-dir:<folder>", pretrained=True)` opens them.
+
+    `head`: what the outputs are, by its name in `vizkit.heads`."""
     save_weights(run, model)
-    more = {"label_names": list(labels), "head": "softmax"}
+    more = {"label_names": list(labels), "head": head}
     # timm says str and opens a Path; older releases take nothing else.
     write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
 

@@ -20,7 +20,7 @@ from vizkit.datasets.pairs.drawn import DrawnPairs
 from vizkit.datasets.pairs.folder import FolderPairs, open_folder_pairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR, build
-from vizkit.training.evaluating import Score
+from vizkit.training.evaluating import Score, zeros
 from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.pictures.batches import Key, in_order, loader
 from vizkit.training.recipe import Recipe, RecipeError
@@ -120,7 +120,7 @@ class EnlargingTask:
         model.eval()
         total = len(data)  # type: ignore[arg-type]
         keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
-        sums = torch.zeros(3, device=accelerator.device, dtype=torch.float64)  # error, better than bicubic, dB
+        sums = zeros(3, accelerator.device)  # error, better than bicubic, dB
         for inputs, labels in loader(data, keys, workers):
             small, reference = (pixels_of(each, accelerator.device) for each in inputs)
             truth = pixels_of(labels, accelerator.device)

@@ -1,21 +1,23 @@
 """The address of what is shown: page, choices, cursor. Whoever opens it elsewhere sees the same."""
 
+from math import isinf
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
 
 def link() -> str:
-    """The full address of what is shown now, its parameters by name.
+    """The page that is shown now and its parameters by name: an address without the server's.
 
     The browser sends its address with every run, with the value of every bound widget that differs from its default.
     Without a browser only "?" and the parameters.
     """
+    page = urlsplit(st.context.url or "").path.rpartition("/")[2]
     parameters = [(name, value) for name in sorted(st.query_params) for value in st.query_params.get_all(name)]
     query = urlencode(parameters, quote_via=quote, safe=":,/")
-    return f"{st.context.url or ''}?{query}" if query else st.context.url or ""
+    return f"{page}?{query}" if query else page
 
 
 def put(name: str, value: str) -> None:
@@ -27,6 +29,26 @@ def put(name: str, value: str) -> None:
 def drop(name: str) -> None:
     if name in st.query_params:
         del st.query_params[name]
+
+
+def drop_infinite() -> None:
+    """Of a link, once, before a page draws what is bound to it: where a number is asked for Streamlit makes an int of
+    1e999, and fails."""
+    if st.session_state.setdefault("_address_finite", False):
+        return
+    st.session_state["_address_finite"] = True
+    infinite = [name for name, value in st.query_params.items() if _infinite(value)]
+    for name in infinite:
+        drop(name)
+    if infinite:
+        st.rerun()  # a widget takes its value from the address at the beginning of a run
+
+
+def _infinite(text: str) -> bool:
+    try:
+        return isinf(float(text))
+    except ValueError:
+        return False
 
 
 def go_to(page: str) -> None:

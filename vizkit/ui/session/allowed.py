@@ -1,9 +1,11 @@
 """What visitors of this server may do: as its owner has set it, else all where nobody but this machine can reach it."""
 
 import streamlit as st
+from streamlit import config
 
 from vizkit.settings import settings
 
+UPLOAD = "server.maxUploadSize"
 NO_DELETING = "Deleting is off on this server; VIZKIT_ALLOW_DELETING=yes at its start allows it."
 NO_JOBS = "Training and evaluating are off on this server; VIZKIT_ALLOW_JOBS=yes at its start allows them."
 
@@ -18,6 +20,18 @@ def jobs() -> bool:
     """Whether visitors start and stop trainings and evaluations."""
     setting = settings().allow_jobs
     return only_here() if setting is None else setting
+
+
+OWN_UPLOAD_MIB = 500  # the weights of a ViT-Base are 330
+
+
+def upload_mib() -> int:
+    """MiB of one upload, which the server enforces: what a variable or the command line says; else what config.toml
+    says for all, and more where nobody but this machine can reach it."""
+    said = config.get_where_defined(UPLOAD)
+    if only_here() and "variable" not in said:
+        config.set_option(UPLOAD, max(OWN_UPLOAD_MIB, st.get_option(UPLOAD)), said)
+    return st.get_option(UPLOAD)
 
 
 def only_here() -> bool:

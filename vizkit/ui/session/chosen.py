@@ -14,6 +14,7 @@ FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insec
 MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 INPUTS = ("cropped", "whole image")
+OFFERED = "_sidebar_offers"
 
 
 class Opened(NamedTuple):
@@ -30,7 +31,13 @@ def picture() -> Picture:
 
 
 def whole_image() -> bool:
-    return st.session_state.get("input") == INPUTS[1]
+    """Of a picture that is not shown the shape must not matter."""
+    return st.session_state.get("input") == INPUTS[1] and "picture" in offered("picture")
+
+
+def offered(otherwise: str) -> str:
+    """What the sidebar offers now (`views.Reads`); where there is none, as in tests of a view, `otherwise`."""
+    return st.session_state.get(OFFERED, otherwise)
 
 
 def sources() -> list[str]:
@@ -48,6 +55,16 @@ def add(name: str) -> None:
     """Choose a model too; where there is room for no more, in the place of the last."""
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
+
+
+def take_from_address() -> None:
+    """What a link names for pickers that the open view has not: without a widget nobody else remembers it."""
+    sources = {model_names.title(source): source for source in model_names.bundled()}
+    models = [sources.get(name, name) for name in st.query_params.get_all("models")]
+    named = {key: st.query_params.get(key) for key in ("image", "input")} | {"models": models[:MAX_MODELS]}
+    for key, value in named.items():
+        if value and key not in st.session_state and (key != "input" or value in INPUTS):
+            st.session_state[key] = value
 
 
 def renew_address() -> None:

@@ -115,13 +115,19 @@ def keep(pictures: dict[str, Picture]) -> None:
 def kept() -> dict[str, Picture]:
     """The link's picture by its name, where it has been kept."""
     link = linked()
-    if link is None or not settings().keep_pictures:
-        return {}
-    place = uploads.root() / link.digest / "picture.png"
+    picture = stored(link.digest) if link else None
+    return {link.name: picture} if link and picture else {}
+
+
+def stored(digest: str) -> Picture | None:
+    """A picture that has been kept, by its whole digest."""
+    if not settings().keep_pictures or not re.fullmatch("[0-9a-f]{64}", digest):
+        return None
+    place = uploads.root() / digest / "picture.png"
     with suppress(OSError, ImageError):
         if uploads.used(place) > time.time() - 3600 * settings().uploads_kept_hours:
-            return {link.name: _kept(link.digest, place)}
-    return {}
+            return _kept(digest, place)
+    return None
 
 
 @remembered

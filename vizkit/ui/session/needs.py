@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.datasets import samples
+from vizkit.datasets.samples import INSECTS
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import add
-from vizkit.ui.session.model_names import knows
+from vizkit.ui.session.model_names import KNOWN, knows
 from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
@@ -19,83 +21,69 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Need:
-    """`what` ends the sentence "This view needs …". `refusal(loaded, name)` is a sentence about a model that lacks it,
-    "" for all others. `models` have it: where no chosen model has, the first is shown, or with `alike` the first that
-    knows the pictures that the chosen ones know, digits or insects."""
+    """`words` say of a model that it has what is needed: "is a CNN". `has(loaded)`: whether it does. `models` have it:
+    where no chosen model has, the first is shown that knows what the picture is of."""
 
-    what: str
-    refusal: "Callable[[Loaded, str], str]"
+    words: str
+    has: "Callable[[Loaded], bool]"
     models: tuple[str, ...]
-    alike: bool = False
+
+    @property
+    def what(self) -> str:
+        return self.words.partition(" ")[2]
 
 
-def _not_of_family(family: str, what: str, loaded: "Loaded", name: str) -> str:
+def _of_family(family: str, loaded: "Loaded") -> bool:
     from vizkit.models import family_of
 
-    return "" if family_of(loaded.model) == family else f"{name} is not {what}."
+    return family_of(loaded.model) == family
 
 
-def _no_transformer(loaded: "Loaded", name: str) -> str:
+def _transformer(loaded: "Loaded") -> bool:
     from vizkit.models import family_of
 
-    others = {"cnn": "convolutional network", "mlp": "multilayer perceptron"}
-    what = others.get(family_of(loaded.model))
-    return f"{name} is a {what}." if what else ""
+    return family_of(loaded.model) not in ("cnn", "mlp")
 
 
-def _no_two_tokens(loaded: "Loaded", name: str) -> str:
+def _two_tokens(loaded: "Loaded") -> bool:
     from vizkit.models.probes.two_heads import refuse_one_token
     from vizkit.traces import NotApplicable
 
     try:
         refuse_one_token(loaded)
-    except NotApplicable as sentence:
-        return str(sentence)
-    return ""
+    except NotApplicable:
+        return False
+    return True
 
 
-def _no_classes(loaded: "Loaded", name: str) -> str:
-    return "" if loaded.classifies else f"{name} gives {loaded.head.gives}."
-
-
-def _no_transformer_with_classes(loaded: "Loaded", name: str) -> str:
-    return _no_transformer(loaded, name) or _no_classes(loaded, name)
-
-
-def _no_positions(which: tuple[str, ...], what: str, loaded: "Loaded", name: str) -> str:
+def _positions(which: set[str], loaded: "Loaded") -> bool:
     from vizkit.models.probes.positions import kind
 
-    kinds = kind(loaded)
-    if set(kinds) & set(which):
-        return ""
-    return f"{name} has no {what}" + (
-        "." if kinds == ("none",) else f", but {' and '.join(kinds).replace('learned', 'a learned table')}."
-    )
+    return bool(which & set(kind(loaded)))
 
 
 def family(name: str, what: str, *models: str) -> Need:
-    return Need(what, partial(_not_of_family, name, what), models)
+    return Need(f"is {what}", partial(_of_family, name), models)
 
 
+VITS = ("bundled:digits_vit", "bundled:insects_vit")
 # Every need that a view may name; "" is none at all.
 NEEDS = {
-    "model": Need("a model", lambda loaded, name: "", ("bundled:digits_vit",)),
-    "transformer": Need("a transformer", _no_transformer, ("bundled:digits_vit", "bundled:insects_vit"), alike=True),
-    "classes": Need("a model with classes", _no_classes, ("bundled:digits_vit",)),
+    "model": Need("is a model", lambda loaded: True, VITS),
+    "transformer": Need("is a transformer", _transformer, VITS),
+    "classes": Need("gives classes", lambda loaded: loaded.classifies, VITS),
     "transformer with classes": Need(
-        "a transformer with classes", _no_transformer_with_classes, ("bundled:digits_vit", "bundled:insects_vit"),
-        alike=True,
+        "is a transformer that gives classes", lambda loaded: _transformer(loaded) and loaded.classifies, VITS
     ),
-    "two tokens": Need("a model with a class and a distillation token", _no_two_tokens, ("bundled:insects_deit",)),
-    "learned positions": Need(
-        "a learned table of positions", partial(_no_positions, ("learned",), "learned table"), ("bundled:digits_vit",)
-    ),
+    "two tokens": Need("has a class and a distillation token, each with its head", _two_tokens,
+                       ("bundled:insects_deit",)),
+    "learned positions": Need("has a learned table of positions", partial(_positions, {"learned"}), VITS),
     "relative positions": Need(
-        "relative positions", partial(_no_positions, ("relative bias", "rotary"), "relative positions"),
-        ("bundled:digits_swin",),
+        "has relative positions", partial(_positions, {"relative bias", "rotary"}),
+        ("bundled:digits_swin", "bundled:insects_swin"),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
-    "vit": family("vit", "a ViT", "bundled:digits_vit", "bundled:insects_vit"),
+    "vit": family("vit", "a ViT", *VITS),
     "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),
     "tnt": family("tnt", "a TNT", "random:tnt_s_patch16_224", "tnt_s_patch16_224"),
     "dual_scale": family(
@@ -108,55 +96,57 @@ NEEDS = {
 }  # fmt: skip
 
 
-def _suitable(sources: list[str], need: str) -> tuple[list[str], list[str]]:
-    """(the models that have what is needed, a sentence about each of the others). One that does not load is kept: why
-    it does not is said where it is shown."""
+def _suitable(sources: list[str], need: str) -> list[str]:
+    """The models that have what is needed. One that does not load is kept: why it does not is said where it is
+    shown."""
     if need in ("", "model"):
-        return sources, []  # nothing to load the models for
-    fitting, sentences = [], []
+        return sources  # nothing to load the models for
+    fitting = []
     for source in sources:
         try:
-            sentence = NEEDS[need].refusal(cached.model(source), title(source))
+            fits = NEEDS[need].has(cached.model(source))
         except Exception:
-            sentence = ""
-        fitting += [] if sentence else [source]
-        sentences += [sentence] if sentence else []
-    return fitting, sentences
+            fits = True
+        fitting += [source] if fits else []
+    return fitting
 
 
-def models_for(need: str, sources: list[str]) -> list[str]:
-    """The chosen models that fit. Without any, one that comes with vizkit, and buttons that add such models."""
-    fitting, sentences = _suitable(sources, need)
-    left_out = plain(" ".join(sentences))
+def models_for(need: str, sources: list[str], picture: bool = True) -> list[str]:
+    """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
+    `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it."""
+    fitting = _suitable(sources, need)
     if fitting or not need:
-        if left_out:
-            st.caption(f":material/info: {left_out}")
+        if len(fitting) < len(sources):
+            named = " and ".join(plain(title(source)) for source in fitting)
+            st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.")
         return fitting
     if need == "model":
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
     models = NEEDS[need].models
-    instead = _alike(models, sources) if NEEDS[need].alike else models[0]
-    shown = ("bundled " if instead.startswith("bundled:") else "untrained ") + title(instead).removeprefix("random:")
-    sentences = [f"This view needs {NEEDS[need].what}.", left_out, f"It shows the {plain(shown)} instead."]
-    st.info(" ".join(filter(None, sentences)), icon=":material/info:")
-    with st.container(horizontal=True):
-        for name in models:
+    data = _data_at_hand(sources, picture)
+    instead = next((name for name in models if knows(name) == data), models[0])
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        none = "None of your models" if sources else "No chosen model"
+        untrained = " (untrained)" if instead.startswith("random:") else ""
+        shown = f"shown: {plain(title(instead).removeprefix('random:'))}{untrained}"
+        st.caption(f":material/info: {none} {NEEDS[need].words}; {shown}.", width="content")
+        for name in (instead, *(name for name in models if ":" not in name)):
             # The callback changes a sidebar widget, so the whole page has to run again.
-            if st.button(_words_for(name), key=f"add_{name}", icon=":material/add:", on_click=add, args=(name,)):
+            if st.button(_words_for(name), key=f"add_{name}", type="tertiary", on_click=add, args=(name,)):
                 st.rerun()
     return [instead]
 
 
-def _alike(models: tuple[str, ...], sources: list[str]) -> str:
-    """The first of `models` that knows what a chosen one knows; else the first."""
-    known = {knows(source) for source in sources} - {""}
-    return next((name for name in models if knows(name) in known), models[0])
+def _data_at_hand(sources: list[str], picture: bool) -> str:
+    """What a bundled model has to know here: what the picture is one of, or else what a chosen model knows."""
+    image = str(st.session_state.get("image", "")) if picture else ""
+    if image in INSECTS:
+        return KNOWN["insects"]
+    if image in samples.names() and image.startswith("digit "):
+        return KNOWN["digits"]
+    return next(filter(None, map(knows, sources)), "")
 
 
 def _words_for(name: str) -> str:
-    if name.startswith("bundled:"):
-        return f"Add {plain(title(name))}, trained"
-    if name.startswith("random:"):
-        return f"Add {name.removeprefix('random:')}, untrained"
-    return f"Add {name}, weights from the hub"
+    return "Add it to your models" if ":" in name else f"Add {name}, weights from the hub"

@@ -4,10 +4,8 @@ Streamlit's own caches count entries, and a trace takes a megabyte or a gigabyte
 everything together, and what was not asked for the longest goes first.
 """
 
-import ctypes
 import functools
 import inspect
-import os
 import sys
 import threading
 import weakref
@@ -19,9 +17,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from vizkit.settings import settings
+from vizkit.shortage import allocator
 
 ENTRY_BYTES = 1024  # of the objects around the numbers
-TRIMMED_BYTES = 64 * 2**20
+TRIMMED_BYTES = 128 * 2**20
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -37,7 +36,7 @@ class Shelf:
     """Values by key, at most `limit_bytes` of them together. What is larger alone is given, and not kept."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes, self.bytes = limit_bytes, 0
+        self.limit_bytes, self.bytes, self._since_trim = limit_bytes, 0, 0
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._turns: weakref.WeakValueDictionary[Hashable, Turn] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
@@ -73,12 +72,14 @@ class Shelf:
                 return
             self._kept[key] = value, size
             self.bytes += size
-            before = self.bytes
             while self.bytes > self.limit_bytes:
                 self._drop(next(iter(self._kept)))
-            dropped = before - self.bytes
-        if dropped > TRIMMED_BYTES:
-            _give_back()
+            self._since_trim += size  # what making it took is free again, and soon what makes room for it
+            trim = self._since_trim > TRIMMED_BYTES
+            if trim:
+                self._since_trim = 0
+        if trim:
+            allocator("malloc_trim", 0)  # else glibc keeps what lies between things still in use
 
     def forget(self, belongs: Callable[[Any], bool]) -> None:
         """Let go of all keys that belong to something."""
@@ -124,14 +125,6 @@ def remembered(function: Callable[P, T]) -> Remembered[P, T]:
 def forget(argument: object) -> None:
     """Let go of everything that was made for this argument, by any function."""
     shelf().forget(lambda key: argument in key)
-
-
-def _give_back() -> None:
-    """Return freed memory to the system: glibc keeps what lies between things still in use, hundreds of MiB after some
-    thirty models (malloc_trim(3)). Elsewhere nothing."""
-    trim = getattr(ctypes.CDLL(None) if os.name == "posix" else None, "malloc_trim", None)
-    if trim:
-        trim(0)
 
 
 def bytes_of(value: object) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from vizkit.image import ImageError, Picture
+from vizkit.ui.canvas import POINT, linked
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.address import put
@@ -60,18 +61,10 @@ class Shown:
 
 def cursor() -> tuple[float, float]:
     """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
-    point = st.session_state.get("at") or parse(st.query_params.get("at", "")) or CENTRE
+    point = st.session_state.get("at") or linked("at", POINT) or CENTRE
     if point != CENTRE or "at" in st.query_params:
         put("at", f"{point[0]:.4f},{point[1]:.4f}")
     return point
-
-
-def parse(text: str) -> tuple[float, float] | None:
-    try:
-        x, y = (float(part) for part in text.split(","))
-    except ValueError:
-        return None
-    return (x, y) if 0 <= x < 1 and 0 <= y < 1 else None
 
 
 def attempt(source: str, picture: Picture, token: str, point: tuple[float, float]) -> Shown | tuple[str, bool]:

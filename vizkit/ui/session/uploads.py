@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from vizkit.datasets.cache import cache_folder
 from vizkit.settings import settings
 from vizkit.training.runs.folder import runs_root
 from vizkit.ui.plain import plain
+from vizkit.ui.session.allowed import upload_mib
 from vizkit.ui.session.evaluations import evaluations
 from vizkit.ui.session.jobs import jobs
 from vizkit.writing import name_of_file, write
@@ -33,6 +34,7 @@ class UploadError(ValueError):
     """An upload cannot be kept; the message is one sentence for the user."""
 
 
+GONE = "A file is no longer here: remove it from the list above, and upload it again."
 AWAY_S = 300.0  # Streamlit lets a visitor come back to a session for 120 s
 _leaving: dict[Path, threading.Timer] = {}
 
@@ -77,13 +79,43 @@ def root() -> Path:
     return cache_folder() / "uploads"
 
 
+def uploader(
+    label: str,
+    types: Sequence[str],
+    key: str,
+    help: str,
+    *,
+    several: bool = True,
+    most_mib: int | None = None,
+    on_change: Callable[[], None] | None = None,
+) -> list[UploadedFile]:
+    """The one way to ask for files: what has been uploaded and is here. `most_mib`: of one file, for the browser alone
+    to refuse; by default what the server takes, which refuses it too."""
+    if most_mib is None:
+        help = f"{help} Up to {upload_mib()} MiB a file; a start with STREAMLIT_SERVER_MAX_UPLOAD_SIZE=… (MiB) sets it."
+    st.file_uploader(label, types, accept_multiple_files=several, key=key, help=help, on_change=on_change,
+                     max_upload_size=most_mib)  # fmt: skip
+    files, gone = arrived(key)
+    if gone:
+        st.warning(GONE, icon=":material/upload_file:")
+    return files
+
+
+def arrived(key: str) -> tuple[list[UploadedFile], int]:
+    """The files of an uploader or of the camera, and how many more a browser has named that are not here: of a server
+    before this one, or never uploaded."""
+    given = st.session_state.get(key) or []
+    named = given if isinstance(given, list) else [given]
+    files = [file for file in named if isinstance(file, UploadedFile)]
+    return files, len(named) - len(files)
+
+
 def choose_zip(key: str) -> str:
     """The picker of a zip file: its path, "" while there is none. The file stays chosen when the page is left."""
-    # Not `max_upload_size`, which only the browser knows: the server refuses what is above server.maxUploadSize.
-    file = st.file_uploader("Zip file", type=["zip"], key=key,
-                            help="A zip of a folder with one folder of pictures for each class.")  # fmt: skip
+    files = uploader("Zip file", ["zip"], key, "A zip of a folder with one folder of pictures for each class.",
+                     several=False)  # fmt: skip
     chosen = f"_{key}"
-    if file is not None:
+    for file in files:
         try:
             st.session_state[chosen] = (file.file_id, str(kept_zip(file, *st.session_state.get(chosen, ()))))
         except UploadError as error:

@@ -6,15 +6,21 @@ import threading
 
 import streamlit as st
 
+from vizkit.shortage import allocator
+
+# Of mallopt(3). Sessions run in threads, and left alone malloc gives them up to eight arenas per core, each of which
+# keeps 64 MiB that are free. Threads that were there before the first page have theirs already.
+MALLOC = {"M_TRIM_THRESHOLD": (-1, 8 * 2**20), "M_MMAP_THRESHOLD": (-3, 32 * 2**20), "M_ARENA_MAX": (-8, 2)}
+
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> threading.Thread:
     """Once per process, in a thread; whoever needs torch sooner waits for the same import."""
 
     def load() -> None:
-        from vizkit.isolated_decoding import warm_up as start_decoder
+        from vizkit.isolated_decoding import DECODERS
 
-        start_decoder()
+        DECODERS.warm_up()
         import vizkit.models  # noqa: F401
         from vizkit.training.runs.bin import empty_bin
         from vizkit.training.runs.folder import runs_root
@@ -23,6 +29,8 @@ def warm_up() -> threading.Thread:
         empty_bin(runs_root())
         sweep()
 
+    for parameter in MALLOC.values():
+        allocator("mallopt", *parameter)
     thread = threading.Thread(target=load, daemon=True, name="warm-up")
     thread.start()
     return thread

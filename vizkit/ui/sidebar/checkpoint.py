@@ -1,6 +1,7 @@
 """The dialog that opens a visitor's own weights: one file, or the files of a folder of transformers or of timm."""
 
 import hashlib
+from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -10,7 +11,8 @@ from vizkit.heads import HEADS
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
 from vizkit.ui.session.chosen import Opened, add, readers
-from vizkit.ui.session.uploads import UploadError, keep_checkpoint
+from vizkit.ui.session.uploads import UploadError, keep_checkpoint, uploader
+from vizkit.ui.sidebar import folders
 
 FROM_FILE = "from the file"
 TYPES = ["safetensors", "pt", "pth", "ckpt", "json"]
@@ -20,17 +22,16 @@ TORCHVISION += ("torchvision:swin_s", "torchvision:swin_b", "torchvision:swin_v2
 
 def dialog() -> None:
     with st.popover("Open", icon=":material/folder_open:"):
-        files = st.file_uploader(
+        files = uploader(
             "Weights",
-            type=TYPES,
-            accept_multiple_files=True,
-            key="checkpoint",
-            help="A file of weights; or model.safetensors with its config.json, and preprocessor_config.json where "
-            "there is one, as transformers and timm save them. A larger file than the server takes is opened by "
-            "`vizkit.load` in a notebook, or after a start with STREAMLIT_SERVER_MAX_UPLOAD_SIZE=500 (MB).",
+            TYPES,
+            "checkpoint",
+            "A file of weights; or model.safetensors with its config.json, and preprocessor_config.json where there is "
+            "one, as transformers and timm save them.",
         )
+        folder = "" if files else folders.choose_weights("checkpoint_folder")
         fits = st.session_state.get("_fitting", [])
-        named = any(file.name == "config.json" for file in files)
+        named = any(file.name == "config.json" for file in files) or (folder != "" and Path(folder).is_dir())
         st.selectbox(
             "Architecture",
             [*fits, *TORCHVISION, *(name for name in model_names.timm_names() if name not in fits)],
@@ -41,7 +42,7 @@ def dialog() -> None:
             help="Only where the file does not name it. Depth, patches, windows, classes and image size follow from "
             "the weights.",
         )
-        if fits and files and not named:
+        if fits and (files or folder) and not named:
             st.info(f"The file does not name its architecture; its shapes fit {', '.join(map(plain, fits))}.")
         st.selectbox(
             "Head",
@@ -51,14 +52,15 @@ def dialog() -> None:
             help="What the outputs are. A file of weights alone does not say it, and then it is guessed from their "
             "number.",
         )
-        st.button("Open", key="open_checkpoint", disabled=not files, on_click=_add_checkpoint, args=(files,))
+        st.button("Open", key="open_checkpoint", disabled=not (files or folder), on_click=_add_checkpoint,
+                  args=(files, folder))  # fmt: skip
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
 
 
-def _add_checkpoint(files: list[UploadedFile]) -> None:
-    """Load it once to see that it fits; only then it joins the models. Where it does not say what it is, the names that
-    fit are suggested, the best chosen."""
+def _add_checkpoint(files: list[UploadedFile], folder: str) -> None:
+    """Load the files, or what lies at `folder`, once to see that it fits; only then it joins the models. Where it does
+    not say what it is, the names that fit are suggested, the best chosen."""
     from vizkit.models import ModelError, load
     from vizkit.models.sources.hub import UnnamedError
 
@@ -66,11 +68,11 @@ def _add_checkpoint(files: list[UploadedFile]) -> None:
     head = head if head in HEADS else None
     st.session_state.pop("_fitting", None)
     try:
-        path = keep_checkpoint(files)
+        path = keep_checkpoint(files) if files else Path(folder)
         architecture = None if path.is_dir() else architecture
         loaded = load(path, architecture=architecture, head=head)
     except (ModelError, UploadError) as error:
-        if path is not None and path.is_file():
+        if files and path is not None and path.is_file():
             path.unlink()
         if isinstance(error, UnnamedError) and error.fits:
             st.session_state["_fitting"], st.session_state["architecture"] = error.fits, error.fits[0]
@@ -79,9 +81,16 @@ def _add_checkpoint(files: list[UploadedFile]) -> None:
         return
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
-    digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files), architecture, head)
+    parts = [hashlib.sha256(file.getbuffer()).hexdigest() for file in files] or _facts(path)
+    digest = digest_of(*parts, architecture, head)
     name = f"checkpoint:{path.stem}-{digest}"
     st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head)
     if loaded.text_tower is not None:
         readers().add(name)  # the sidebar asks for its classes, also on a page that loads no model
     add(name)
+
+
+def _facts(path: Path) -> list[str]:
+    """What changes with the weights of a file or folder of this machine, which need not be read for it."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [f"{file} {facts.st_size} {facts.st_mtime_ns}" for file in files for facts in [file.stat()]]

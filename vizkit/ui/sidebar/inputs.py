@@ -1,4 +1,4 @@
-"""The sidebar, the same on every page: which image, which models, on which device."""
+"""The sidebar: which image, which models, on which device, as far as the open view reads them."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -11,12 +11,13 @@ from vizkit.analysis.comparison.pixel_edits import PixelError
 from vizkit.datasets import photographs
 from vizkit.datasets import samples as bundled
 from vizkit.datasets.samples import INSECTS
+from vizkit.decoding import MAX_BYTES
 from vizkit.image import RGB, BusyError, ImageError, Picture, digest_of, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen, linked_picture, model_names
-from vizkit.ui.session.chosen import INPUTS, MAX_MODELS
+from vizkit.ui.session.chosen import INPUTS, MAX_MODELS, OFFERED
 from vizkit.ui.session.remembered import remembered
-from vizkit.ui.session.uploads import still_here
+from vizkit.ui.session.uploads import arrived, still_here, uploader
 from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
 from vizkit.ui.sidebar.strip import strip
@@ -24,28 +25,42 @@ from vizkit.ui.sidebar.strip import strip
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
+TYPES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif")
 MOST_OPENED = 8  # pictures that pages have put in
+AWAY = "_uploads_away"  # uploads by id, of views before one without pictures
 
 
-def sidebar() -> None:
+def sidebar(reads: str) -> None:
+    """`reads`: what the open view reads (`views.Reads`). The rest is not there, and comes back as it was chosen."""
     still_here()
-    _image_picker()
-    _model_picker()
-    device.line()
+    st.session_state[OFFERED] = reads
+    if reads != "picture and models":
+        linked_picture.linked()
+        chosen.take_from_address()
+    if "picture" in reads:
+        _image_picker()
+    else:
+        _put_away()
+    if "models" in reads:
+        _model_picker(whole="picture" in reads)
+    if reads != "nothing":
+        device.line()
+
+
+def _put_away() -> None:
+    """Uploads go with their widget: keep them here."""
+    st.session_state.setdefault(AWAY, {}).update({file.file_id: file for file in arrived("uploads")[0]})
+    if st.session_state.get("_picture") is None:
+        st.session_state["_picture"] = sample(samples()[0])
 
 
 # ---- image -----------------------------------------------------------------------------------------------------------
 def _image_picker() -> None:
     above = st.container(gap="small")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.file_uploader(
-            "Your images",
-            type=["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"],
-            accept_multiple_files=True,
-            key="uploads",
-            on_change=_choose_newest,
-            help=f"Up to 20 MiB each. {linked_picture.words()}",
-        )
+        most_mib = MAX_BYTES >> 20
+        uploader("Your images", TYPES, "uploads", f"Up to {most_mib} MiB each. {linked_picture.words()}",
+                 most_mib=most_mib, on_change=_choose_newest)  # fmt: skip
         camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
         camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
@@ -58,7 +73,8 @@ def _image_picker() -> None:
         st.session_state.pop("image", None)
     with above:
         # The default is a sample, always the same: a default is not in the address.
-        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params")
+        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params",
+                            persist_state="session")  # fmt: skip
         strip(samples(), uploads, name, _choose)
     linked_picture.mirror(name, uploads, missing)
     if name in missing:
@@ -74,7 +90,8 @@ def _image_picker() -> None:
 
 def read_uploads() -> tuple[dict[str, Picture], list[tuple[str, str]]]:
     """(pictures by name, refused files with their sentence). One unreadable file never hides the others."""
-    files: list[UploadedFile] = list(st.session_state.get("uploads") or [])
+    here = {file.file_id: file for file in arrived("uploads")[0]}
+    files: list[UploadedFile] = [*(st.session_state.get(AWAY, {}) | here).values()]
     taken: UploadedFile | None = st.session_state.get("_taken")
     pictures = {unique(name, {}): picture for name, picture in linked_picture.kept().items()}
     for name, picture in st.session_state.get("_opened", {}).items():
@@ -105,8 +122,7 @@ def _choose_newest() -> None:
 
 def _keep_photo() -> None:
     """The camera's widget, and what it holds, goes when its window closes; the picture stays."""
-    taken = st.session_state.get("camera")
-    if taken is not None:
+    for taken in arrived("camera")[0]:
         st.session_state["_taken"] = taken
         if "camera" in read_uploads()[0]:
             st.session_state["image"] = "camera"
@@ -186,7 +202,7 @@ def credit(name: str) -> str:
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-def _model_picker() -> None:
+def _model_picker(whole: bool) -> None:
     own = list(st.session_state.get("_checkpoints", {}))
     st.multiselect(
         "Models",
@@ -194,6 +210,7 @@ def _model_picker() -> None:
         default=model_names.bundled()[:2],
         key="models",
         bind="query-params",
+        persist_state="session",
         format_func=model_names.title,
         max_selections=MAX_MODELS,
         accept_new_options=True,
@@ -207,6 +224,8 @@ def _model_picker() -> None:
         dialog()
     if chosen.readers() & set(map(str, st.session_state.get("models") or [])):
         _classes()
+    if not whole:
+        return
     st.segmented_control(
         "Model input",
         INPUTS,
@@ -214,6 +233,7 @@ def _model_picker() -> None:
         required=True,
         key="input",
         bind="query-params",
+        persist_state="session",
         help="A model's own size usually crops the image. Many models also take the whole image in its own shape; they "
         "were trained on squares, so compare.",
     )
@@ -228,6 +248,7 @@ def _classes() -> None:
         height=140,
         key="classes",
         bind="query-params",
+        persist_state="session",
         placeholder="a photo of a cat",
         help=f"At most {chosen.MOST_CLASSES} lines of {chosen.LONGEST_CLASS} characters. Without any, the model gives "
         "its features alone.",

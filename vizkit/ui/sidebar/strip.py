@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 from jaxtyping import UInt8
 from PIL import Image, ImageOps
-from streamlit.components.v2 import component
 
 from vizkit.image import Picture
+from vizkit.ui.canvas import Canvas, one_of
 from vizkit.ui.session.remembered import remembered
 
 HERE = Path(__file__).parent
@@ -19,12 +19,7 @@ SIDE_PX = 64
 # The samples beside one another, as `inputs.samples` lists them: to draw them takes longer than the sidebar may.
 # A test compares it, and `python -m tests.ui.sidebar.test_strip` makes it anew.
 SAMPLES = HERE / "samples.webp"
-STRIP = component(
-    "vizkit_strip",
-    html="<div role='group' aria-label='Pictures'></div>",
-    css=(HERE / "strip.css").read_text(encoding="utf-8"),
-    js=(HERE / "strip.js").read_text(encoding="utf-8"),
-)
+STRIP = Canvas("vizkit_strip", "<div role='group' aria-label='Pictures'></div>", HERE / "strip.css", HERE / "strip.js")
 
 
 def strip(
@@ -36,14 +31,9 @@ def strip(
     ]
     tiles += [{"name": name, "picture": "", "place": place} for place, name in enumerate(samples)]
 
-    def picked() -> None:
-        name = st.session_state["strip"].name
-        if isinstance(name, str) and (name in uploads or name in samples):
-            on_pick(name)
-
     # Streamlit looks for tables in lists, and imports pandas for that: a second before the first picture.
     data = {"tiles": tuple(tiles), "chosen": chosen, "samples": _samples(), "count": len(samples)}
-    STRIP(key="strip", data=data, on_name_change=picked)
+    STRIP(key="strip", data=data, name=(one_of([*uploads, *samples]), on_pick))
 
 
 def tile(rgb: UInt8[np.ndarray, "row column 3"]) -> UInt8[np.ndarray, "side side 3"]:

@@ -57,7 +57,7 @@ def choices(shown: list[Shown]) -> Choice:
     return Choice(int(layer), head, scale == "shared", draw)
 
 
-def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: int | None = None) -> None:
+def card(index: int, shown: Shown, picture: Picture, choice: Choice, guide: tuple[int, str] | None = None) -> None:
     recorded = layers(shown.trace)
     if not recorded and not shown.trace.features:
         answers_alone(shown)

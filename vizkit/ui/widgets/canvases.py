@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.analysis.attention.attention_map import all_heads, find_query, fused, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
@@ -14,6 +13,7 @@ from vizkit.analysis.attention.positions import similarity, similarity_to
 from vizkit.figure.canvas.rows import Rows, text64
 from vizkit.figure.palette import colours
 from vizkit.geometry import id_at
+from vizkit.ui.canvas import Canvas, below, tuple_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 MAX_MATRIX = 2_500_000  # weights of one layer sent to the browser for hovering; above, only the chosen row
 
-MOSAIC = component(
+MOSAIC = Canvas(
     "vizkit_mosaic",
-    html="<canvas tabindex='0' role='application'></canvas><output aria-live='polite'></output>\n",
-    css=(HERE / "mosaic.css").read_text(encoding="utf-8"),
-    js=(HERE / "mosaic.js").read_text(encoding="utf-8"),
+    "<canvas tabindex='0' role='application'></canvas><output aria-live='polite'></output>\n",
+    HERE / "mosaic.css",
+    HERE / "mosaic.js",
 )
 
 
@@ -103,12 +103,11 @@ def mosaic(key: str, trace: "Trace", query: "Query", layer: int, head: int | Non
         "hint": "Rows are layers, columns are heads. Click one to see it large.",
     }
 
-    def picked() -> None:
-        pick = st.session_state[key].pick
-        if pick is not None:
-            st.session_state["layer"], st.session_state["head"] = int(pick[0]) + 1, str(int(pick[1]) + 1)
+    def picked(pick: tuple[int, int]) -> None:
+        st.session_state["layer"], st.session_state["head"] = pick[0] + 1, str(pick[1] + 1)
 
-    MOSAIC(key=key, data=content, on_pick_change=picked)
+    heads = max(line["heads"] for line in content["layers"])
+    MOSAIC(key, content, pick=(tuple_of(below(len(maps)), below(heads)), picked))
 
 
 def _eight_bits(maps: "Tensor", shared: bool) -> bytes:

@@ -1,17 +1,32 @@
 """The one way to show a chart."""
 
+from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import Any
 
 import streamlit as st
 
 from vizkit.figure.template import CONFIG
+from vizkit.ui.canvas import Rule, T, hear, record, several
+
+MOST_POINTS = 10_000  # of a click together
 
 
-def chart(figure: Any, key: str, alt: str, **selecting: Any) -> Any:  # noqa: ANN401
-    """A plotly figure, as wide as its place, in the page's fonts and colours. `alt`: what a screen reader says;
-    `selecting`: what Streamlit needs where points can be chosen."""
-    return st.plotly_chart(figure, key=key, alt=alt, width="stretch", theme="streamlit", config=CONFIG, **selecting)
+def chart(figure: Any, key: str, alt: str, point: tuple[Rule[T], Callable[[T], None]] | None = None) -> None:  # noqa: ANN401
+    """A plotly figure, as wide as its place, in the page's fonts and colours. `alt`: what a screen reader says.
+    `point`: the rule of a point's own data (`customdata`), and what is called with them when one is clicked."""
+    selecting: dict[str, Any] = {}
+    if point is not None:
+        rule, act = point
+
+        def clicked(told: dict[str, Any]) -> None:
+            if told["points"]:
+                act(told["points"][0]["customdata"])
+
+        points = record(points=several(record(customdata=rule), MOST_POINTS))
+        selecting = {"on_select": partial(hear, key, "selection", points, clicked), "selection_mode": "points"}
+    st.plotly_chart(figure, key=key, alt=alt, width="stretch", theme="streamlit", config=CONFIG, **selecting)
 
 
 def bars(markup: str, key: str, alt: str) -> None:

@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from streamlit.components.v2 import component
+from vizkit.ui.canvas import Canvas
 
 HERE = Path(__file__).parent
-BUTTON = component(
+BUTTON = Canvas(
     "vizkit_copy_link",
-    html="<button type='button'>Copy link</button><span role='status'></span>\n"
+    "<button type='button'>Copy link</button><span role='status'></span>\n"
     "<input readonly hidden aria-label='The link to this view'>\n",
-    css=(HERE / "copy_link.css").read_text(encoding="utf-8"),
-    js=(HERE / "copy_link.js").read_text(encoding="utf-8"),
+    HERE / "copy_link.css",
+    HERE / "copy_link.js",
 )
 
 
 def button() -> None:
     """It copies the browser's own address, which Streamlit keeps up to date with every choice that is bound to it."""
-    BUTTON(key="copy_link", width="content", height="content")
+    BUTTON("copy_link", width="content")

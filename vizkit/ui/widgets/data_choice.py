@@ -15,7 +15,7 @@ from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.ui.plain import plain
 from vizkit.ui.session import uploads
-from vizkit.ui.widgets import folders
+from vizkit.ui.sidebar import folders
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 SHOWN, SIDE_PX = 8, 96

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.analysis.remarks.remark import joined
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
 from vizkit.ui.sidebar import gallery, inputs
@@ -41,12 +42,16 @@ def say(loaded: "Loaded") -> None:
 def chips(of: Mapping[str, str]) -> None:
     """One line with the chips of several models, by their names, whose answers share a table; where all have the same
     one, it needs no names."""
-    if len(kinds := set(of.values())) == 1:
-        said = kinds - {""}
-    else:
-        said = {f"{plain(', '.join(name for name in of if of[name] == words))} {words}" for words in kinds - {""}}
+    said = []
+    for words in sorted(set(of.values()) - {""}):
+        names = [plain(name) for name in of if of[name] == words]
+        if len(names) > 1:  # several know
+            words = words.replace("knows", "know", 1)
+        all_of_them = ("", "Both", "All")[min(len(of), 3) - 1]
+        who = joined(names) if len(names) < len(of) else all_of_them
+        said.append(f"{who} {words}".strip())
     if said:
-        st.markdown(" · ".join(sorted(said)))  # in a caption a chip is too pale to be read
+        st.markdown(" · ".join(said))  # in a caption a chip is too pale to be read
 
 
 def banner(sources: Sequence[str], picture: str) -> None:

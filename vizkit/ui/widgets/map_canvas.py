@@ -3,27 +3,24 @@
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES, colours
+from vizkit.ui.canvas import POINT, Canvas
 
-CARD = component("vizkit_look", html=LOOK_HTML, css=LOOK_CSS, js=LOOK_JS)
+CARD = Canvas("vizkit_look", LOOK_HTML, LOOK_CSS, LOOK_JS)
 
 
 def card(key: str, rows: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
     """Mount one; `rows` as `Rows.pack` gives them. A click goes to `session_state["at"]`, the one cursor of the page,
     and its query is a patch now."""
 
-    def clicked() -> None:
-        point = st.session_state[key].point
-        if point is not None:
-            st.session_state["at"] = (float(point[0]), float(point[1]))
-            st.session_state[query_key] = "patch"
+    def clicked(point: tuple[float, float]) -> None:
+        st.session_state["at"], st.session_state[query_key] = point, "patch"
 
     floor, ceiling = OPACITIES[draw]
     content = {**rows, **shown, "colours": text64(colours()), "floor": floor, "ceiling": ceiling}
     # Streamlit looks for tables in lists, and imports pandas for that: a second before the first picture.
     content = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-    CARD(key=key, data=content, on_point_change=clicked)
+    CARD(key=key, data=content, point=(POINT, clicked))

@@ -21,15 +21,16 @@ def show_map(
     label: str,
     classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
-    guide: int | None = None,
-    sentence: str = "",
+    guide: tuple[int, str] | None = None,
+    sentence: str | None = None,
     instead: UInt8[np.ndarray, "row column 3"] | None = None,
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
 
     `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: first steps are explained
-    on the picture: once in a browser, and again where the number has grown. `sentence`: what is to be seen on it.
+    below it, once in a browser and again where the number has grown; its words say what the layers do. `sentence`: what
+    is to be seen on it, "" where nothing stands out and its place is kept; None keeps none.
     `instead`: drawn in the place of the picture: what the model saw of it, in another form.
     """
     height, width = picture.rgb.shape[:2]
@@ -55,6 +56,5 @@ def show_map(
         show_grid=instead is None,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
-        sentence=sentence,
-        **({} if guide is None else {"guide": guide}),
+        **{name: value for name, value in (("sentence", sentence), ("guide", guide)) if value is not None},
     )

@@ -6,26 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from jaxtyping import Float
-from streamlit.components.v2 import component
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import OPACITIES, SIGNED, colours
 from vizkit.image import Picture
+from vizkit.ui.canvas import Canvas, below
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, title
 
 HERE = Path(__file__).parent
 
-TILES = component(
-    "vizkit_tiles",
-    html="<section role='group'></section>\n",
-    css=(HERE / "tiles.css").read_text(encoding="utf-8"),
-    js=(HERE / "tiles.js").read_text(encoding="utf-8"),
-)
+TILES = Canvas("vizkit_tiles", "<section role='group'></section>\n", HERE / "tiles.css", HERE / "tiles.js")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +65,9 @@ def tiles(
 ) -> None:
     """`limits`: the values at the two ends of every map's colours. `tile_px`: the least width of a map."""
 
-    def picked() -> None:
-        index = st.session_state[key].pick
-        if index is not None and on_pick is not None and 0 <= int(index) < len(maps):
-            on_pick(int(index))
-
     data = _packed(maps, [shown] * len(maps), picture, draw, limits, label)
-    TILES(
-        key=key,
-        data=data | {"chosen": chosen, "pick": on_pick is not None, "tile_px": tile_px, "matrix": None},
-        on_pick_change=picked,
-    )
+    data |= {"chosen": chosen, "pick": on_pick is not None, "tile_px": tile_px, "matrix": None}
+    TILES(key, data, pick=(below(len(maps)), on_pick))
 
 
 def matrix(
@@ -107,7 +93,7 @@ def matrix(
         "signed": any(tile.signed for tile in flat),
         "plain": any(not tile.signed and tile.values.size for tile in flat),
     }
-    TILES(key=key, data=data | {"chosen": None, "pick": False, "tile_px": 0, "matrix": heads})
+    TILES(key, data | {"chosen": None, "pick": False, "tile_px": 0, "matrix": heads})
 
 
 def _packed(

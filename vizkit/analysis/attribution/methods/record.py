@@ -92,3 +92,9 @@ class Method:
     def words(self) -> str:
         """What it asks, what it cannot tell, where it departs from others."""
         return " ".join(filter(None, (self.asks, self.caveat, self.differs)))
+
+    def measures(self, unit: str = "logit") -> str:
+        """What its numbers are. `unit`: what the model gives a class, its "logit" or its "value"."""
+        return ("share of the whole" if self.shares else "evidence") + (
+            f", in units of the {unit}" if self.logit else ""
+        )

@@ -43,6 +43,14 @@ class Seen:
         (y0, y1), (x0, x1) = self.rows.pixels(cell[0]), self.columns.pixels(cell[1])
         return x0, y0, x1, y1
 
+    def within(self, size_hw: Pair) -> "Seen":
+        """Of an image of this size, whose last pixels a stride may leave over."""
+        rows, columns = (
+            reach.of(*pair)
+            for reach, pair in zip((self.rows, self.columns), zip(self.grid, size_hw, strict=True), strict=True)
+        )
+        return replace(self, rows=rows, columns=columns)
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -104,6 +112,7 @@ class Following(TorchDispatchMode):
         super().__init__()
         self.layers: list[Layer] = []
         self.inside: list[str] = []
+        self.size_hw = (pixels.shape[-2], pixels.shape[-1])
         # By the tensor's own identity; it is held, so that no other gets its number.
         self._known: dict[int, tuple[Tensor, Seen | None]] = {}
         self._know(pixels, Seen((pixels.shape[-2], pixels.shape[-1]), Reach(), Reach()))
@@ -138,12 +147,14 @@ class Following(TorchDispatchMode):
         if name in WINDOWS:
             kind, kernel, stride, padding, dilation = WINDOWS[name](args, source, out)
             moved = moved_through(source, kernel, stride, padding, dilation, (out.shape[-2], out.shape[-1]))
+            moved = moved.within(self.size_hw)
             layer = Layer(self.inside[-1] if self.inside else "", kind, kernel, stride, padding, dilation, moved)
             if kind == "convolution" or (kernel, stride) != ((1, 1), (1, 1)):
                 self.layers.append(layer)
             return moved
         if name in CUTS:
-            return CUTS[name](args, source, out)
+            cut = CUTS[name](args, source, out)
+            return cut if cut is None or name != "slice" else cut.within(self.size_hw)
         axes = axes_of(tuple(out.shape), source.grid)
         mixed = name in ("bmm", "mm") and sum(each is not None for each in given) > 1
         return None if mixed or axes is None or reduces(name, args, source.grid) else source

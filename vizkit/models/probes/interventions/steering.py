@@ -35,7 +35,7 @@ def class_directions(
         special = len(tokens[0].special) if tokens else 0
         rows = [_rows(stream, special) for stream in streams_of(loaded, pixels)]  # image row channel
         for label in labels.unique().tolist():
-            own = [stream[labels == label].sum(0).double().cpu() for stream in rows]
+            own = [stream[labels == label].sum(0).cpu().double() for stream in rows]
             sums[label] = [one + more for one, more in zip(sums[label], own, strict=True)] if label in sums else own
             counts[label] = counts.get(label, 0) + int((labels == label).sum())
         done(sum(counts.values()))
@@ -65,5 +65,5 @@ def steered(
     """The logits when the direction, times each factor, is added after a block, from 0: one batch from there on."""
     stream = streams_of(loaded, pixels)[block]
     added = along(direction.to(stream), stream)
-    many = torch.tensor(list(factors), device=stream.device).view(-1, *[1] * (stream.dim() - 1))
+    many = stream.new_tensor(list(factors)).view(-1, *[1] * (stream.dim() - 1))
     return StreamRunner(loaded, pixels)(block, stream + many * added).cpu()

@@ -11,12 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vizkit.models.families import family
 from vizkit.models.probes.flow import watched
 from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import NotApplicable
+from vizkit.traces import Features, NotApplicable, Trace
 
-__all__ = ["StreamRunner", "adds_to", "blocks_of", "outputs_of", "streams_of"]
+__all__ = ["StreamRunner", "adds_to", "after_blocks", "blocks_of", "outputs_of", "streams_of"]
 
 PARTS = {"attention": ("attn", "self_attention"), "mlp": ("mlp",)}
 """What the two parts of a block are called: in timm's models and ours, in torchvision's."""
@@ -61,6 +62,25 @@ def outputs_of(
 def streams_of(loaded: Loaded, pixels: Float[Tensor, "image channel height width"]) -> tuple[Tensor, ...]:
     """What leaves every block, of each image: (image, token, channel), or in a Swin (image, row, column, channel)."""
     return tuple(outputs_of(loaded, pixels, blocks_of(loaded)).values())
+
+
+def after_blocks(
+    loaded: Loaded, trace: Trace, pixels: Float[Tensor, "1 channel height width"]
+) -> tuple[str, tuple[Features, ...]]:
+    """ "block" and what leaves every block, at its places; "stage" and what leaves the stages where no more is known.
+
+    That is what `trace` holds of the same image, but for models whose trace holds less, a Swin's: it runs once more.
+    """
+    noun = "block" if all(each.name.startswith("blocks.") for each in trace.features) else "stage"
+    known = family(loaded.model).tokens_of(loaded.model, trace.image_size)
+    if (noun == "block" and trace.features) or not known:
+        return noun, trace.features
+    places = {len(tokens): tokens for tokens in known}
+    try:
+        outputs = {path: out[0].flatten(0, -2) for path, out in outputs_of(loaded, pixels, blocks_of(loaded)).items()}
+        return "block", tuple(Features(path, out.float().cpu(), places[len(out)]) for path, out in outputs.items())
+    except (NotApplicable, KeyError):  # no such blocks, or where their tokens lie is not known
+        return noun, trace.features
 
 
 class _Gate(nn.Module):

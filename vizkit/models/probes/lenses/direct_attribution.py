@@ -23,7 +23,7 @@ from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.recording.forward import UNABLE
 from vizkit.models.recording.layer_scores import reader
-from vizkit.models.recording.recorder import SOFTMAXES
+from vizkit.models.recording.meeting import SOFTMAXES
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import LOGIT_TOLERANCE, Attention, NotApplicable, Trace
 
@@ -86,13 +86,13 @@ def direct_attribution(
         shares, biases, mlps = zip(*added, strict=True)
         places = [_by_place(each, layer) for each, layer in zip(shares, learned[-len(paths) :], strict=True)]
         made = Contributions(
-            float((direction * seen.given[0]).sum()),
-            torch.stack([each.sum((0, 2)).cpu() for each in shares]),
-            torch.stack(biases).cpu(),
-            torch.stack(mlps).cpu(),
+            float((direction * seen.given[0].cpu()).sum()),
+            torch.stack([each.sum((0, 2)) for each in shares]),
+            torch.stack(biases),
+            torch.stack(mlps),
             bias,
             torch.stack([each for each in places if each is not None]) if all(p is not None for p in places) else None,
-            float(score(trace.logits.double())),
+            float(score(trace.logits.cpu().double())),
             len(learned) - len(paths),
         )
     except (NotApplicable, *UNABLE) as error:
@@ -113,7 +113,7 @@ def _direction(loaded: Loaded, final: Tensor, score: Callable[[Tensor], Tensor])
         (direction,) = torch.autograd.grad(score(read(final)[0]), final)
     frozen.again = iter(frozen.scales)
     with frozen:
-        return direction.double(), float(score(read(torch.zeros_like(final))[0].double()))
+        return direction.cpu().double(), float(score(read(torch.zeros_like(final))[0].cpu().double()))
 
 
 class _FrozenScale(TorchFunctionMode):
@@ -209,16 +209,17 @@ class _Blocks(TorchFunctionMode):
 
 
 def _added(seen: _Blocks, at: int, direction: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Of one block: what each head adds by each key, (group, head, key), what the bias of W_O adds, and the MLP."""
+    """Of one block: what each head adds by each key, (group, head, key), what the bias of W_O adds, and the MLP. On the
+    CPU, as Apple's GPUs know no float64."""
     value, (_, out) = seen.values[at], seen.projected[at]
-    added = (direction * (seen.middle[at] - seen.given[at]).double()).sum()
+    added = (direction * (seen.middle[at] - seen.given[at]).cpu().double()).sum()
     by_value, by_out = torch.autograd.grad(added, [value, out])
-    shares = (by_value * value).double().sum(-1)
+    shares = (by_value * value).cpu().double().sum(-1)
     if shares.dim() != 3 or shares.shape[1] != heads:
         raise ValueError("values that do not lie as (group, head, key)")
     own = seen.biases[at]
-    bias = shares.new_zeros(()) if own is None else (by_out.double() * own.double()).sum()
-    mlp = (direction * (seen.out[at] - seen.middle[at].detach()).double()).sum()
+    bias = shares.new_zeros(()) if own is None else (by_out.cpu().double() * own.cpu().double()).sum()
+    mlp = (direction * (seen.out[at] - seen.middle[at].detach()).cpu().double()).sum()
     return shares.detach(), bias.detach(), mlp.detach()
 
 
@@ -227,7 +228,7 @@ def _by_place(shares: Float[Tensor, "group head key"], layer: Attention) -> Floa
     if layer.key.grid is None or tuple(layer.key_ids.shape) != (len(shares), shares.shape[2]):
         return None
     tokens = torch.zeros(len(layer.key) + 1, dtype=shares.dtype)  # the last collects the padding
-    tokens.index_add_(0, layer.key_ids.cpu().flatten() % (len(layer.key) + 1), shares.sum(1).cpu().flatten())
+    tokens.index_add_(0, layer.key_ids.cpu().flatten() % (len(layer.key) + 1), shares.sum(1).flatten())
     first, (rows, columns) = len(layer.key.special), layer.key.grid
     return tokens[first : first + rows * columns].unflatten(0, (rows, columns))
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.analysis.remarks.compute import by_part
 from vizkit.image import ImageError, Picture
@@ -16,6 +15,7 @@ from vizkit.models.probes.flow import Shape, Step, flow, tokens_in
 from vizkit.models.probes.flow_groups import Group, changed_between, folded, unfolded
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui import reading
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import whole_image
@@ -25,12 +25,7 @@ from vizkit.ui.widgets.remark import remark
 
 HERE = Path(__file__).parent
 
-FLOW = component(
-    "vizkit_flow",
-    html="<ol></ol>\n",
-    css=(HERE / "flow.css").read_text(encoding="utf-8"),
-    js=(HERE / "flow.js").read_text(encoding="utf-8"),
-)
+FLOW = Canvas("vizkit_flow", "<ol></ol>\n", HERE / "flow.css", HERE / "flow.js")
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ def flow_of(index: int, source: str, counted: Measured, every: bool) -> None:
     )
     remark(by_part(parameters_in(loaded, "attn"), parameters_in(loaded, "mlp"), all_of_them, "parameters"))
     label = f"{title(source)} as a flow of {len(steps)} blocks, {amount(total)} multiply–adds"
-    FLOW(key=f"flow_{index}_{source}", data={"label": label, "rows": rows_of(groups, total)})
+    FLOW(f"flow_{index}_{source}", {"label": label, "rows": rows_of(groups, total)})
     if inside != all_of_them:
         st.caption(
             f"The other {amount(all_of_them - inside)} parameters lie outside of blocks: class token, positions."

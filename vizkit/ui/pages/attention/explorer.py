@@ -4,42 +4,41 @@ import numpy as np
 import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.analysis.attention.fusion import fuse
-from vizkit.analysis.attention.value_weighted import value_weighted
+from vizkit.analysis.attention.fusion import Fusion
 from vizkit.geometry import pixel_box
 from vizkit.image import Picture, prepare, unprepare
 from vizkit.models.probes.parts import Parts
-from vizkit.traces import NotApplicable
+from vizkit.report.kinds import Fused, Heads
+from vizkit.report.kinds.fused import fused_heads
 from vizkit.ui import reading
 from vizkit.ui.pages.attention import walkthrough
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import of_layer, remark
+from vizkit.ui.widgets.save import save
+
+FUSIONS: dict[str, Fusion] = {"mean": "mean", "max": "max", "min": "min"}
 
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
     parts, _, _ = walkthrough.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fusion = st.segmented_control(
-            "Heads", ["mean", "max", "min"], default="mean", required=True, key="fusion", bind="query-params"
-        )
+        fusion = FUSIONS[
+            st.segmented_control(
+                "Heads", list(FUSIONS), default="mean", required=True, key="fusion", bind="query-params"
+            )
+        ]
         weighted = st.toggle(
             "Weight by values",
             key="value_weighted",
             bind="query-params",
             help="‖α f(x)‖: a large weight on a short vector contributes little.",
         )
-    weights = parts.weights
-    if weighted:
-        if not parts.plain:
-            raise NotApplicable(
-                "This layer normalises or gates its heads before the projection; the norm has no meaning."
-            )
-        weights = value_weighted(parts.weights, parts.value, parts.out_weight)
-    fused = fuse(weights, fusion if fusion in ("max", "min") else "mean")
+    fused = fused_heads(parts, fusion, weighted)
     left, right = st.columns([2, 3])
     with left:
         st.caption(walkthrough.name_of_layer(parts))
@@ -57,6 +56,11 @@ def view(page: Page) -> None:
         )
         st.image(picture_of, alt="Attention matrix with its patches on the axes", width="stretch")
         st.caption(f"queries down, keys across · largest {float(fused.max()):.3g}")
+    items = {
+        "The fused heads": saved.item_of(shown, Fused(shown.query, layer, fusion, weighted)),
+        "All layers and heads": saved.item_of(shown, Heads(shown.query)),
+    }
+    save("explorer", items, saved.inputs_of(shown, picture))
     canvases.mosaic("attention_mosaic", shown.trace, shown.query, int(st.session_state["layer"]) - 1, None, False)
     reading.how(
         "Each row of the matrix belongs to the patch at its left end and shows how it attends to all others. Max "

@@ -7,9 +7,11 @@ from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, ca
 from vizkit.analysis.remarks.attention import masked
 from vizkit.figure.charts import heat_map
 from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -17,6 +19,7 @@ def view(page: Page) -> None:
     weights = torch.tensor(SENTENCE_WEIGHTS)
     names = [f"{i + 1} {word}" for i, word in enumerate(SENTENCE)]
     left, right = st.columns(2)
+    figures = []
     for column, values, name, key in (
         (left, weights, "An encoder: every word attends to every word", "encoder"),
         (right, causal(weights), "A decoder: no word attends to later words", "decoder"),
@@ -24,9 +27,11 @@ def view(page: Page) -> None:
         figure = heat_map(
             values.numpy(), "key", "query", name, x_names=names, y_names=names, digits=3, height=420, limit=1.0
         )
+        figures.append(figure)
         with column:
             chart(figure, f"masked_{key}", f"Weights of six words, {name}")
     remark(masked(weights))
+    save("masked", {"": saved.charts_of("The causal mask of a decoder", (), *figures)}, saved.NOTHING)
     reading.how(
         "Left, the six words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "

@@ -12,12 +12,13 @@ from vizkit.analysis.remarks import attention
 from vizkit.figure.charts import dots_by_depth
 from vizkit.image import Picture
 from vizkit.ui import reading
-from vizkit.ui.session import cached, linked_picture
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session import cached, linked_picture, saved
+from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -80,13 +81,14 @@ def of_special(name: str) -> Pick:
 def charts(index: int, own: Counted, beside: list[Counted], images: int) -> None:
     """One chart for each statistic, with the axes of all models side by side."""
     whiskers = images > 1
-    depth = max(len(each.mean) for each in beside)
+    depth, figures = max(len(each.mean) for each in beside), []
 
     def dots(name: str, pick: Pick, label: str, top: float | None = None) -> None:
         values, off = ([pick(layer) for layer in layers] for layers in (own.mean, own.deviation))
         drawn, whisker = ([each.numpy() for each in of if each is not None] for of in (values, off))
         top = top or 1.05 * max(_largest(each, pick, whiskers) for each in beside)
         figure = dots_by_depth(drawn, label, name, spread=whisker if whiskers else None, top=top, depth=depth)
+        figures.append(figure)
         chart(figure, f"statistics_{index}_{name}", f"{name} of every head by layer")
 
     dots("Mean attention distance", lambda layer: layer.distance_px, "pixels")
@@ -100,6 +102,9 @@ def charts(index: int, own: Counted, beside: list[Counted], images: int) -> None
     dots("Attention to itself", lambda layer: layer.itself, "share")
     remark(attention.most_alike(own.shown.trace))
     st.caption(f"{images} images, whiskers: standard deviation" if whiskers else "1 image")
+    of = f"Mean of {images} images" if whiskers else f"Picture: {st.session_state.get('image', '')}"
+    lines = (f"Model: {title(own.shown.source)}", of)
+    save(f"statistics{index}", {"": saved.charts_of("Every head by layer", lines, *figures)}, saved.NOTHING)
 
 
 def _largest(counted: Counted, pick: Pick, whiskers: bool) -> float:

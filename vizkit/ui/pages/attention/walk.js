@@ -1,15 +1,15 @@
 // One query followed through one head, step by step. All numbers are here, so steps and keys need no round trip; Python
-// hears of a new query only, which is the one cursor of the page.
+// hears of a new query, which is the one cursor of the page, and for the link of a step and a key at rest.
 
 const STORE = new WeakMap()
-const LAST = STEPS.length - 1, HOLD_MS = 1900
+const LAST = STEPS.length - 1, HOLD_MS = 1900, REST_MS = 500
 const TIME_MS = [900, 1400, 3200, 1200, 1300, 1500, 2600, 1300, 2200, 1500]
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
   const root = find('.walk'), photo = find('.photo'), canvas = find('.numbers'), list = find('ol'), legend = find('p'), picks = find('.picks')
   const [back, play, next] = parentElement.querySelectorAll('.controls button')
-  const state = STORE.get(parentElement) || { step: 0, t: 1, sets: 'key' }
+  const state = STORE.get(parentElement) || { step: clamp(data.at[0], 0, LAST), key: data.at[1] ?? undefined, t: 1, sets: 'key' }
   STORE.set(parentElement, state)
   if (state.sent !== data.query || state.of !== data.of) {
     Object.assign(state, { sent: data.query, of: data.of, row: rowOf(data) })
@@ -116,9 +116,13 @@ export default function ({ data, parentElement, setStateValue }) {
     picks.querySelectorAll('[data-sets]').forEach(button => button.setAttribute('aria-pressed', button.dataset.sets === state.sets))
     canvas.setAttribute('aria-label', `${data.label}, step ${state.step + 1} of ${STEPS.length}: ${step.title}`)
   }
+  const rest = () => {
+    clearTimeout(state.resting)
+    state.resting = setTimeout(() => { if (!state.playing && root.isConnected) setStateValue('at', [state.step, state.key ?? null]) }, REST_MS)
+  }
   const go = (step, playing = false) => {
     cancelAnimationFrame(state.frame); clearTimeout(state.timer)
-    Object.assign(state, { step: clamp(step, 0, LAST), playing }); tell()
+    Object.assign(state, { step: clamp(step, 0, LAST), playing }); tell(); rest()
     const begun = performance.now(), time = calm || document.hidden || skipped(state.step) ? 0 : TIME_MS[state.step]
     const frame = now => {
       const t = time ? clamp((now - begun) / time, 0, 1) : 1
@@ -126,16 +130,16 @@ export default function ({ data, parentElement, setStateValue }) {
       if (t < 1) { state.frame = requestAnimationFrame(frame); return }
       if (!state.playing || !root.isConnected) return
       if (state.step < LAST) state.timer = setTimeout(() => state.go(state.step + 1, true), HOLD_MS)
-      else { state.playing = false; state.tell() }
+      else { state.playing = false; state.tell(); rest() }
     }
     frame(begun)
   }
   const toggle = () => {
     if (calm) return
     if (!state.playing) return go(state.step === LAST ? 0 : state.step + Math.sign(state.step), true)   // the first one is played itself
-    cancelAnimationFrame(state.frame); clearTimeout(state.timer); state.playing = false; state.draw(1); tell()
+    cancelAnimationFrame(state.frame); clearTimeout(state.timer); state.playing = false; state.draw(1); tell(); rest()
   }
-  const choose = id => { state.key = id; state.tell(); state.draw(1) }
+  const choose = id => { state.key = id; state.tell(); state.draw(1); rest() }
 
   // ---- choosing ------------------------------------------------------------------------------------------------------------
   const share = event => { const frame = event.target.getBoundingClientRect(); return [(event.clientX - frame.left) / frame.width, (event.clientY - frame.top) / frame.height] }

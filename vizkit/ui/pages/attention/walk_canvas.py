@@ -7,7 +7,6 @@ from typing import Any, Literal
 import streamlit as st
 import torch
 from jaxtyping import Float
-from streamlit.components.v2 import component
 from torch import Tensor
 
 from vizkit.analysis.attention.walkthrough import beside, single_head
@@ -17,21 +16,24 @@ from vizkit.figure.palette import SIGNED, colours
 from vizkit.geometry import name_of
 from vizkit.image import Picture
 from vizkit.models.probes.parts import Parts
+from vizkit.ui.canvas import POINT, Canvas, below, linked, maybe, tuple_of, whole
 from vizkit.ui.session import cached
+from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import Shown
 
 HERE = Path(__file__).parent
+MOST = 100_000  # tokens that a link may name
 SCRIPTS = (SHORT, *(HERE / name for name in ("walk_row.js", "walk_scenes.js", "walk.js")))
 
-WALK = component(
+WALK = Canvas(
     "vizkit_walk",
-    html="<div class='walk'><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
+    "<div class='walk'><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
     "<small></small><div class='picks'></div></figure><section><div class='controls'><button>◀ Back</button>"
     "<button>▶ Play</button><button>Next ▶</button></div><ol></ol><output aria-live='polite'></output>"
     "<canvas class='numbers' tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
     "</section></div></div>",
-    css=(HERE / "walk.css").read_text(encoding="utf-8"),
-    js="\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS),
+    HERE / "walk.css",
+    *SCRIPTS,
 )
 
 
@@ -111,20 +113,22 @@ def row_for_browser(parts: Parts, head: Head, position: int) -> dict[str, Any]:
 
 
 def play(key: str, content: dict[str, Any], layer: int, shown: Shown, picture: Picture, label: str) -> None:
-    """Mount the canvas. A click that chooses a query goes to `session_state["at"]`, the one cursor of the page."""
+    """Mount the canvas. A click that chooses a query goes to `session_state["at"]`, the one cursor of the page; the
+    step and the key stay in the session and in the address."""
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
 
-    def clicked() -> None:
-        point = st.session_state[key].point
-        if point is not None:
-            st.session_state["at"] = (float(point[0]), float(point[1]))
-            st.session_state["query"] = "patch"
+    def clicked(point: tuple[float, float]) -> None:
+        st.session_state["at"], st.session_state["query"] = point, "patch"
+
+    def rested(at: tuple[int, int | None]) -> None:
+        st.session_state["_walk_at"] = at
 
     WALK(
         key=key,
         data={
             **content,
+            "at": place(),
             "of": f"{shown.source} {layer} {content['head']} {content['experiment']} {content['query_id']}",
             "layer": layer,
             "image": cached.browser_image(picture.digest, picture.rgb),
@@ -134,5 +138,18 @@ def play(key: str, content: dict[str, Any], layer: int, shown: Shown, picture: P
             "signed": text64(colours(SIGNED)),
             "label": label,
         },
-        on_point_change=clicked,
+        point=(POINT, clicked),
+        at=(tuple_of(below(MOST), maybe(below(MOST))), rested),
     )
+
+
+def place() -> tuple[int, int | None]:
+    """The step and the key as a token's id, both from 0: chosen, else from the link; None is the largest weight. The
+    canvas knows how many there are."""
+    at = st.session_state.get("_walk_at")
+    if at is None:
+        step, token = (linked(name, tuple_of(whole(1, MOST))) for name in ("walk_step", "walk_key"))
+        return step[0] - 1 if step else 0, token[0] - 1 if token else None
+    put("walk_step", str(at[0] + 1))
+    put("walk_key", str(at[1] + 1)) if at[1] is not None else drop("walk_key")
+    return at

@@ -4,15 +4,19 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import find_query, layers
 from vizkit.analysis.attention.walkthrough import largest_difference, layer_output, saturation, steps
+from vizkit.figure.saved.panel import cells_of
+from vizkit.geometry import name_of
 from vizkit.image import Picture
 from vizkit.models.probes.parts import Parts
+from vizkit.report.kinds import Attention
 from vizkit.traces import NotApplicable, Trace, tolerance
 from vizkit.ui import reading
 from vizkit.ui.pages.attention.walk_canvas import Head, head_of, play, row_for_browser
-from vizkit.ui.session import cached
-from vizkit.ui.session.shown import Shown, keep_valid
+from vizkit.ui.session import cached, saved
+from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import of_layer, remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -33,6 +37,7 @@ def view(page: Page) -> None:
     st.caption(f"{name_of_layer(parts)} · {sharpness(parts, head, position)}")
     if not shown.trace.check.failure:  # that one stands above, in red
         st.caption(proof(shown.trace, parts, head, position))
+    save_row(shown, picture, parts, head, position, layer)
     reading.how(
         "White is the query, orange the key whose numbers are shown; a click on the photograph or on the row of scores "
         "chooses another key. Play, or go step by step with the arrow keys.",
@@ -41,6 +46,23 @@ def view(page: Page) -> None:
         "anything after this layer. With a switch on, the numbers are an experiment, not the model's.",
         "Vaswani et al. 2017, eq. 1 and § 3.2.2",
     )
+
+
+def save_row(shown: Shown, picture: Picture, parts: Parts, head: Head, position: int, layer: int) -> None:
+    """The map of this head, unless an experiment stands in its place, and the numbers of the query's row."""
+    bias = None if head.bias is None else head.bias[None, position : position + 1]
+    row = steps(head.query[None, position : position + 1], head.key[None], head.value[None], head.scale, bias)
+    panels = [cells_of(values[0].numpy(), title=name, x="key, in the order of the tokens")
+              for name, values in (("Scores q·k", row.scores), ("What the softmax gets", row.biased),
+                                   ("Weights after softmax", row.weights))]  # fmt: skip
+    query = name_of(parts.tokens, int(parts.query_ids[position]))
+    which = {"": f"head {head.index + 1}", "unscaled": f"head {head.index + 1} without ÷ √d: an experiment",
+             "single": "all heads as one: an experiment"}[head.experiment]  # fmt: skip
+    line = f"{title(shown.source)}, layer {layer + 1}, {which}, query: {query}"
+    items = {"Scores and weights of the row": saved.charts_of("One query in one head", (line,), *panels)}
+    if not head.experiment:
+        items = {"Attention of this head": saved.item_of(shown, Attention(shown.query, layer + 1, head.index))} | items
+    save("walk", items, saved.inputs_of(shown, picture))
 
 
 def chosen_parts(shown: Shown, picture: Picture) -> tuple[Parts, int, int]:

@@ -3,31 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-from streamlit.components.v2 import component
-
 from vizkit.image import Picture
+from vizkit.ui.canvas import Canvas, one_of
 from vizkit.ui.pages.compare import images
 
 HERE = Path(__file__).parent
-GRID = component(
-    "vizkit_compare",
-    html="<section></section>\n",
-    css=(HERE / "grid.css").read_text(encoding="utf-8"),
-    js=(HERE / "grid.js").read_text(encoding="utf-8"),
-)
+GRID = Canvas("vizkit_compare", "<section></section>\n", HERE / "grid.css", HERE / "grid.js")
 
 
 def grid(key: str, models: list[str], rows: list[dict[str, Any]], focus: str) -> None:
     """`rows`: of each image its name, picture, lines of text and cells, see `cell`. Without models the images are a
     strip. A click on an image makes it the sidebar's; `focus` is the one that is now."""
-
-    def picked() -> None:
-        name = st.session_state[key].pick
-        if isinstance(name, str):
-            images.choose(name)
-
-    GRID(key=key, data={"models": models, "rows": rows, "focus": focus}, on_pick_change=picked)
+    data = {"models": models, "rows": rows, "focus": focus}
+    GRID(key, data, pick=(one_of([row["name"] for row in rows]), images.choose))
 
 
 def strip(key: str, pictures: dict[str, Picture], focus: str) -> None:

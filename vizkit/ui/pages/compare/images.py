@@ -109,6 +109,8 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     chosen = str(st.session_state["image"])
     linked_picture.say_missing("images", options)
     given = st.session_state.get("images", st.query_params.get_all("images"))
+    if not given and (before := st.session_state.get("_images_picked")):  # the cross of the picker
+        st.session_state["_images_cleared"], given = before, [chosen]
     names = _names_to_compare([name for name in given if name in options], chosen, tuple(uploads), kind_of(labels))
     if st.session_state.get("images") != names:
         st.session_state["images"] = names
@@ -117,7 +119,18 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
         help="Up to eight: your uploads and the samples. The sidebar's image is always one of them.",
     )  # fmt: skip
     picked = picked if chosen in picked else [chosen, *picked][:MOST]  # a link may name others only
+    st.session_state["_images_picked"] = picked
+    if picked != [chosen]:
+        st.session_state.pop("_images_cleared", None)
+    elif st.session_state.get("_images_cleared", picked) != picked:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("Cleared, but for the sidebar's image, which is always compared.", width="content")
+            st.button("Undo", icon=":material/undo:", key="images_undo", on_click=_undo)
     return {name: uploads[name] if name in uploads else inputs.sample(name) for name in picked}
+
+
+def _undo() -> None:
+    st.session_state["images"] = st.session_state.pop("_images_cleared")
 
 
 def _names_to_compare(now: list[str], chosen: str, uploads: tuple[str, ...], samples: tuple[str, ...]) -> list[str]:

@@ -1,5 +1,6 @@
 """What every model answers about every image: bars, who agrees with whom, and where they disagree most."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -7,7 +8,7 @@ import streamlit as st
 
 from vizkit.analysis.comparison.disagreement import clusters
 from vizkit.analysis.remarks.answers import agreement
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.ui import reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.answers import BARS, LETTERS, Row, Table, answered, as_csv, letter
@@ -45,7 +46,8 @@ def view(page: Page) -> None:
         st.caption(f":material/info: {plain(note)}")
     if rows:
         remark(agreement([_firsts(row, table) for row in table.rows]))
-        grid("compare_grid", table.titles, [drawn(row, table) for row in rows], str(st.session_state["image"]))
+        colours = colours_of(table)
+        grid("compare_grid", table.titles, [drawn(row, table, colours) for row in rows], str(st.session_state["image"]))
     else:
         st.info("All models that can be compared give the same first class for every image.", icon=":material/check:")
     pairs(table)
@@ -53,7 +55,7 @@ def view(page: Page) -> None:
     reading.how(
         "A row is an image, a column a model: the part of the image that it saw and its likeliest classes. Answers "
         "with the same letter are the same class, also where the models' lists of classes differ; bars of one colour "
-        "are one class that several of them name.",
+        "are one class, in all rows; classes that no two models name for an image have none.",
         r"\mathrm{JSD}(P, Q) = \tfrac12 \sum_c P_c \log_2 \tfrac{2P_c}{P_c + Q_c} + "
         r"\tfrac12 \sum_c Q_c \log_2 \tfrac{2Q_c}{P_c + Q_c}",
         "who is right, unless the label of the sample is known (✓), and why. The divergence counts only the classes "
@@ -92,13 +94,25 @@ def unmatched(table: Table) -> str:
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-def drawn(row: Row, table: Table) -> dict[str, Any]:
-    models = list(table.opened.values())
-    tops = {place: models[place].head.top(answer.logits, BARS) for place, answer in enumerate(row.answers)
+def tops_of(row: Row, table: Table) -> dict[int, list[tuple[int, float]]]:
+    """Of each model that answered its likeliest classes."""
+    heads = [loaded.head for loaded in table.opened.values()]
+    return {place: heads[place].top(answer.logits, BARS) for place, answer in enumerate(row.answers)
             if isinstance(answer, Answer)}  # fmt: skip
-    named = [table.agreed.of[place][index] for place, top in tops.items() for index, _ in top]
-    several = [label for label in dict.fromkeys(named) if named.count(label) > 1]
-    colours = dict(zip(several, CLASSES, strict=False))
+
+
+def colours_of(table: Table) -> dict[int, str]:
+    """Of every class that several models name for one image: the same in all rows. As many as there are colours."""
+    several = dict[int, None]()
+    for row in table.rows:
+        named = [table.agreed.of[place][index] for place, top in tops_of(row, table).items() for index, _ in top]
+        several |= dict.fromkeys(label for label in named if named.count(label) > 1)
+    colours = zip(several, class_colours([*several], len(table.agreed.names)), strict=True)
+    return {label: colour for label, colour in colours if colour != OTHERS}
+
+
+def drawn(row: Row, table: Table, colours: Mapping[int, str]) -> dict[str, Any]:
+    models, tops = list(table.opened.values()), tops_of(row, table)
     truth = images.truth(row.name)
     cells = []
     for place, (answer, loaded) in enumerate(zip(row.answers, models, strict=True)):

@@ -3,7 +3,7 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Slide", "A kernel walks over the image: pixels times weights, summed.", "slide", "", picture=True),
+    View("Slide", "A kernel walks over the image: pixels times weights, summed.", "slide", ""),
     View("Feature maps", "What every channel of a layer sees, where, and what its numbers are made of.", "maps", "cnn"),
     View("Receptive field", "How much of the image a unit can see, and uses.", "receptive_field", "cnn"),
     View("Filters", "The first layer's filters, and the patches that a channel answers to most.", "filters", "cnn"),
@@ -16,5 +16,11 @@ VIEWS = (
     ),
     View("Activations", "What lets a network bend: the curves, and what a model's own are given.", "activations"),
     View("Norms", "Which numbers share a mean, on the model's own tokens.", "norms"),
-    View("Vanishing gradients", "What is left of the gradient at the first of many layers.", "vanishing", ""),
+    View(
+        "Vanishing gradients",
+        "What is left of the gradient at the first of many layers.",
+        "vanishing",
+        "",
+        reads="nothing",
+    ),
 )

@@ -63,9 +63,10 @@ def last_layer(walked: "Walk", seen: "Seen") -> str:
 
 def of_cnn(shown: Shown, walked: "Walk", effective: "tuple[EffectiveField, ...]") -> Iterator[Line]:
     """From the middle of the image: half of the field, half of the square that holds most of the effect."""
-    name, count = title(shown.source), len(walked.layers)
+    name, count, side_px = title(shown.source), len(walked.layers), max(walked.size_hw)
     depth = [(i + 1) / count for i in range(count)]
-    yield Line(name, CAN_SEE, [0, *depth], [0.5, *(layer.seen.rows.size / 2 for layer in walked.layers)])
+    sizes_px = [1, *(layer.seen.rows.size for layer in walked.layers)]
+    yield Line(name, CAN_SEE, [0, *depth], [size_px / 2 / side_px for size_px in sizes_px])
     ends = [
         max((i + 1 for i, layer in enumerate(walked.layers) if stage and layer.seen.rows == stage.rows), default=count)
         for stage in walked.stages
@@ -74,7 +75,7 @@ def of_cnn(shown: Shown, walked: "Walk", effective: "tuple[EffectiveField, ...]"
 
 
 def _used(effective: "tuple[EffectiveField, ...]") -> list[float]:
-    return [side_holding(field.share, field.centre_yx, MOST) / 2 for field in effective]
+    return [side_holding(field.share, field.centre_yx, MOST) / 2 / max(field.share.shape) for field in effective]
 
 
 def beside(page: Page) -> list[Shown]:
@@ -101,13 +102,14 @@ def of_transformer(page: Page, shown: Shown, own: "Picture | None") -> Iterator[
 
     name, measured = title(shown.source), cached.statistics(shown.source, page.picture, shown.loaded)
     depth = [(i + 1) / len(measured) for i in range(len(measured))]
-    yield Line(name, ATTENDS, depth, [float(layer.distance_px.mean()) for layer in measured])
+    side_px = max(shown.trace.image_size)
+    yield Line(name, ATTENDS, depth, [float(layer.distance_px.mean()) / side_px for layer in measured])
     ends = depth
     if family_of(shown.loaded.model) == "swin":
         reached, ends = _swin_reach(shown)
         yield Line(name, CAN_SEE, depth, reached)
     else:
-        yield Line(name, CAN_SEE, depth, [max(shown.trace.image_size) / 2] * len(depth))
+        yield Line(name, CAN_SEE, depth, [0.5] * len(depth))
     if gives_features(shown.loaded.model):
         used = _used(effective(shown, own))
         evenly = [(i + 1) / len(used) for i in range(len(used))]
@@ -131,4 +133,5 @@ def _swin_reach(shown: Shown) -> tuple[list[float], list[float]]:
     for stage in stages:
         count += len(stage.blocks)
         ends.append(count / len(fields))
-    return [half_side_of(field.places, shown.trace.image_size) for field in fields], ends
+    side_px = max(shown.trace.image_size)
+    return [half_side_of(field.places, shown.trace.image_size) / side_px for field in fields], ends

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import SCALE, SIGNED, colours
 from vizkit.image import Picture
+from vizkit.ui.canvas import Canvas, below, linked, tuple_of
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import Shown
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 Unit = tuple[int, int, int]
-MAPS = component(
+MOST = 100_000  # of channels, and of places of a map
+MAPS = Canvas(
     "vizkit_feature_maps",
-    html="<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
+    "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
     "</section><div class='grid'></div></div></div>",
-    css=(HERE / "maps.css").read_text(encoding="utf-8"),
-    js=(HERE / "maps.js").read_text(encoding="utf-8"),
+    HERE / "maps.css",
+    HERE / "maps.js",
 )
 
 
@@ -44,25 +45,19 @@ class Drawn:
 
 def unit_of(drawn: Drawn) -> Unit:
     """(channel, row, column): clicked, else from the link, else the largest of the strongest channel."""
-    unit = st.session_state.get("_maps_unit")
-    if unit is None:
-        parts = st.query_params.get("maps_unit", "").split(",")
-        given = len(parts) == 3 and all(part.isdecimal() for part in parts)
-        unit = (int(parts[0]), int(parts[1]), int(parts[2])) if given else None
+    unit = st.session_state.get("_maps_unit") or linked("maps_unit", tuple_of(*[below(MOST)] * 3))
     rows, columns = drawn.maps.shape[1:]
     if unit is not None and unit[0] in drawn.channels and unit[1] < rows and unit[2] < columns:
         if "_maps_unit" in st.session_state:
             put("maps_unit", ",".join(map(str, unit)))
         return unit
-    row, column = divmod(int(np.abs(drawn.maps[0]).argmax()), columns)
-    return drawn.channels[0], row, column
+    place = int(np.abs(drawn.maps[0]).argmax())
+    return drawn.channels[0], place // columns, place % columns
 
 
 def show(key: str, drawn: Drawn, unit: Unit, shown: Shown, picture: Picture) -> None:
-    def chosen() -> None:
-        unit = st.session_state[key].unit
-        if unit is not None:
-            st.session_state["_maps_unit"] = tuple(int(part) for part in unit)
+    def chosen(unit: Unit) -> None:
+        st.session_state["_maps_unit"] = unit
 
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
@@ -92,5 +87,5 @@ def show(key: str, drawn: Drawn, unit: Unit, shown: Shown, picture: Picture) -> 
             "box": (x0 / width, y0 / height, x1 / width, y1 / height),
             "label": f"The image with the pixels that a unit of {drawn.name} can see",
         },
-        on_unit_change=chosen,
+        unit=(tuple_of(*[below(MOST)] * 3), chosen),
     )

@@ -50,8 +50,7 @@ def view(page: Page) -> None:
                        f"{fields_of.last_layer(walked, seen)}")  # fmt: skip
     with right:
         lines = [*fields_of.of_cnn(shown, walked, effective), *fields_of.of_transformers(page, own)]
-        sides = {max(model.trace.image_size) for model in (shown, *fields_of.beside(page))}
-        figure = by_depth(lines, float(max(sides)))
+        figure = by_depth(lines)
         chart(figure, "field_by_depth", "How far units can see and how far they look, by depth of the network")
     layer_by_layer(walked)
     ancestors()
@@ -63,9 +62,10 @@ def view(page: Page) -> None:
          {"Numbers of all maps (NPZ)": lambda: export.npz_of(**numbers)})  # fmt: skip
     reading.how(
         "The white frame is all that can change the unit, the colours how much each pixel does, the blue frame the "
-        "smallest square around the middle that holds 68 % of it. In the chart dotted lines say how far a layer can "
-        "see, solid ones how far the square reaches, dashed ones the mean attention distance of a transformer, whose "
-        "first layer can already see everything in its window.",
+        "smallest square around the middle that holds 68 % of it. In the chart, where 50 % of the side is the edge of "
+        "each model's own input, dotted lines say how far a layer can see, solid ones how far the square reaches, "
+        "dashed ones the mean attention distance of a transformer, whose first layer can already see everything in its "
+        "window.",
         r"r_l = r_{l-1} + d\,(f_l - 1)\, j_{l-1}, \quad j_l = s_l\, j_{l-1}, \qquad "
         r"e(p) = \sum_c \bigl| \partial \textstyle\sum_k F_k / \partial x_c(p) \bigr|",
         "what the unit looks for there. Attention distance and gradient are two measures of where a layer looks, not "

@@ -28,7 +28,9 @@ MEASURED = BUNDLED / "experiments" / "shift" / "digits.json"
 
 def view(page: Page) -> None:
     with st.container(width=320):
-        distance_px = int(st.slider("Moved by, pixels", -MOST_PX, MOST_PX, 4, key="shift_px", bind="query-params"))
+        distance_px = int(
+            st.slider("Moved to the right by, pixels", -MOST_PX, MOST_PX, 4, key="shift_px", bind="query-params")
+        )
     if not page.shown:
         return
     answers = {model_names.title(shown.source): _answers(shown, page.picture) for shown in page.shown}

@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
-from streamlit.components.v2 import component
 
 from vizkit.analysis.convolution.sliding import Steps
 from vizkit.analysis.convolution.walk import PICTURE_AGAIN, Walk, Walked
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import digest_of
+from vizkit.ui.canvas import Canvas, below, linked, number, several, tuple_of, whole
 from vizkit.ui.session.address import drop, put
 
 HERE = Path(__file__).parent
 MOST = 1e4  # of a number that was typed
 MOST_STRIDE, MOST_PADDING, MOST_DILATION = 4, 3, 3
+PLACE = tuple_of(below(10_000), below(10_000))  # the browser may be ahead of the output here
 SET = "_slide_steps"  # what was set on the canvas, by the names in the address
-SLIDE = component(
+SLIDE = Canvas(
     "vizkit_slide",
-    html="<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
     "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
     "<section><h4>Input</h4><canvas class='input' tabindex='0' role='application'></canvas></section>"
     "<section class='middle'><h4>Pixel × weight<small class='where'></small></h4><div class='channels'></div>"
@@ -31,8 +32,8 @@ SLIDE = component(
     "<section><h4>Output</h4><canvas class='output' tabindex='0' role='application'></canvas>"
     "<small class='shapes'></small></section>"
     "</div><p class='formula'></p><p class='proof'></p></div>",
-    css=(HERE / "slide.css").read_text(encoding="utf-8"),
-    js=(HERE / "slide.js").read_text(encoding="utf-8"),
+    HERE / "slide.css",
+    HERE / "slide.js",
 )
 
 
@@ -75,7 +76,7 @@ def steps_of(sizes: Collection[int], *, pool: bool) -> Steps:
 
 def _one_of(name: str, allowed: Collection[int], usual: int) -> int:
     text = str(st.session_state.get(SET, {}).get(name, st.query_params.get(name, "")))
-    return int(text) if text.isdecimal() and int(text) in allowed else usual
+    return int(text) if text.isdecimal() and len(text) < 4 and int(text) in allowed else usual
 
 
 def play(
@@ -83,32 +84,31 @@ def play(
 ) -> None:
     """Mount the canvas. What is set on it stays in the session and in the address."""
 
-    def changed() -> None:
-        numbers = st.session_state[key].kernel
-        if numbers:
-            st.session_state["_slide_numbers"] = ",".join(f"{float(value):.6g}" for value in numbers)
-        elif numbers is not None:
-            forget_typed()
+    def changed(numbers: tuple[float, ...]) -> None:
+        if not numbers:
+            return forget_typed()
+        st.session_state["_slide_numbers"] = ",".join(f"{value:.6g}" for value in numbers)
 
-    def chosen() -> None:
-        at = st.session_state[key].at
-        if at is not None:
-            st.session_state["_slide_at"] = int(at[0]), int(at[1])
+    def chosen(at: tuple[int, int]) -> None:
+        st.session_state["_slide_at"] = at
 
-    def stepped() -> None:
-        numbers = st.session_state[key].steps
-        if numbers is None:
-            return
+    def stepped(numbers: tuple[int, ...]) -> None:
         names = reversed(names_of(kernels, pool=walk.kind != "convolution"))
-        given = {name: int(number) for name, number in zip(names, reversed(numbers), strict=False)}
-        if int(numbers[0]) != walk.steps.f:
+        given = dict(zip(names, reversed(numbers), strict=False))
+        if numbers[0] != walk.steps.f:
             forget_typed()
         st.session_state[SET] = st.session_state.get(SET, {}) | given
 
     if edited and (text := st.session_state.get("_slide_numbers")):
         put("slide_numbers", text)
-    SLIDE(key=key, data=for_browser(walk, made, kernels, editable=editable, edited=edited), on_kernel_change=changed,
-          on_at_change=chosen, on_steps_change=stepped)  # fmt: skip
+    steps = tuple_of(whole(1, max(kernels)), whole(1, MOST_STRIDE), whole(0, MOST_PADDING), whole(1, MOST_DILATION))
+    SLIDE(
+        key,
+        for_browser(walk, made, kernels, editable=editable, edited=edited),
+        kernel=(several(number(-MOST, MOST), max(kernels) ** 2), changed),
+        at=(PLACE, chosen),
+        steps=(steps, stepped),
+    )
 
 
 def for_browser(
@@ -143,7 +143,5 @@ def _place(rows: int, columns: int) -> tuple[int, int]:
     if at is not None:
         put("slide_at", f"{at[0]},{at[1]}")
     else:
-        parts = st.query_params.get("slide_at", "").split(",")
-        at = (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(p.isdecimal() for p in parts) else None
-    row, column = at or (rows // 3, columns // 3)
-    return min(row, rows - 1), min(column, columns - 1)
+        at = linked("slide_at", PLACE) or (rows // 3, columns // 3)
+    return min(at[0], rows - 1), min(at[1], columns - 1)

@@ -10,7 +10,7 @@ from vizkit.ui.pages.detection.canvas import Panel, boxes_of, canvas, truth_of
 from vizkit.ui.pages.detection.choices import head, layer, threshold
 from vizkit.ui.pages.detection.given import Given, choose
 from vizkit.ui.pages.detection.keeping import keep
-from vizkit.ui.pages.detection.results import relevance, seen
+from vizkit.ui.pages.detection.results import judged, relevance, seen
 from vizkit.ui.session.address import put
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark, sentence
@@ -37,12 +37,12 @@ def view(page: Page) -> None:
         true = given.truth is not None and st.toggle("True boxes", True, key="det_truth", bind="query-params")
     said = sure(made.layers[-1], score)
     truth = truth_of(given) if true else []
-    found = boxes_of(given, said)
-    things = None if given.truth is None else len(given.truth.labels)
+    counts, wrong = judged(given, said)
+    found = boxes_of(given, said, wrong)
     first = Panel(f"Found in {given.title}", "The picture with all boxes. Arrow keys choose one.", [*truth, *found])
     query = chosen_query(given, said)
     if query is None:
-        canvas("detection", given, [first], says=sentence(of_found(0, score, things)))
+        canvas("detection", given, [first], says=sentence(of_found(counts, score)))
         keep("detection", given, "Nothing found", [first])
     else:
         looked = made.of_query(depth - 1, query, by)
@@ -55,17 +55,19 @@ def view(page: Page) -> None:
             Panel(f"Cross-attention, layer {depth}, {which}", "Where the query looked.", own, looked),
             Panel("Relevance for its class", "What speaks for the class of this box.", own, speaks),
         ]
-        canvas("detection", given, panels, says=sentence(of_found(len(found), score, things)), chosen=query,
+        canvas("detection", given, panels, says=sentence(of_found(counts, score)), chosen=query,
                on_box=lambda box: pick(given, box))  # fmt: skip
         say_own(given, said, place, looked)
         more = {"Boxes and weights (NPZ)": numbers_of(given, made, said, speaks)}
         keep("detection", given, "Boxes, and where one of them looks", panels, more)
     reading.how(
         "Click a box: beside it, where its query took from the image in the chosen decoder layer, and the cells that "
-        "speak for its class through all layers. Dashed boxes are true.",
+        "speak for its class through all layers. Dashed boxes are true. An insect is found by the surest box of its "
+        "class that overlaps it by an IoU of 0.5 or more; every other box is too many.",
         r"\bar{A} = \mathbb{E}_h\big[(\nabla A \odot A)^+\big],\quad R_{qi} \leftarrow R_{qi} + \bar{R}_{qq}^\top "
         r"\bar{A}\, \bar{R}_{ii}",
-        "what would change if a cell were hidden: relevance follows gradients at this very picture.",
+        "what would change if a cell were hidden: relevance follows gradients at this very picture. A query or cell "
+        "that gains nothing keeps its identity, where the authors' code divides 0 by 0 (NaN).",
         "Carion et al. 2020; Chefer et al. 2021, eqs. 5–10",
     )
 
@@ -96,11 +98,11 @@ def say_own(given: Given, said: "Sure", place: int, looked: "Tensor") -> None:
     from vizkit.analysis.detection.boxes import best_overlap
     from vizkit.analysis.detection.instances import own_and_others
 
-    if given.truth is None or given.truth_cxcywh is None:
+    if given.truth is None or given.things is None:
         return
-    on = best_overlap(said.boxes_cxcywh[place], given.truth_cxcywh)
+    on = best_overlap(said.boxes_cxcywh[place], given.things.boxes_cxcywh)
     if on is not None:
-        name = given.detector.labels[int(given.truth.labels[on[0]])]
+        name = given.detector.labels[int(given.things.labels[on[0]])]
         remark(of_own(name, on[1], own_and_others(looked, given.truth.instances, on[0] + 1)))
 
 

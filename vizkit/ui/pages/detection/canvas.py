@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import OPACITIES, class_colours, colours
+from vizkit.ui.canvas import POINT, Canvas, whole
 from vizkit.ui.session import cached
 
 if TYPE_CHECKING:
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 TRUTH = "#ffffff"
-CANVAS = component(
+CANVAS = Canvas(
     "vizkit_detection",
-    html="<div class='panels'><div class='row'></div><p class='says' aria-live='polite'></p></div>",
-    css=(HERE / "canvas.css").read_text(encoding="utf-8"),
-    js="\n".join(path.read_text(encoding="utf-8") for path in (SHORT, HERE / "canvas.js")),
+    "<div class='panels'><div class='row'></div><p class='says' aria-live='polite'></p></div>",
+    HERE / "canvas.css",
+    SHORT,
+    HERE / "canvas.js",
 )
 
 
@@ -75,15 +75,6 @@ def canvas(
     on_point: Callable[[tuple[float, float]], None] | None = None,
 ) -> None:
     """Mount it. `on_box` is given the id of a box that was clicked, `on_point` the place, in shares of the picture."""
-
-    def boxed() -> None:
-        if on_box and (box := st.session_state[key].box) is not None:
-            on_box(int(box))
-
-    def pointed() -> None:
-        if on_point and (point := st.session_state[key].point) is not None:
-            on_point((float(point[0]), float(point[1])))
-
     floor, ceiling = OPACITIES["over image"]
     data = {
         "image": cached.browser_image(f"{given.digest} {given.shown.shape}", given.shown),
@@ -97,26 +88,26 @@ def canvas(
         "floor": floor,
         "ceiling": ceiling,
     }
-    CANVAS(key=key, data=data, on_box_change=boxed, on_point_change=pointed)
+    CANVAS(key, data, box=(whole(0, 100_000), on_box), point=(POINT, on_point))
 
 
-def boxes_of(given: "Given", said: "Sure", doubles: Sequence[bool] = ()) -> list[Box]:
-    """What was found, with class and score, in the colour of its class; `doubles`: which say something again."""
+def boxes_of(given: "Given", said: "Sure", notes: Sequence[str] = ()) -> list[Box]:
+    """What was found, with class and score, in the colour of its class; `notes`: more about each, where not empty."""
     from vizkit.analysis.detection.boxes import corners
 
     names, labels = given.detector.labels, said.labels.tolist()
     tints = class_colours(labels, len(names))
     texts = [f"{names[label]} {score:.2f}" for label, score in zip(labels, said.scores.tolist(), strict=True)]
-    for place, double in enumerate(doubles):
-        texts[place] += " · again" if double else ""
+    for place, note in enumerate(notes):
+        texts[place] += f" · {note}" if note else ""
     rows = zip(corners(said.boxes_cxcywh).tolist(), tints, texts, said.queries.tolist(), strict=True)
     return [Box(tuple(box), tint, text, id=query) for box, tint, text, query in rows]
 
 
 def truth_of(given: "Given") -> list[Box]:
     """The boxes of a drawn scene, dashed. None of other pictures."""
-    if given.truth_cxcywh is None:
+    if given.things is None:
         return []
     from vizkit.analysis.detection.boxes import corners
 
-    return [Box(tuple(box), TRUTH, dashed=True) for box in corners(given.truth_cxcywh).tolist()]
+    return [Box(tuple(box), TRUTH, dashed=True) for box in corners(given.things.boxes_cxcywh).tolist()]

@@ -69,13 +69,11 @@ def words(title: str, name: str, each: "InBoxes") -> str:
 
 def things_in(given: Given) -> "Things":
     """What is in the picture: known of drawn scenes, found by the DETR in others."""
-    from vizkit.models.detection.assignments import things_of
     from vizkit.models.detection.matching import Things
     from vizkit.models.detection.seen import sure
 
-    if given.truth is not None:
-        height, width = given.rgb.shape[:2]
-        return things_of(given.truth.boxes_xyxy, given.truth.labels, (height, width))
+    if given.things is not None:
+        return given.things
     found = sure(seen(given).layers[-1], 0.5)
     return Things(found.labels, found.boxes_cxcywh)
 

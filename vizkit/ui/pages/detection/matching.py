@@ -34,22 +34,20 @@ DIFFERING = {"bundled:scenes_detr": (335, 2)}
 
 
 def view(page: Page) -> None:
-    from vizkit.models.detection.assignments import assigned, costs_of, things_of
+    from vizkit.models.detection.assignments import assigned, costs_of
 
     given = choose(page)
-    truth = truth_or_offer(given)
-    if truth is None:
+    things = truth_or_offer(given)
+    if things is None:
         return
-    if not len(truth.labels):
+    if not len(things.labels):
         st.info("This scene holds no insect: every query is to say “no object”, and nothing is matched.")
         return
     layers = seen(given).layers
     answers, above = layers[layer_of(len(layers))], st.container()
     weights = weighed()
-    height, width = given.rgb.shape[:2]
-    things = things_of(truth.boxes_xyxy, truth.labels, (height, width))
     made = assigned(costs_of(answers, things), weights)
-    names = [given.detector.labels[label] for label in truth.labels.tolist()]
+    names = [given.detector.labels[label] for label in things.labels.tolist()]
     with above:
         picture(given, answers, things, made, names)
     figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)

@@ -117,5 +117,5 @@ def said(measured: "Habits") -> str:
     share = measured.apart()
     if np.isnan(share):
         return "Nothing was said that was sure enough."
-    return (f"The boxes of one query lie {share:.0%} as far from their middle as all boxes do: 100 % if queries had no "
-            "places of their own.")  # fmt: skip
+    return (f"The boxes of one query lie {100 * share:.0f} % as far from their middle as all boxes do: 100 % if "
+            "queries had no places of their own.")  # fmt: skip

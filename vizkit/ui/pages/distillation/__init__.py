@@ -3,18 +3,17 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Temperature", "One prediction, softened by the temperature.", "temperature", "", picture=True),
+    View("Temperature", "One prediction, softened by the temperature.", "temperature", ""),
     View(
         "Teacher and student", "The loss of a student whose predictions differ from its teacher's.", "pair", "",
-        picture=True,
     ),
     View(
         "Two tokens", "What the class token and the distillation token of a DeiT predict.", "tokens", "two tokens",
         fragment=False, query="cls",
     ),
-    View("Does it help?", "The same student with no, a soft and a hard teacher.", "runs", "", fragment=False),
+    View("Does it help?", "The same student with no, a soft and a hard teacher.", "runs", "", fragment=False,
+         reads="nothing"),
     View(
         "Augmentation", "What a recipe does to a picture before the model learns from it.", "augmentation", "",
-        picture=True,
     ),
 )  # fmt: skip

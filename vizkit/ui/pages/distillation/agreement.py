@@ -17,8 +17,7 @@ from vizkit.training.experiments.answers import CLASS, DIST, Answered
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, linked_picture, model_names
 from vizkit.ui.session.shown import keep_valid, title
-from vizkit.ui.sidebar import inputs
-from vizkit.ui.widgets import folders
+from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.data_choice import FOLDER
 
 UPLOADS = "your uploads"

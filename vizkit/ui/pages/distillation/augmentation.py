@@ -5,7 +5,7 @@ import streamlit as st
 
 from vizkit.figure.training.dots import dots
 from vizkit.image import Picture, Preprocessing
-from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED, Changed
+from vizkit.training.pictures.preview import ABLATION, APPLIED, BASELINE, FAILED, Changed
 from vizkit.ui import reading
 from vizkit.ui.pages.distillation.augmentation_depth import drop_path
 from vizkit.ui.pages.distillation.augmentation_fields import TILE_PX, enlarged, needs_of, seeds, seen
@@ -35,12 +35,14 @@ def rand_augment(picture: Picture, needs: Preprocessing) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         magnitude = int(st.slider("Magnitude", 0, 10, 9, key="ra_magnitude", bind="query-params", width=240,
                                   help="How strong each operation is, 0 to 10; DeiT takes 9."))  # fmt: skip
-        operations = int(st.slider("Operations", 1, 4, 2, key="ra_operations", bind="query-params", width=200,
-                                   help="How many are drawn; each is left out half the time. DeiT: 2."))  # fmt: skip
+        operations = int(st.slider("Operations drawn", 1, 4, 2, key="ra_operations", bind="query-params", width=200,
+                                   help="For each picture; DeiT draws 2."))  # fmt: skip
         chosen = seeds("ra_draw", DRAWS)
     changed = rand_augmented(picture.digest, needs, magnitude, operations, chosen, picture.rgb)
     _with_original(picture, needs, changed)
-    st.caption(f"timm calls this `rand-m{magnitude}-n{operations}-mstd0.5-inc1`; as a field of a recipe: "
+    drawn = "The operation" if operations == 1 else f"Each of the {operations} operations"
+    st.caption(f"{drawn} drawn for a picture is applied with probability {APPLIED}, so a picture may name fewer, or "
+               f"none. timm calls this `rand-m{magnitude}-n{operations}-mstd0.5-inc1`; as a field of a recipe: "
                "`--randaugment`.")  # fmt: skip
     reading.how(
         "Each picture is one random draw of operations from fifteen, with a strength near the magnitude that you "

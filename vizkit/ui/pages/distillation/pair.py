@@ -18,8 +18,8 @@ from vizkit.ui.pages.distillation.fields import LOWEST_OF_LOSSES, temperature
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.shown import explain_refusal, keep_valid, title
+from vizkit.ui.sidebar import folders
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import folders
 from vizkit.ui.widgets.data_choice import changed
 
 TEACHER, STUDENTS = "bundled:insects_cnn", ["bundled:insects_deit", "bundled:insects_vit"]

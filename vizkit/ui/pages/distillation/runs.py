@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.training.experiments.groups import (
     DIGITS,
@@ -36,6 +37,7 @@ GAIN = (
     "Test accuracy above that without a teacher, ± one standard error of two shares of so many test pictures. The runs "
     "share these pictures, so this is on the safe side."
 )
+OTHER = ", which leave out how much another seed would change."
 ONCE = ("Runs", "From … to", "Seeds above")  # columns that say nothing where each teaching has one run
 SHIPPED = BUNDLED / "experiments" / "distillation"
 
@@ -150,20 +152,22 @@ def hundred(share: float | None) -> float | None:
 
 
 def verdict(results: list[Outcome]) -> str:
-    """What the table allows to say, and no more."""
+    """What the table allows to say, and no more: its standard errors are those of the test pictures."""
+    counts = sorted({len(line.tests) for line in results if line.tests})
+    seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds" if counts else ""
     gains = [(line, line.gain, line.gain_error) for line in results]
     known = [(line, gain, error) for line, gain, error in gains if gain is not None and error is not None]
     if not known:
         return ""
     best, gain, error = max(known, key=lambda row: row[1])
     if gain > 2 * error:
-        return (f":green[:material/trending_up:] The teacher helped: **{plain(best.taught)}** is "
+        return (f":green[:material/trending_up:] With {seeds} the teacher helped: **{plain(best.taught)}** is "
                 f"**{100 * gain:.1f} points** above no teacher, {gain / max(error, 1e-9):.1f} "
-                "standard errors.")  # fmt: skip
+                f"standard errors of {best.images:,} test pictures{OTHER if counts[0] == 1 else '.'}")  # fmt: skip
     if max(abs(gain) for _, gain, _ in known) <= 2 * max(error for *_, error in known):
-        return (":material/trending_flat: No teaching differs from no teacher by more than two standard errors: on "
-                "these pictures the difference may be chance.")  # fmt: skip
-    return ":material/trending_down: No teacher did better than none here."
+        return (f":material/trending_flat: With {seeds} no teaching differs from no teacher by more than two standard "
+                f"errors of {best.images:,} test pictures: the difference may be chance.")  # fmt: skip
+    return f":material/trending_down: With {seeds} no teacher did better than none."
 
 
 # ---- the experiment on digits ----------------------------------------------------------------------------------------
@@ -233,7 +237,7 @@ def how() -> None:
         "it learned from; where a whisker crosses zero, no difference is shown. Below, every line is the same student "
         "on the same pictures: only the teacher differs, and the seed where a band shows the lowest and highest of "
         "several. Compare test accuracies at the end, and believe a gain when it is larger than two of its standard "
-        "errors.",
+        "errors and other seeds give it too.",
         r"\mathcal L = (1-\lambda)\,\mathrm{CE}(z_s, y) + \lambda \begin{cases} T^2\,\mathrm{KL}\!\left("
         r"p_t^{(T)} \,\|\, p_s^{(T)}\right) & \text{soft} \\ \mathrm{CE}(z_s, \arg\max z_t) & \text{hard} \end{cases}",
         "whether another student, another teacher or a longer training would gain as much.",

@@ -3,7 +3,16 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Your pictures", "How good the chosen models are on a set of pictures.", "data", "", fragment=False),
-    View("Published", "What papers report, beside models of your own.", "published", "", fragment=False),
-    View("Data size", "Accuracy against the number of training pictures.", "size", "", fragment=False),
+    View(
+        "Your pictures",
+        "How good the chosen models are on a set of pictures.",
+        "data",
+        "",
+        fragment=False,
+        reads="models",
+    ),
+    View(
+        "Published", "What papers report, beside models of your own.", "published", "", fragment=False, reads="models"
+    ),
+    View("Data size", "Accuracy against the number of training pictures.", "size", "", fragment=False, reads="nothing"),
 )

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing
 from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.report_pictures import thumbnail
+from vizkit.ui.canvas import Canvas, below, one_of, tuple_of
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import inputs
@@ -22,12 +22,7 @@ HERE = Path(__file__).parent
 AT_ONCE = 24  # pictures of a page
 ANY, OTHERS = "any", "another class"
 PAGES = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}
-BROWSER = component(
-    "vizkit_evaluated",
-    html="<section role='group'></section>",
-    css=(HERE / "browser.css").read_text(encoding="utf-8"),
-    js=(HERE / "browser.js").read_text(encoding="utf-8"),
-)
+BROWSER = Canvas("vizkit_evaluated", "<section role='group'></section>", HERE / "browser.css", HERE / "browser.js")
 
 
 def show(outcome: Outcome, model: int) -> None:
@@ -91,18 +86,16 @@ def tiles(outcome: Outcome, images: Sequence[int]) -> None:
     if len(small) < len(images):
         st.caption(f"{len(images) - len(small)} of the pictures are no longer there.")
 
-    def picked() -> None:
-        index, page = st.session_state["eval_pictures"].open or (-1, "")
-        if page in PAGES and isinstance(index, int) and 0 <= index < len(small):
-            image = small[index].image
-            rgb, _ = pictures[int(outcome.rows[image])]
-            inputs.take(f"{outcome.labels[int(outcome.target[image])]}, {Path(outcome.places[image]).name}", rgb)
-            st.session_state["_eval_open"] = PAGES[page]
+    def picked(told: tuple[int, str]) -> None:
+        image = small[told[0]].image
+        rgb, _ = pictures[int(outcome.rows[image])]
+        inputs.take(f"{outcome.labels[int(outcome.target[image])]}, {Path(outcome.places[image]).name}", rgb)
+        st.session_state["_eval_open"] = PAGES[told[1]]
 
     BROWSER(
-        key="eval_pictures",
-        data={"tiles": [_described(outcome, each) for each in small], "pages": list(PAGES), "label": "Pictures"},
-        on_open_change=picked,
+        "eval_pictures",
+        {"tiles": [_described(outcome, each) for each in small], "pages": list(PAGES), "label": "Pictures"},
+        open=(tuple_of(below(len(small)), one_of(PAGES)), picked),
     )
 
 

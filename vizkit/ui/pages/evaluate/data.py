@@ -16,8 +16,9 @@ from vizkit.ui.session import allowed, model_names, uploads
 from vizkit.ui.session.evaluations import Request, evaluations, request_for
 from vizkit.ui.session.model_names import title
 from vizkit.ui.session.runner import ACTIVE, JobError
+from vizkit.ui.sidebar import folders
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import data_choice, folders
+from vizkit.ui.widgets import data_choice
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
@@ -196,7 +197,6 @@ def show(request: Request) -> None:
         return
     data_table.show(outcome, request)
     data_classes.show(outcome)
-    data_table.tests(outcome)
     data_table.saving(outcome, request)
     data_table.command(request)
     data_table.published(outcome)

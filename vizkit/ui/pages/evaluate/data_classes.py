@@ -12,6 +12,7 @@ from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
+from vizkit.ui.canvas import one_of, tuple_of, whole
 from vizkit.ui.pages.evaluate import browser
 from vizkit.ui.pages.evaluate.browser import OTHERS
 from vizkit.ui.plain import plain
@@ -30,7 +31,7 @@ def show(outcome: Outcome) -> None:
         chosen = st.segmented_control("One model in detail", names, key="eval_model", bind="query-params",
                                       format_func=plain, required=True, default=names[0]) or names[0]  # fmt: skip
     model = names.index(chosen)
-    left, right = st.columns((3, 2), gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         browser.show(outcome, model)
     with right:
@@ -71,15 +72,13 @@ def matrix(outcome: Outcome, model: int) -> None:
     answers = [*labels, *([OTHERS] if len(columns) > len(labels) else [])]
     key = f"eval_matrix_{outcome.models[model].name}"
 
-    def picked() -> None:
-        selected: Any = st.session_state.get(key) or {}
-        points = (selected.get("selection") or {}).get("points") or []
-        if points:
-            st.session_state["eval_label"], st.session_state["eval_answer"] = points[0]["customdata"][:2]
-            st.session_state["eval_kind"] = KINDS[0]
+    def picked(cell: tuple[str, str, int]) -> None:
+        st.session_state["eval_label"], st.session_state["eval_answer"] = cell[:2]
+        st.session_state["eval_kind"] = KINDS[0]
 
     chart(drawn(labels, answers, counts[np.ix_(shown, columns)]), key,
-          f"Confusion matrix of {outcome.models[model].name}", on_select=picked, selection_mode="points")  # fmt: skip
+          f"Confusion matrix of {outcome.models[model].name}",
+          (tuple_of(one_of(labels), one_of(answers), whole(0, int(counts.sum()))), picked))  # fmt: skip
     remark(most_frequent_mistake(counts, outcome.labels, (*outcome.labels, OTHERS)))
 
 
@@ -98,7 +97,9 @@ def by_class(outcome: Outcome, model: int) -> None:
     st.dataframe(
         table.style.apply(_marked, axis=1), hide_index=True, placeholder="–", key="eval_classes",
         height="content" if len(rows) <= 14 else 520,
-        column_config={
+        column_config={  # narrow enough to be seen whole in half a page
+            "Label": st.column_config.TextColumn(width=140),
+            "Pictures": st.column_config.NumberColumn(width="small"),
             "Precision": st.column_config.NumberColumn(format="percent", width="small",
                                                        help="Of the pictures answered so, how many are."),
             "Recall": st.column_config.NumberColumn(format="percent", width="small",

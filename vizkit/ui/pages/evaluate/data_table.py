@@ -4,8 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
-from vizkit.datasets.samples import INSECTS
+from vizkit.analysis.comparison.published import STUDY_TABLE
 from vizkit.evaluation import report
 from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.ui import export
@@ -22,6 +21,7 @@ def show(outcome: Outcome, request: Request) -> None:
         st.caption(f":material/hourglass_top: {done} of {count} models so far; the others follow as they are done.")
     for note in outcome.notes:
         st.caption(f":material/info: {plain(note)}")
+    verdicts(outcome)
     import pandas as pd
 
     percent = st.column_config.NumberColumn(format="percent", width="small")
@@ -72,9 +72,8 @@ def row(model: Row) -> dict[str, Any]:
     }
 
 
-def tests(outcome: Outcome) -> None:
-    if outcome.pairs:
-        st.subheader("Differences between models", anchor=False)
+def verdicts(outcome: Outcome) -> None:
+    """Which model is better than which, before all numbers."""
     for pair in outcome.pairs:
         icon = ":material/trophy:" if pair.significant else ":material/balance:"
         st.markdown(f"{icon} {plain(pair.sentence)}")
@@ -102,17 +101,17 @@ def command(request: Request) -> None:
 
 def published(outcome: Outcome) -> None:
     """A study of insects, beside insects alone."""
-    if not set(INSECTS) & set(outcome.labels):
+    if not (study := report.reported(outcome)):
         return
     import pandas as pd
 
-    with st.expander("Published, on other data", icon=":material/menu_book:"):
-        st.markdown(f"**{STUDY_TABLE.title}.** {STUDY_TABLE.citation}. {STUDY_TABLE.measured}")
+    with st.expander("Reported, on other data", icon=":material/menu_book:"):
+        st.markdown(f"**{STUDY_TABLE.title}.** {STUDY_TABLE.measured} Source: {STUDY_TABLE.citation}.")
         number = st.column_config.NumberColumn(format="%.2f", width="small")
         st.dataframe(
             pd.DataFrame([
                 {"Model": model.name, "Setting": model.setting, "Best validation, %": model.validation,
-                 "Test, %": model.test} for model in STUDY
+                 "Test, %": model.test} for model in study
             ]),
             hide_index=True,
             column_config={"Best validation, %": number, "Test, %": number},

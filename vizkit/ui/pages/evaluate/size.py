@@ -92,9 +92,9 @@ def title(study: Study) -> str:
 # ---- what they tell --------------------------------------------------------------------------------------------------
 def results(study: Study) -> None:
     known = facts(study.data, study.data_seed)
-    plot(study, known.chance if known else None)
     for said in findings(study):
         remark(said)
+    plot(study, known.chance if known else None)
     table(study)
     st.caption(conditions(study, parameters(study) if known else ""))
     by_epoch(study)

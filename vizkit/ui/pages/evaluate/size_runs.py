@@ -16,7 +16,7 @@ from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
-from vizkit.ui.widgets import folders
+from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import changed, preview
 from vizkit.ui.widgets.run_watch import progress_line
 from vizkit.ui.widgets.time_estimate import in_words

@@ -15,7 +15,7 @@ from vizkit.ui.session.shown import Shown, focus_of
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.attention_card import Choice, card, choices
-from vizkit.ui.widgets.remark import covered_by_insect, remark
+from vizkit.ui.widgets.remark import covered_by_insect, remark, sentence
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
@@ -34,7 +34,8 @@ def view(page: Page) -> None:
         st.button("First steps", key="first_steps", icon=":material/lightbulb:", type="tertiary", on_click=_again)
     for index, (column, shown) in enumerate(columns):
         with column:
-            card(index, shown, page.picture, choice, st.session_state.get(GUIDE, 0) if index == 0 else None)
+            guide = (st.session_state.get(GUIDE, 0), sentence(*grown(shown, page.picture))) if index == 0 else None
+            card(index, shown, page.picture, choice, guide)
     mosaic([shown for _, shown in columns], page.picture, choice)
     reading.attention()
 
@@ -57,11 +58,15 @@ def mosaic(shown: list[Shown], picture: Picture, choice: Choice) -> None:
         choice.head,
         choice.shared,
     )
-    # Of all layers and heads, so once for a query: a slider changes nothing of it.
-    kept = ("with depth", focus.query)
-    remark(*cached.made(focus.source, picture, focus.loaded, kept, lambda: tuple(with_depth(focus))))
+    remark(*grown(focus, picture))
     item = saved.item_of(focus, Heads(focus.query, choice.shared))
     save("mosaic", {"": item}, saved.inputs_of(focus, picture))
+
+
+def grown(shown: Shown, picture: Picture) -> "tuple[Remark | None, ...]":
+    """Of all layers and heads, so once for a query: a slider changes nothing of it."""
+    kept = ("with depth", shown.query)
+    return cached.made(shown.source, picture, shown.loaded, kept, lambda: tuple(with_depth(shown)))
 
 
 def with_depth(shown: Shown) -> "Iterator[Remark | None]":

@@ -69,7 +69,7 @@ def show() -> None:
                     f"first_{model.source}", model.rows, "over image",
                     image=cached.browser_image(picture.digest, picture.rgb), size=(height, width), box=(0, 0, 1, 1),
                     point=cursor(), special=None, epoch="first", show_grid=True, classes=model.classes,
-                    label=f"Attention of {model.source}.",
+                    label=f"Attention of {model.source}.", sentence="",
                 )  # fmt: skip
                 st.markdown(chip_of(model.source))
     warm_up()  # only now: an import in another thread makes this one slow

@@ -26,7 +26,13 @@ VIEWS = (
         "steer",
         "transformer with classes",
     ),
-    View("Heads", "What each head looks at, and what the answers lose without it.", "heads", "transformer"),
+    View(
+        "Heads",
+        "What each head looks at, and what the answers lose without it.",
+        "heads",
+        "transformer",
+        reads="models",
+    ),
     View(
         "Lenses",
         "What would the model answer if it ended earlier? Its head after every layer.",
@@ -39,12 +45,17 @@ VIEWS = (
         "direct",
         "transformer with classes",
     ),
-    View("Similarity", "How alike layers represent the same pictures, in one model or in two.", "similarity"),
+    View(
+        "Similarity",
+        "How alike layers represent the same pictures, in one model or in two.",
+        "similarity",
+        reads="models",
+    ),
     View(
         "Deciding parts",
         "Gills, case or wing pads erased: how much more that costs the models than other pixels.",
         "deciding",
         "",
-        picture=True,
+        reads="picture",
     ),
 )

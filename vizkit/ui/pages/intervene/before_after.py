@@ -27,6 +27,8 @@ from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, tiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
     from vizkit.traces import Tokens, Trace
@@ -63,26 +65,31 @@ def followed(
     page: Page, shown: Shown, after: "Trace", image: RGB, redrawn: bool, kind: str, layer: int
 ) -> Attention | Multiplied:
     """The row of the query in one layer, or through all of them. `redrawn`: the image is another one."""
-    grids: list[Tensor] = []
+    traces = (shown.trace, after)
+    both = [(of_layer if kind == ATTENTION else rolled)(trace, shown.query, layer) for trace in traces]
     *columns, last = st.columns(3)
-    for place, trace, words in zip(columns, (shown.trace, after), ("Before", "After"), strict=True):
+    for place, trace, rows, words in zip(columns, traces, one_scale(both), ("Before", "After"), strict=True):
         with place:
             st.markdown(f"**{words}**")
-            rows, grid = (of_layer if kind == ATTENTION else rolled)(trace, shown.query, layer)
-            grids.append(grid)
             show_map(f"intervene_{words}", rows, replace(shown, trace=trace), page.picture, "over image",
                      f"{kind} {words.lower()} in", instead=image if redrawn and words == "After" else None)  # fmt: skip
     with last:
         st.markdown("**Difference**")
-        difference(page, shown, grids[0], grids[1])
+        difference(page, shown, both[0][1], both[1][1])
     if kind == ATTENTION:
         return Attention(shown.query, layer)
     return Multiplied(asked_by(after, shown.query), upto=len(layers(after)))
 
 
+def one_scale(maps: "Sequence[tuple[Rows, Tensor]]") -> list[Rows]:
+    """The brightest colour is the largest value that any of them shows."""
+    top = max(float(grid.max()) for _, grid in maps)
+    return [replace(rows, top=top) for rows, _ in maps]
+
+
 def of_layer(trace: "Trace", query: Query, layer: int) -> "tuple[Rows, Tensor]":
     one = layers(trace)[layer - 1]
-    return layer_for_browser(one, None, query, shared=True), attention_map(one, query, None).places
+    return layer_for_browser(one, None, query, shared=False), attention_map(one, query, None).places
 
 
 def rolled(trace: "Trace", query: Query, layer: int) -> "tuple[Rows, Tensor]":

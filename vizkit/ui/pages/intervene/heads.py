@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from vizkit.figure.charts import heat_map
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
+from vizkit.ui.canvas import below, tuple_of
 from vizkit.ui.pages.intervene import heads_examples, heads_measured, heads_table
 from vizkit.ui.session import saved
 from vizkit.ui.session.address import put
@@ -127,7 +127,7 @@ def chosen(atlas: HeadAtlas, values: tuple[float, ...]) -> int:
     """The head of the session, else of the link, else the one with the largest number."""
     text = st.session_state.get(CHOSEN) or st.query_params.get("head", "")
     layer, _, head = text.partition(".")
-    name = (int(layer) - 1, int(head) - 1) if layer.isdecimal() and head.isdecimal() else None
+    name = (int(layer) - 1, int(head) - 1) if layer.isdecimal() and head.isdecimal() and len(text) < 8 else None
     if name in atlas.names:
         put("head", text)
         return atlas.names.index(name)
@@ -140,18 +140,12 @@ def choose_head(name: tuple[int, int]) -> None:
 
 def grid(atlas: HeadAtlas, what: str, values: tuple[float, ...], index: int, images: int) -> None:
     shown = WHATS[what]
-    figure = head_grid(grid_of(atlas.names, values), signed=what == "lost", share=shown.share,
+    heads = grid_of(atlas.names, values)
+    figure = head_grid(heads, signed=what == "lost", share=shown.share,
                        chosen=atlas.names[index])  # fmt: skip
 
-    def picked() -> None:
-        selected: Any = st.session_state.get("heads_map") or {}
-        points = (selected.get("selection") or {}).get("points") or []
-        if points:
-            layer, head = points[0]["customdata"][:2]
-            choose_head((int(layer), int(head)))
-
     st.markdown(f"**{shown.line[:1].upper()}{shown.line[1:]}**")
-    chart(figure, "heads_map", f"{shown.line}, by layer and head", on_select=picked, selection_mode="points")
+    chart(figure, "heads_map", f"{shown.line}, by layer and head", (tuple_of(*map(below, heads.shape)), choose_head))
     st.caption(f"Mean of {images} test pictures of {atlas.data}.")
 
 

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from vizkit.analysis.attention.head_atlas import HeadAtlas, table
-from vizkit.analysis.attention.pruning import Pruning, band, still
+from vizkit.analysis.attention.pruning import band, still
 from vizkit.analysis.remarks.interventions import of_pruning
-from vizkit.figure.sequences.banded import Banded, banded_lines
+from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.ui import export
+from vizkit.ui.canvas import below, hear, record, several
 from vizkit.ui.pages.intervene import heads_measured
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown
@@ -36,10 +38,9 @@ def all_heads(atlas: HeadAtlas, index: int, choose: Callable[[tuple[int, int]], 
     columns = table(atlas)
     key = f"heads_table_{index}"
 
-    def picked() -> None:
-        rows = st.session_state[key]["selection"]["rows"]
-        if rows:
-            choose(atlas.names[rows[0]])
+    def picked(told: dict[str, Any]) -> None:
+        if told["rows"]:
+            choose(atlas.names[told["rows"][0]])
 
     config = {}
     for name in columns:
@@ -54,7 +55,7 @@ def all_heads(atlas: HeadAtlas, index: int, choose: Callable[[tuple[int, int]], 
             placeholder="–",
             column_config=config,
             height=420,
-            on_select=picked,
+            on_select=partial(hear, key, "selection", record(rows=several(below(len(atlas.names)), 1)), picked),
             selection_mode="single-row",
             selection_default={"selection": {"rows": [index]}},
             alt="All heads with all that was measured",
@@ -73,12 +74,14 @@ def pruning(shown: Shown, atlas: HeadAtlas, ablation: str) -> None:
     kind = st.segmented_control("Share of", kinds, default="own", required=True, key="heads_answers",
                                 bind="query-params", format_func=ANSWERS.__getitem__) or "own"  # fmt: skip
     curves = getattr(result, kind)
-    figure = banded_lines([line(ORDERS[name], result, curves[name]) for name in ORDERS], "heads taken away",
-                          ANSWERS[kind])  # fmt: skip
+    figure = repeated_lines([Repeated(ORDERS[name], result.counts, curves[name]) for name in ORDERS],
+                            "heads taken away", ANSWERS[kind])  # fmt: skip
     chart(figure, "heads_pruning", f"Share of {ANSWERS[kind]} against the number of heads taken away")
     can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
     remark(of_pruning(result.heads, can_go, ENOUGH))
-    st.caption(f"{result.images} pictures on which no order was measured; at random: three orders, mean and range.")
+    st.caption(
+        f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their mean."
+    )
     lines = (f"{shown.name}; {result.images} pictures of {atlas.data}",)
     columns = {"heads": [float(count) for count in result.counts]}
     for name in ORDERS:
@@ -89,8 +92,3 @@ def pruning(shown: Shown, atlas: HeadAtlas, ablation: str) -> None:
         st.download_button("Curves (CSV)", lambda: export.csv_of(columns),
                            f"{export.name_of_file(shown.name)}_pruning.csv", "text/csv", key="heads_pruning_csv",
                            icon=":material/download:", on_click="ignore")  # fmt: skip
-
-
-def line(name: str, result: Pruning, curves: Any) -> Banded:  # noqa: ANN401
-    mean, low, high = band(curves)
-    return Banded(name, list(result.counts), mean, low, high)

@@ -1,5 +1,6 @@
 """The view Patching: what of a clean run, put into a corrupted one, brings the answer back."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from vizkit.figure.patch_cells import layer_cells, restored_cells
 from vizkit.image import RGB
 from vizkit.models import attention_places, pixels_of
 from vizkit.ui import reading
+from vizkit.ui.canvas import below, maybe, number, tuple_of
 from vizkit.ui.pages.intervene.patching_parts import by_block, head_map, keep, opened, pictures, seen_by
 from vizkit.ui.session import background
 from vizkit.ui.session.address import put
@@ -128,8 +130,8 @@ def draw(run: Run, made: "Patched") -> None:
     with left:
         cell = chosen_cell(regions.shape[1:])
         figure = restored_cells(seen, size_hw, regions[layer - 1].numpy(), cell)
-        chart(figure, "patching_map", f"What each region restores after block {layer}", on_select=picked,
-              selection_mode="points")  # fmt: skip
+        chart(figure, "patching_map", f"What each region restores after block {layer}",
+              (tuple_of(*map(below, regions.shape[1:]), maybe(number(-math.inf, math.inf))), picked))  # fmt: skip
         st.caption(f"What each region restores after block {layer}. Click one to see its run.")
     with right:
         best = (best_layer(regions) + 1).float()
@@ -163,12 +165,8 @@ def runner_of(made: "Patched", target: int) -> int | None:
     return runner_up(made.corrupted, target) if said == target else said
 
 
-def picked() -> None:
-    selected: Any = st.session_state.get("patching_map") or {}
-    points = (selected.get("selection") or {}).get("points") or []
-    if points:
-        row, column = points[0]["customdata"][:2]
-        st.session_state[CELL] = f"{int(row) + 1}.{int(column) + 1}"
+def picked(cell: tuple[int, int, float | None]) -> None:
+    st.session_state[CELL] = f"{cell[0] + 1}.{cell[1] + 1}"
 
 
 def chosen_cell(shape: tuple[int, ...]) -> tuple[int, int] | None:

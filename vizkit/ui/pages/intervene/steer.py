@@ -17,11 +17,11 @@ from vizkit.figure.palette import class_colours
 from vizkit.models import pixels_of
 from vizkit.ui import reading
 from vizkit.ui.export import npz_of
+from vizkit.ui.pages.intervene.before_after import of_layer, one_scale
 from vizkit.ui.session import background, cached, saved
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
-from vizkit.ui.widgets.canvases import layer_for_browser
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
@@ -166,11 +166,10 @@ def by_factor(shown: Shown, values: "Tensor", factor: float) -> Any:  # noqa: AN
 
 def maps(page: Page, shown: Shown, result: Steered, factor: float) -> None:
     """The mean over heads of the last layer, before and after, under the one cursor."""
-    pairs = (("Before", 0.0), (f"λ = {factor:g}", factor))
-    for column, (words, at) in zip(st.columns(2), pairs, strict=True):
+    pair = [result.traces[FACTORS.index(at)] for at in (0.0, factor)]
+    both = one_scale([of_layer(trace, shown.query, len(layers(trace))) for trace in pair])
+    for column, trace, rows, words in zip(st.columns(2), pair, both, ("Before", f"λ = {factor:g}"), strict=True):
         with column:
             st.markdown(f"**{words}**")
-            trace = result.traces[FACTORS.index(at)]
-            rows = layer_for_browser(layers(trace)[-1], None, shown.query, shared=True)
             show_map(f"steer_{words[0]}", rows, replace(shown, trace=trace), page.picture, "over image",
                      f"Attention of the last layer, {words}, in")  # fmt: skip

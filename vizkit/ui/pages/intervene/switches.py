@@ -32,7 +32,7 @@ from vizkit.ui.pages.intervene.chosen_edits import (
     painted,
     undo,
 )
-from vizkit.ui.pages.intervene.switches_canvas import Brush, Switched, switches
+from vizkit.ui.pages.intervene.switches_canvas import TOOLS, Brush, Switched, switches
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.sidebar.inputs import read_uploads, samples
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 CLASSES = 5
-TOOLS = ("Hide", "Erase", "Exchange", "Paste")
 TEMPERATURES = [0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0]
 Row = tuple[str, float, float, float]
 

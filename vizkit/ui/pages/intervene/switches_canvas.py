@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.image import RGB, digest_of
+from vizkit.ui.canvas import Canvas, below, one_of, record, several, whole
 from vizkit.ui.pages.intervene.chosen_edits import Hidden
 from vizkit.ui.session import cached
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from vizkit.ui.session.shown import Shown
 
 HERE = Path(__file__).parent
-SWITCHES = component(
+TOOLS = ("Hide", "Erase", "Exchange", "Paste")
+SWITCHES = Canvas(
     "vizkit_switches",
-    html="<div class='switches'><div class='inside'><section><h4>Patches</h4>"
+    "<div class='switches'><div class='inside'><section><h4>Patches</h4>"
     "<canvas tabindex='0' role='application'></canvas><p class='said'></p></section>"
     "<section><h4 class='of-heads'>Layers × heads</h4><div class='heads'></div>"
     "<h4>Answers</h4><div class='answers'></div></section></div></div>",
-    css=(HERE / "switches.css").read_text(encoding="utf-8"),
-    js=(HERE / "switches.js").read_text(encoding="utf-8"),
+    HERE / "switches.css",
+    HERE / "switches.js",
 )
 
 
@@ -62,23 +63,14 @@ def switches(
     """Mount the canvas. `answers`: by name, before and after, and the difference of logits; `changed`: whether anything
     is. `on_change` hears what is switched or painted."""
     count = brush.grid[0] * brush.grid[1]
+    cells = several(below(count), count)
+    names = {f"{layer}.{head}": (layer, head) for layer, many in enumerate(heads) for head in range(many)}
 
-    def cells_of(numbers: Sequence[int]) -> tuple[int, ...]:
-        return tuple(int(cell) for cell in numbers[:count] if 0 <= int(cell) < count)
-
-    def switched() -> None:
-        told = st.session_state[key].switched
-        if not told:
-            return
-        st.session_state["_switches_heard"] = int(told["number"])
-        off = []
-        for name in told["off"][: sum(heads)]:
-            layer, _, head = str(name).partition(".")
-            if layer.isdecimal() and head.isdecimal() and int(layer) < len(heads) and int(head) < heads[int(layer)]:
-                off.append((int(layer), int(head)))
-        painted = cells_of(told["painted"])
-        if told["tool"] != "Exchange" or len(painted) == 2:
-            on_change(Switched(cells_of(told["hidden"]), tuple(sorted(off)), str(told["tool"]), painted))
+    def switched(told: dict[str, Any]) -> None:
+        st.session_state["_switches_heard"] = told["number"]
+        if told["tool"] != "Exchange" or len(told["painted"]) == 2:
+            off = sorted(names[name] for name in told["off"])
+            on_change(Switched(told["hidden"], tuple(off), told["tool"], told["painted"]))
 
     off = tuple(f"{layer}.{head}" for layer, head in hidden.off)
     head = shown.loaded.head
@@ -108,4 +100,6 @@ def switches(
         "painted": brush.painted,
         "label": "Patches of the image. Arrow keys move, the space bar paints.",
     }
-    SWITCHES(key=key, data=data, on_switched_change=switched)
+    rule = record(number=whole(0, 2**53), hidden=cells, off=several(one_of(names), len(names)), tool=one_of(TOOLS),
+                  painted=cells)  # fmt: skip
+    SWITCHES(key, data, switched=(rule, switched))

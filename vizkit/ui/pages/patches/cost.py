@@ -9,9 +9,11 @@ from vizkit.figure.charts import curves
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.plain import plain
+from vizkit.ui.session import saved
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
@@ -29,18 +31,23 @@ def view(page: Page) -> None:
         st.warning(plain(sentence), icon=":material/straighten:")
         return
     with st.container(horizontal=True):
-        st.metric("Patches", f"{counts.tokens:,}", border=True)
-        st.metric("Numbers in a patch", f"{counts.flattened:,}", border=True)
-        st.metric("Multiply–adds of one layer", f"{counts.flops / 1e9:.2f} G", border=True)
-        st.metric("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", border=True)
+        st.metric("Patches", f"{counts.tokens:,}", border=True, height="stretch")
+        st.metric("Numbers in a patch", f"{counts.flattened:,}", border=True, height="stretch")
+        parts = f"attention {counts.attention / 1e9:.2f} G · MLP {counts.mlp / 1e9:.2f} G"
+        whole = f"{counts.layer / 1e9:.2f} G"
+        st.metric("Multiply–adds of one layer", whole, parts, "off", border=True, delta_arrow="off", height="stretch")
+        weights = f"{counts.weight_bytes / 2**20:,.1f} MiB"
+        st.metric("Attention weights of one layer", weights, border=True, height="stretch")
     lines = cost_curves(dim, heads)
-    figure = curves(lines, "image side (px)", "multiply–adds of one layer", "Cost against resolution", log=True)
+    figure = curves(lines, "image side (px)", "multiply–adds", "One layer, attention and MLP", log=True)
     remark(patches.quadratic(counts.tokens, dim))
     chart(figure, "cost_curve", "Multiply–adds of one layer against the side of the image, global and in windows")
+    save("cost", {"": saved.charts_of("Cost of one layer", (f"Width: {name}, {dim} channels",), figure)}, saved.NOTHING)
     reading.how(
-        "Halving the patch gives four times the tokens and sixteen times the pairs. Windows of fixed size grow with "
-        "the number of tokens only.",
-        r"4hwC^2 + 2(hw)^2C \quad\text{against}\quad 4hwC^2 + 2M^2hwC",
-        "the cost of the MLPs, or what your hardware makes of it.",
+        "Halving the patch gives four times the tokens and sixteen times the pairs. In windows of fixed size "
+        "pairs grow with the number of tokens only. The MLP is four times as wide as a token, as in a ViT.",
+        r"\underbrace{4hwC^2 + 2(hw)^2C}_{\text{attention, global}} \quad\text{or}\quad "
+        r"\underbrace{4hwC^2 + 2M^2hwC}_{\text{in windows}} \quad\text{and}\quad \underbrace{8hwC^2}_{\text{MLP}}",
+        "special tokens, norms and biases, or what your hardware makes of it.",
         "Liu et al. 2021, eq. 1 and 2",
     )

@@ -4,7 +4,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.attention_map import layers, windows_of
 from vizkit.analysis.attention.patches import patchify
 from vizkit.analysis.remarks import patches
 from vizkit.figure.charts import heat_map
@@ -59,7 +59,7 @@ def cut(index: int, shown: Shown, picture: Picture) -> None:
         f"cut{index}_{shown.source}", canvases.grid_for_browser(tokens), shown, picture, "image only",
         "Click a patch to read its numbers. The input of", instead=apart,
     )  # fmt: skip
-    remark(patches.tokens(tokens.grid, len(tokens.special)))
+    remark(patches.tokens(tokens.grid, len(tokens.special), windows_of(shown.trace, tokens)))
     flat = patchify(torch.from_numpy(pixels), patch)[number].numpy()
     st.markdown(f"**Patch {number + 1}** · {name_of(tokens, chosen)}")
     st.image(strip(flat), alt="The numbers of the patch, blue below zero, red above", width="stretch")

@@ -9,13 +9,16 @@ from vizkit.analysis.attention.token_norms import lines_of, token_norms
 from vizkit.analysis.remarks import patches
 from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.geometry import id_at, name_of
+from vizkit.report.kinds import Features
 from vizkit.ui import reading
-from vizkit.ui.session.shown import CENTRE, keep_valid
+from vizkit.ui.session import saved
+from vizkit.ui.session.shown import CENTRE, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -30,7 +33,8 @@ def view(page: Page) -> None:
     places = [id_at(features.tokens, point) for features in shown.trace.features]
     left, right = st.columns([3, 2])
     with left:
-        chart(token_lengths(lines_of(norms, places), index), "norms_by_layer", "Norms of the tokens by layer")
+        figure = token_lengths(lines_of(norms, places), index)
+        chart(figure, "norms_by_layer", "Norms of the tokens by layer")
     with right:
         st.markdown(f"**Norms after `{layer.name}`**")
         if features.tokens.grid:
@@ -42,6 +46,10 @@ def view(page: Page) -> None:
         )
         if (place := places[index]) is not None:
             st.caption(f"under the cursor: {name_of(features.tokens, place)}, {float(layer.norms[place]):.2f}")
+    items = {"Norms by layer": saved.charts_of("Norms of the tokens", (f"Model: {title(shown.source)}",), figure)}
+    if features.tokens.grid:
+        items["Norms after this layer"] = saved.item_of(shown, Features(index + 1))
+    save("norms", items, saved.inputs_of(shown, page.picture))
     reading.how(
         "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
         "than all others, mostly on plain background: the model stores global information there. In models with "

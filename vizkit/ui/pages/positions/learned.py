@@ -11,12 +11,14 @@ from vizkit.image import Picture
 from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import Tokens
 from vizkit.ui import reading
-from vizkit.ui.session.shown import Shown
+from vizkit.ui.session import saved
+from vizkit.ui.session.shown import Shown, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -56,6 +58,8 @@ def learned(index: int, shown: Shown, picture: Picture) -> None:
     figure = curves(lines, "distance in patches", "cosine", "Similarity by distance")
     figure.update_yaxes(range=[-1.03, 1.03])  # the same for models side by side
     chart(figure, f"learned_{index}", "Cosine of learned positions by distance")
+    record = saved.charts_of("Likeness of learned positions", (f"Model: {title(shown.source)}",), figure)
+    save(f"learned{index}", {"": record}, saved.NOTHING)
 
 
 def _in_grid(query: "str | tuple[float, float]") -> tuple[float, float]:

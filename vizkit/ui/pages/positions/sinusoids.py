@@ -7,9 +7,11 @@ from vizkit.analysis.attention.positions import by_distance, similarity, sinusoi
 from vizkit.analysis.remarks.positions import fading
 from vizkit.figure.charts import curves, heat_map
 from vizkit.ui import reading
+from vizkit.ui.session import saved
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.save import save
 
 
 def view(page: Page) -> None:
@@ -30,26 +32,21 @@ def view(page: Page) -> None:
             table.numpy(), "channel", "position", "One row is added to one patch", signed=True, square=False
         )
         chart(figure, "sin_table", "Table of positions and channels")
-        row = {f"position {position}": (np.arange(int(dim)), table[position].numpy())}
-        chart(curves(row, "channel", "value", "One row"), "sin_row", f"Row {position} of the table")
+        values = {f"position {position}": (np.arange(int(dim)), table[position].numpy())}
+        row = curves(values, "channel", "value", "One row")
+        chart(row, "sin_row", f"Row {position} of the table")
     with right:
         waves = {
             f"channel {c}": (np.arange(int(count)), table[:, c].numpy()) for c in (0, 1, int(dim) // 4, int(dim) // 2)
         }
-        chart(
-            curves(waves, "position", "value", "Some columns: fast waves first"),
-            "sin_waves",
-            "Four columns by position",
-        )
+        columns = curves(waves, "position", "value", "Some columns: fast waves first")
+        chart(columns, "sin_waves", "Four columns by position")
         # All rows of the table have the same length, so both similarities are one curve.
         name = f"cosine = dot product ÷ {int(dim) // 2}"
         alike = similarity(table)[position]
         lines = {name: (np.arange(int(count)), alike.numpy())}
-        chart(
-            curves(lines, "position", "similarity", f"Similarity to position {position}"),
-            "sin_like",
-            f"Similarity to position {position}",
-        )
+        like = curves(lines, "position", "similarity", f"Similarity to position {position}")
+        chart(like, "sin_like", f"Similarity to position {position}")
         remark(fading(alike, position))
     side = max(2, round(int(count) ** 0.5))
     flat, separate = (
@@ -61,7 +58,10 @@ def view(page: Page) -> None:
         "2-D, half row, half column": (separate.distance.numpy(), separate.mean.numpy()),
     }
     name = f"Similarity by distance on a {side} × {side} grid"
-    chart(curves(lines, "distance in patches", "mean cosine", name), "sin_2d", name)
+    near = curves(lines, "distance in patches", "mean cosine", name)
+    chart(near, "sin_2d", name)
+    said = (f"{count} positions of {dim} channels",)
+    save("sinusoids", {"": saved.charts_of("Sinusoids", said, figure, row, columns, like, near)}, saved.NOTHING)
     reading.how(
         "Every position gets its own pattern of slow and fast waves; near positions are similar, distant ones are "
         "not. With one index for all patches the end of a row is near the start of the next; separate halves for row "

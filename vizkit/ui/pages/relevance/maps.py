@@ -217,6 +217,7 @@ def save_maps(index: int, maps: Maps, tops: dict[str, float], choice: Choice) ->
     target, against = request.target, request.against
     scale = "from lowest" if choice.scale == SCALES[1] else "from 0"
     names = {card.name: name for name, card in tiles_of(maps).items() if card.places is not None}
+    names = dict(sorted(names.items(), key=lambda of: METHODS[of[1]].needs == "trace"))  # those for the class first
     if not names:
         return
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Summary, Tally, signed
-from vizkit.analysis.trust.verdict import beyond_chance, marks, verdict
+from vizkit.analysis.trust.verdict import MARGIN, beyond_chance, marks, verdict
 from vizkit.ui.plain import plain
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
@@ -64,7 +64,9 @@ def show(scores: Sequence[Sequence[Score]], key: str) -> list[Row]:
 
     table = pd.DataFrame(lines).style.apply(coloured)
     st.dataframe(table, key=key, hide_index=True, width="stretch", height=38 + 35 * len(lines), column_config=config)
-    legend = ":blue-background[best of its column] · :red-background[no better than chance] · " if ranked else ""
+    within = "two standard errors" if tally.images > 1 else f"{MARGIN}"
+    chance = f":red-background[no better than chance: within {within}, or nearly unchanged by random weights] · "
+    legend = f":blue-background[best of its column] · {chance}" if ranked else ""
     st.caption(
         f"{legend}↑ larger is better · ↓ smaller is better · in brackets the difference to chance, the last line"
     )

@@ -15,8 +15,10 @@ from vizkit.report.making import made
 from vizkit.report.replay import changed
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.export import name_of_file
+from vizkit.ui.pages.report import linked
+from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
-from vizkit.ui.session import saved
+from vizkit.ui.session import linked_picture, saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
@@ -24,15 +26,22 @@ from vizkit.ui.views import Page
 if TYPE_CHECKING:
     from vizkit.image import Picture
 
-TITLE = "_report_title"
 EMPTY = "Nothing is here yet: open “Save” below a picture on any page and choose “Add to report”."
 
 
 def view(page: Page) -> None:
-    kept = saved.entries()
-    if not kept:
+    linked.follow()
+    for name, sentence in pictures.read_uploads()[1]:
+        st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
+    linked.mirror()
+    if kept := saved.entries():
+        _pictures(kept)
+    else:
         st.info(EMPTY, icon=":material/note_stack:")
-        return
+    linked.offer()
+
+
+def _pictures(kept: dict[int, Entry]) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
     ready: dict[int, Inputs] = {}
     first, last = next(iter(kept)), next(reversed(kept))
@@ -62,7 +71,7 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
             st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
     with right:
         key = f"report_comment_{number}"
-        st.text_area("Comment", value=entry.comment, key=key, max_chars=2000, height=140,
+        st.text_area("Comment", value=entry.comment, key=key, max_chars=LONGEST_COMMENT, height=140,
                      placeholder="What is to be seen here?", on_change=_comment, args=(number, key))  # fmt: skip
         with st.container(horizontal=True):
             for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
@@ -77,8 +86,8 @@ def _comment(number: int, key: str) -> None:
 
 
 def picture_of(item: Item) -> "Picture | None":
-    """Of the uploads of this session, or one that comes with vizkit; None for what is of no picture. Raises ReportError
-    where it is neither."""
+    """Of the uploads of this session, one that comes with vizkit, or one that is kept here; None for what is of no
+    picture. Raises ReportError where it is none of them."""
     if not item.image:
         return None
     uploads, _ = pictures.read_uploads()
@@ -86,6 +95,8 @@ def picture_of(item: Item) -> "Picture | None":
         return uploads[item.image]
     if item.image in pictures.samples():
         return pictures.sample(item.image)
+    if picture := linked_picture.stored(item.pixels):
+        return picture
     raise ReportError("this picture is no longer among your images: upload it again.")
 
 
@@ -95,8 +106,8 @@ def _png(item: Item, _inputs: Inputs) -> bytes:
 
 
 def _downloads(entries: list[Entry], inputs: list[Inputs]) -> None:
-    title = st.text_input("Title", value=st.session_state.setdefault(TITLE, "Report"), max_chars=200, width=420,
-                          key="report_title", on_change=_titled)  # fmt: skip
+    st.session_state.setdefault("report_title", linked.shown().title)  # a widget forgets when its page is left
+    title = st.text_input("Title", max_chars=LONGEST_TITLE, width=420, key="report_title", on_change=_titled)
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"
 
     def page() -> bytes:

@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets.image_set import digest_of
 from vizkit.ui.plain import plain
-from vizkit.ui.session.uploads import UploadError, keep_checkpoint
+from vizkit.ui.session.uploads import UploadError, keep_checkpoint, uploader
 
 TYPES = ["safetensors", "bin", "json"]
 KINDS = {
@@ -37,12 +37,9 @@ def brought() -> dict[str, Brought]:
 def dialog(key: str) -> None:
     """`key`: of the picker of models, in which the opened one is chosen."""
     with st.popover("Open", icon=":material/folder_open:"):
-        files = st.file_uploader(
-            "MarianMT, T5, BERT or GPT-2", type=TYPES, accept_multiple_files=True, key="texts_files",
-            help="config.json, model.safetensors and tokenizer.json (of MarianMT vocab.json) of a folder of "
-            "transformers. A larger file than the server takes is opened after a start with "
-            "STREAMLIT_SERVER_MAX_UPLOAD_SIZE=500 (MB).",
-        )  # fmt: skip
+        files = uploader("MarianMT, T5, BERT or GPT-2", TYPES, "texts_files",
+                         "config.json, model.safetensors and tokenizer.json (of MarianMT vocab.json) of a folder of "
+                         "transformers.")  # fmt: skip
         st.button("Open", key="texts_open", disabled=not files, on_click=_open, args=(files, key))
         if sentence := st.session_state.pop("_texts_refused", None):
             st.error(plain(sentence))

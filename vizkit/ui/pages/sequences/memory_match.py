@@ -3,8 +3,8 @@
 import streamlit as st
 
 from vizkit.analysis.remarks.sequences import of_memory
-from vizkit.figure.sequences.banded import Banded, banded_lines
-from vizkit.training.experiments.memory import SHIPPED, TASKS, Curve, curves
+from vizkit.figure.sequences.repeated import Repeated, repeated_lines
+from vizkit.training.experiments.memory import COUNT, SHIPPED, TASKS, curves
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui import reading
 from vizkit.ui.session import saved
@@ -13,25 +13,28 @@ from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
 
 WORDS = {"copy": "repeat the letters", "reverse": "say them backwards"}
-ALONG = {"gap": "dots between 5 letters and the question mark", "length": "letters, after a gap of 8 dots"}
-LEARNED = {"gap": 24, "length": 8}
+ALONG = {"length": "letters, after a gap of 8 dots", "gap": "dots between 5 letters and the question mark"}
+"""By letters first, which shows what a network without attention forgets: gaps cost an LSTM nothing."""
+UNITS = {"length": "letters", "gap": "dots"}
+LEARNED = {"length": 8, "gap": 24}
 
 
 def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = st.segmented_control("Task", TASKS, default=TASKS[0], required=True, key="memory_task",
                                     bind="query-params", format_func=WORDS.__getitem__) or TASKS[0]  # fmt: skip
-        by = st.segmented_control("By", list(ALONG), default="gap", required=True, key="memory_by",
-                                  bind="query-params") or "gap"  # fmt: skip
+        by = st.segmented_control("By", list(ALONG), default="length", required=True, key="memory_by",
+                                  bind="query-params") or "length"  # fmt: skip
     runs = [RunFolder(file.parent) for file in sorted(SHIPPED.glob("*/recipe.json"))]
     lines = curves(runs, task, by)
-    figure = banded_lines([_banded(line) for line in lines], ALONG[by], "answers wholly right", LEARNED[by])
+    drawn = [Repeated(line.method, line.at, line.runs) for line in lines]
+    figure = repeated_lines(drawn, ALONG[by], "answers wholly right", LEARNED[by])
     chart(figure, "memory_match", f"Answers wholly right, {ALONG[by]}, for each network")
-    remark(of_memory({line.method: [share.mean for share in line.estimates] for line in lines}, lines[0].at,
-                     LEARNED[by], ALONG[by]))  # fmt: skip
+    for said in of_memory({line.method: line.runs for line in lines}, lines[0].at, LEARNED[by], UNITS[by]):
+        remark(said)
     seeds = len(lines[0].shares[0])
-    st.caption(f"Means of {seeds} seeds with 95 % intervals, about 45,000 parameters each. Right of the dotted line "
-               "nothing like it was learned from.")  # fmt: skip
+    st.caption(f"Thin: {seeds} seeds, {COUNT} texts at each point; thick: their means; about 45,000 parameters each. "
+               "Right of the dotted line nothing like it was learned from.")  # fmt: skip
     what = (f"Task: {WORDS[task]}; {seeds} seeds",)
     save("memory_match", {"": saved.charts_of("Answers wholly right", what, figure)}, saved.NOTHING)
     reading.how(
@@ -41,9 +44,3 @@ def draw() -> None:
         "what larger networks or longer training would reach.",
         "the task: Hochreiter & Schmidhuber 1997; Graves et al. 2014; the runs: docs/memory.md",
     )
-
-
-def _banded(line: Curve) -> Banded:
-    shares = line.estimates
-    low, high = ([getattr(share, end) for share in shares] for end in ("low", "high"))
-    return Banded(line.method, line.at, [share.mean for share in shares], low, high)

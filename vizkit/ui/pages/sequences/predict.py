@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.datasets.sequences import gaps
 from vizkit.figure.saved.panel import Panel, cells_of
 from vizkit.figure.sequences.word_matrix import BLUE, word_matrix
 from vizkit.traces import NotApplicable
+from vizkit.ui.canvas import Canvas, below, one_of, record, several
 from vizkit.ui.pages.sequences import typed
 from vizkit.ui.plain import plain
 from vizkit.ui.session import saved
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from vizkit.models.sequences.generating import Choice
 
 HERE = Path(__file__).parent
-PREDICT = component(
+PREDICT = Canvas(
     "vizkit_predict",
-    html="<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>",
-    css=(HERE / "predict.css").read_text(encoding="utf-8"),
-    js=(HERE / "predict.js").read_text(encoding="utf-8"),
+    "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>",
+    HERE / "predict.css",
+    HERE / "predict.js",
 )
 MOST = 40  # words of a link
 
@@ -148,18 +148,18 @@ def _mount(
     fixed: Sequence[int],
 ) -> None:
     """`tops`: the most probable words at some places, at the end of the line for the next one."""
-    key = f"predict_{name}"
 
-    def clicked() -> None:
-        said: Any = st.session_state[key].chosen
-        if not said or said["of"] != text:
-            return
-        chosen = model.vocabulary.ids(said["words"]) if name == "next" else map(int, said["places"])
+    def clicked(said: dict[str, Any]) -> None:
+        chosen = model.vocabulary.ids(said["words"]) if name == "next" else said["places"]
         st.session_state[f"_sequence_{name}"] = (text, tuple(chosen)[:MOST])
 
+    if name == "next":
+        rule = record(of=one_of((text,)), words=several(one_of(model.vocabulary.numbers), MOST))
+    else:
+        rule = record(of=one_of((text,)), places=several(below(len(line)), len(line)))
     PREDICT(
-        key=key,
-        data={
+        f"predict_{name}",
+        {
             "of": text,
             "mode": name,
             "line": list(line),
@@ -169,5 +169,5 @@ def _mount(
             "ended": line[-1] == model.vocabulary.words[model.end],
             "tops": [[at, [[choice.word, choice.probability] for choice in top]] for at, top in tops.items()],
         },
-        on_chosen_change=clicked,
+        chosen=(rule, clicked),
     )

@@ -123,7 +123,5 @@ def proof(walked: "Walk") -> None:
     st.caption(f":green[:material/verified: {words}]" if holds else f":red[:material/error: {words}]")
 
 
-def _picked() -> None:
-    word = st.session_state[CANVAS].word
-    if word is not None:
-        st.session_state["steps_token"] = int(word)
+def _picked(word: int) -> None:
+    st.session_state["steps_token"] = word

@@ -7,24 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.panel import Panel, cells_of
+from vizkit.ui.canvas import Canvas, below, linked, tuple_of, whole
 from vizkit.ui.session.address import put
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 HERE = Path(__file__).parent
-STRIPS = component(
+STRIPS = Canvas(
     "vizkit_strips",
-    html="<div class='strips'><div class='words'></div><div class='controls'><button>◀ Back</button>"
+    "<div class='strips'><div class='words'></div><div class='controls'><button>◀ Back</button>"
     "<button>▶ Play</button><button>Next ▶</button></div><ol></ol><p class='says' aria-live='polite'></p>"
     "<div class='rows'></div><p class='read'></p></div>",
-    css=(HERE / "strips.css").read_text(encoding="utf-8"),
-    js="\n".join(path.read_text(encoding="utf-8") for path in (SHORT, HERE / "strips.js")),
+    HERE / "strips.css",
+    SHORT,
+    HERE / "strips.js",
 )
 
 
@@ -94,15 +95,14 @@ def for_browser(
     }
 
 
-def mount(key: str, data: dict[str, Any], picked: Callable[[], None] = lambda: None) -> None:
-    """The canvas. The step stays in the session and in the address; a word above that is clicked comes as `word`."""
+def mount(key: str, data: dict[str, Any], picked: Callable[[int], None] = lambda word: None) -> None:
+    """The canvas. The step stays in the session and in the address; `picked` is given the number, from 1, of a word
+    that is clicked above."""
 
-    def stepped() -> None:
-        at = st.session_state[key].at
-        if at is not None:
-            st.session_state["_sequence_step"] = int(at)
+    def stepped(at: int) -> None:
+        st.session_state["_sequence_step"] = at
 
-    STRIPS(key=key, data=data, on_at_change=stepped, on_word_change=picked)
+    STRIPS(key, data, at=(below(len(data["steps"])), stepped), word=(whole(1, len(data["words"])), picked))
 
 
 def _step() -> int:
@@ -111,8 +111,8 @@ def _step() -> int:
     if at is not None:
         put("step", str(at + 1))
         return at
-    linked = st.query_params.get("step", "")
-    return max(0, int(linked) - 1) if linked.isdecimal() and len(linked) < 4 else 0
+    (number,) = linked("step", tuple_of(whole(1, 999))) or (1,)
+    return number - 1
 
 
 CROWD = 24

@@ -1,12 +1,13 @@
 """The canvas of Translate: what it receives, and what it reports."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import text64
+from vizkit.ui.canvas import Canvas, below, linked, maybe, one_of, record, tuple_of, whole
 from vizkit.ui.session.address import drop, put
 
 if TYPE_CHECKING:
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 KINDS = ("encoder", "decoder", "cross")
-TRANSLATE = component(
+HEAD = tuple_of(below(1000), maybe(below(1000)))  # of a layer; the script knows how many there are
+TRANSLATE = Canvas(
     "vizkit_translate",
-    html="<div class='translate'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<div class='translate'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
     "<button>Step ▶</button><button class='undo'>Undo the forced words</button></div><div class='inside'>"
     "<svg class='arcs' tabindex='0' role='img'></svg>"
     "<section><h4 class='next-title'></h4><div class='next'></div><p class='says'></p>"
     "<div class='heads'></div></section></div></div>",
-    css=(HERE / "translate.css").read_text(encoding="utf-8"),
-    js=(HERE / "translate.js").read_text(encoding="utf-8"),
+    HERE / "translate.css",
+    HERE / "translate.js",
 )
 
 
@@ -55,35 +57,32 @@ def arcs(
     """Mount the canvas. A forced word, the step and the chosen heads stay in the session and in the address. `shares`:
     of a model without attention, rows that sum to 1, how much of a written word comes from each of the source."""
     words = [step.taken.word for step in written.steps]
+    known = [{choice.word for choice in step.top} for step in written.steps]
 
-    def force() -> None:
-        told = st.session_state[key].force
-        if not told:
-            return
-        step = int(told["step"])
-        if not 1 <= step <= len(words):
-            return forget_forced()
-        known = {choice.word for choice in written.steps[step - 1].top}
-        if told["word"] in known:
-            st.session_state["_sequence_force"] = (text, (*words[: step - 1], told["word"]))
+    def force(told: dict[str, Any]) -> None:
+        step, word = told["step"], told["word"]
+        if not step:
+            forget_forced()
+        elif word in known[step - 1]:
+            st.session_state["_sequence_force"] = (text, (*words[: step - 1], word))
 
-    def keep_place() -> None:
-        at, pick = st.session_state[key].at, st.session_state[key].pick
-        if at is not None:
-            st.session_state["_sequence_at"] = int(at)
-        if pick:
-            st.session_state["_sequence_pick"] = pick
+    def keep_word(at: int) -> None:
+        st.session_state["_sequence_at"] = at
+
+    def keep_heads(pick: dict[str, Any]) -> None:
+        st.session_state["_sequence_pick"] = pick
 
     if prefix := forced(text):
         put("force", " ".join(prefix))
     else:
         drop("force")
+    data = for_browser(text, source, written, trace, label, shares)
     TRANSLATE(
-        key=key,
-        data=for_browser(text, source, written, trace, label, shares),
-        on_force_change=force,
-        on_at_change=keep_place,
-        on_pick_change=keep_place,
+        key,
+        data,
+        force=(record(step=whole(0, len(words)), word=one_of({"", *chain(*known)})), force),
+        at=(whole(1, len(words)), keep_word),
+        pick=(record(**{part["kind"]: HEAD for part in data["parts"]}), keep_heads),
     )
 
 
@@ -150,11 +149,10 @@ def _at() -> int:
     if at is not None:
         put("word", str(at))
         return at
-    written = st.query_params.get("word", "")
-    return int(written) if written.isdecimal() and len(written) < 4 else 0
+    return (linked("word", tuple_of(whole(0, 999))) or (0,))[0]
 
 
-def _pick() -> dict[str, list[int | None]]:
+def _pick() -> dict[str, tuple[int, int | None]]:
     """Of each kind of attention the layer and the head, from 0, None the mean: chosen, else from the link."""
     pick = st.session_state.get("_sequence_pick")
     if pick is not None:
@@ -165,5 +163,5 @@ def _pick() -> dict[str, list[int | None]]:
         kind, _, rest = entry.partition(".")
         layer, _, head = rest.partition(".")
         if kind in KINDS and layer.isdecimal() and len(layer) < 4 and (head.isdecimal() or not head) and len(head) < 4:
-            pick[kind] = [int(layer), int(head) if head else None]
+            pick[kind] = int(layer), int(head) if head else None
     return pick

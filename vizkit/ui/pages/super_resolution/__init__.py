@@ -4,9 +4,9 @@ from vizkit.ui.views import View
 
 VIEWS = (
     View("Enlarge", "Every place of the enlarged picture takes its missing texture from a place of the reference.",
-         "enlarged", "", picture=True),
-    View("Whole picture", "The picture of the sidebar as it is, four times as large.", "whole", "", picture=True),
-    View("Likeness", "What a reference is worth, from the same scene to pure noise.", "likeness", ""),
+         "enlarged", "", reads="picture"),
+    View("Whole picture", "The picture of the sidebar as it is, four times as large.", "whole", "", reads="picture"),
+    View("Likeness", "What a reference is worth, from the same scene to pure noise.", "likeness", "", reads="nothing"),
 )  # fmt: skip
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 
 from vizkit.figure.canvas.rows import SHORT, sixteen_bits, text64
 from vizkit.figure.palette import colours
 from vizkit.image import data_url
+from vizkit.ui.canvas import Canvas, below, linked, tuple_of
 from vizkit.ui.pages.super_resolution.given import RGB, Given
 from vizkit.ui.session.address import put
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from vizkit.models.super_resolution import Seen
 
 HERE = Path(__file__).parent
-CANVAS = component(
+CANVAS = Canvas(
     "vizkit_super_resolution",
-    html="<div class='enlarge'><canvas tabindex='0' role='img'></canvas><p class='says'></p>"
+    "<div class='enlarge'><canvas tabindex='0' role='img'></canvas><p class='says'></p>"
     "<div class='patches'></div></div>",
-    css=(HERE / "canvas.css").read_text(encoding="utf-8"),
-    js="\n".join(path.read_text(encoding="utf-8") for path in (SHORT, HERE / "canvas.js")),
+    HERE / "canvas.css",
+    SHORT,
+    HERE / "canvas.js",
 )
 
 
@@ -38,15 +39,12 @@ def canvas(
     """Mount it. The place that was clicked stays in the session and in the address. `titles`: of what lies left and
     right of the bar; `over`: laid over the right one, (row, column), 0 to 1."""
 
-    def chosen() -> None:
-        at = st.session_state[key].at
-        if at:
-            st.session_state["_sr_at"] = int(at[0]), int(at[1])
+    def chosen(at: tuple[int, int]) -> None:
+        st.session_state["_sr_at"] = at
 
     import torch
 
     relevance = (seen.queries.T @ seen.keys).numpy()
-    row, column = place_of(seen.grid)
     data = {
         "of": f"{given.digest} {titles} {over is None}",
         "beside": data_url(beside),
@@ -61,10 +59,10 @@ def canvas(
         "over": None if over is None else text64((over * 255).round().astype(np.uint8)),
         "over_size": None if over is None else over.shape,
         "colours": text64(colours()),
-        "at": (row, column),
+        "at": place_of(seen.grid),
         "label": "The enlarged picture and its reference. Arrow keys choose a place.",
     }
-    CANVAS(key=key, data=data, on_at_change=chosen)
+    CANVAS(key, data, at=(tuple_of(*map(below, seen.grid)), chosen))
 
 
 def place_of(grid: tuple[int, int]) -> tuple[int, int]:
@@ -73,7 +71,5 @@ def place_of(grid: tuple[int, int]) -> tuple[int, int]:
     if at is not None:
         put("sr_at", f"{at[0]},{at[1]}")
     else:
-        parts = st.query_params.get("sr_at", "").split(",")
-        known = len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts)
-        at = (int(parts[0]), int(parts[1])) if known else (grid[0] // 2, grid[1] // 2)
+        at = linked("sr_at", tuple_of(below(1000), below(1000))) or (grid[0] // 2, grid[1] // 2)
     return min(at[0], grid[0] - 1), min(at[1], grid[1] - 1)

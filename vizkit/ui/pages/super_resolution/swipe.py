@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from streamlit.components.v2 import component
+from vizkit.ui.canvas import Canvas
 
 HERE = Path(__file__).parent
-SWIPE = component(
+SWIPE = Canvas(
     "vizkit_swipe",
-    html="<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
+    "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
     "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div></div>",
-    css=(HERE / "swipe.css").read_text(encoding="utf-8"),
-    js=(HERE / "swipe.js").read_text(encoding="utf-8"),
+    HERE / "swipe.css",
+    HERE / "swipe.js",
 )
 
 
 def swipe(key: str, left: str, right: str, titles: tuple[str, str], columns: int) -> None:
     """Mount it. `left`, `right`: data URLs; `columns`: the picture's width in pixels, at most as wide is it shown
     unless it is tiny."""
-    SWIPE(key=key, data={"left": left, "right": right, "titles": titles, "columns": columns})
+    SWIPE(key, {"left": left, "right": right, "titles": titles, "columns": columns})

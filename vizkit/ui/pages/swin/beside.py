@@ -24,12 +24,11 @@ from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
 
 WAYS = ("rollout", "last layer")
-BUNDLED_VIT = "bundled:insects_vit"
 
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    candidates = _vits()
+    candidates = _vits(model_names.knows(shown.source))
     keep_valid("beside_vit", candidates)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = st.selectbox(
@@ -77,11 +76,12 @@ def heading(shown: Shown, words: str) -> None:
     st.caption(words)
 
 
-def _vits() -> list[str]:
-    """The ViTs among the chosen models, then the bundled ones."""
+def _vits(data: str) -> list[str]:
+    """The ViTs among the chosen models, then the bundled ones, first those that know the same `data`."""
     own = [source for source in chosen.sources() if _is_vit(source)]
     bundled = [source for source in model_names.bundled() if source.endswith(("_vit", "_deit"))]
-    return list(dict.fromkeys([*own, BUNDLED_VIT, *bundled]))
+    bundled.sort(key=lambda source: model_names.knows(source) != data)
+    return list(dict.fromkeys([*own, *bundled]))
 
 
 def _is_vit(source: str) -> bool:

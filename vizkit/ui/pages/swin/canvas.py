@@ -1,31 +1,33 @@
 """The canvas that plays one block of a Swin: what it receives, and what it reports."""
 
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 from torch import Tensor
 
 from vizkit.analysis.swin.shifted_windows import Layout, allowed, window_of
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import REGIONS, colours
 from vizkit.image import Picture
+from vizkit.ui.canvas import Canvas, below, linked, tuple_of, whole
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import put
 
 HERE = Path(__file__).parent
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
 
-WINDOWS = component(
+WINDOWS = Canvas(
     "vizkit_windows",
     # The sentence above the picture: below it, it is off the screen while the steps play.
-    html="<nav></nav>\n<output aria-live='polite'></output><canvas tabindex='0' role='application'></canvas>"
+    "<nav></nav>\n<output aria-live='polite'></output><canvas tabindex='0' role='application'></canvas>"
     "<p><span>0</span><i></i><span></span></p><small></small>",
-    css=(HERE / "windows.css").read_text(encoding="utf-8"),
-    js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("windows_pictures.js", "windows.js")),
+    HERE / "windows.css",
+    HERE / "windows_pictures.js",
+    HERE / "windows.js",
 )
 
 
@@ -76,15 +78,8 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
     The step is kept in the session and in the address.
     """
 
-    def moved() -> None:
-        step = st.session_state[key].step
-        if step is not None:
-            st.session_state["_shift_step"] = int(step)
-
-    def clicked() -> None:
-        token = st.session_state[key].token
-        if token is not None:
-            picked(int(token))
+    def moved(step: int) -> None:
+        st.session_state["_shift_step"] = step
 
     WINDOWS(
         key=key,
@@ -96,16 +91,14 @@ def play(key: str, content: dict[str, Any], words: Sequence[str], label: str, pi
             "label": f"{label}. Use the arrow keys to choose a token.",
             "hint": "Click a token; its window is the chosen one.",
         },
-        on_step_change=moved,
-        on_token_change=clicked,
+        step=(below(len(STEPS)), moved),
+        token=(below(prod(content["grid"])), picked),
     )
 
 
 def _step_now() -> int:
     """The step that was shown last, else that of the link, from 0."""
-    number = st.query_params.get("shift_step", "")
-    step = st.session_state.get("_shift_step", int(number) - 1 if number.isdecimal() else 0)
-    step = min(max(step, 0), len(STEPS) - 1)
     if "_shift_step" in st.session_state:
-        put("shift_step", str(step + 1))
-    return step
+        put("shift_step", str(st.session_state["_shift_step"] + 1))
+    (number,) = linked("shift_step", tuple_of(whole(1, len(STEPS)))) or (1,)
+    return number - 1

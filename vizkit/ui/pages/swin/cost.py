@@ -55,8 +55,9 @@ def view(page: Page) -> None:
         "are the slopes of the lines: 1 is linear in the number of tokens, 2 is quadratic.",
         r"\begin{aligned} \Omega(\mathrm{MSA}) &= 4hwC^2 + 2(hw)^2C \\ "
         r"\Omega(\mathrm{W\text{-}MSA}) &= 4hwC^2 + 2M^2hwC \end{aligned}",
-        "MLPs, the roll and the mask, padding in the formula, or what another machine makes of it. The weights are "
-        "stored only by code that writes them out; fused kernels, as in the measured layer, do not.",
+        "MLPs, the roll and the mask, padding in the formula, or what another machine makes of it. Attention "
+        "weights, which are no parameters, are stored only by code that writes them out; fused kernels, as in the "
+        "measured layer, do not.",
         "Liu et al. 2021, eq. 1 and 2, table 1",
     )
 
@@ -72,27 +73,29 @@ def formula(stage: Stage, window: int) -> None:
     )
     pairs = {side: beside(side, stride, stage.channels, stage.heads, window) for side in sizes}
     whole, cut = pairs[size]
-    fewer, less = whole.flops / cut.flops, whole.weight_bytes / cut.weight_bytes
+    fewer, less = whole.attention / cut.attention, whole.weight_bytes / cut.weight_bytes
     with st.container(horizontal=True):
         metric("Tokens", f"{whole.tokens:,}", f"{cut.grid[0]} × {cut.grid[1]}")
-        metric("Multiply–adds, global", short(whole.flops), "")
-        metric("Multiply–adds, windows", short(cut.flops), f"{fewer:.1f} × less")
-        metric("Weights, global", _mebi(whole.weight_bytes), "")
-        metric("Weights, windows", _mebi(cut.weight_bytes), f"{less:,.1f} × less")
+        metric("Multiply–adds, global", short(whole.attention), "")
+        metric("Multiply–adds, windows", short(cut.attention), f"{fewer:.1f} × less")
+        metric("Attention weights, global", _mebi(whole.weight_bytes), "")
+        metric("Attention weights, windows", _mebi(cut.weight_bytes), f"{less:,.1f} × less")
     words = f"global attention at {size} × {size} pixels"
-    remark(compute.saved(cut.flops, whole.flops, "multiply–adds", words, f"One layer with windows of {window}"))
+    remark(compute.saved(cut.attention, whole.attention, "multiply–adds", words, f"Attention in windows of {window}"))
     tokens = [pairs[side][0].tokens for side in sizes]
-    for index, (column, kind, words) in enumerate(
-        zip(st.columns(2), ("flops", "weight_bytes"), ("multiply–adds", "bytes of weights, float32"), strict=True)
-    ):
+    kinds = (
+        ("attention", "Attention of one layer", "multiply–adds"),
+        ("weight_bytes", "Attention weights of one layer", "bytes, float32"),
+    )
+    for index, (column, (kind, name, words)) in enumerate(zip(st.columns(2), kinds, strict=True)):
         values = [[float(getattr(pairs[side][way], kind)) for side in sizes] for way in (0, 1)]
         lines = {
-            name: (np.array(sizes), np.array(costs), exponent(tokens, costs))
-            for name, costs in zip(("global", f"windows of {window}"), values, strict=True)
+            way: (np.array(sizes), np.array(costs), exponent(tokens, costs))
+            for way, costs in zip(("global", f"windows of {window}"), values, strict=True)
         }
-        figure = power_laws(lines, "image side (px)", words, f"One layer by formula: {words}")
+        figure = power_laws(lines, "image side (px)", words, name)
         with column:
-            chart(figure, f"cost_formula_{index}", f"{words} of one layer against the side of the image")
+            chart(figure, f"cost_formula_{index}", f"{name}: {words} against the side of the image")
 
 
 def metric(name: str, value: str, below: str) -> None:

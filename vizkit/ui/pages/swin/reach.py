@@ -62,8 +62,9 @@ def view(page: Page) -> None:
     reading.how(
         "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
         "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
-        "token, whatever the weights are. The bars give the field of the token at this place after every block, the "
-        "dots how much of the image holds nine tenths of what rollout traces back.",
+        "token, whatever the weights are. The bars give, after every block, the field of all tokens that are merged "
+        "into this one, the dots how much of the image holds nine tenths of what rollout traces back from the one in "
+        "their middle.",
         r"\begin{gathered} S_{l-1} = S_l \cup \{\, j : \exists\, i \in S_l \text{ that may see } j \,\} \\ "
         r"R = \hat A_L \cdots \hat A_1 \end{gathered}",
         "what the token does with what reaches it. Rollout ignores values, MLPs and normalisation.",
@@ -72,7 +73,7 @@ def view(page: Page) -> None:
 
 
 def _fields_of(shown: Shown, stages: tuple[Stage, ...]) -> list[Field]:
-    """The field of the token under the cursor after every block."""
+    """The field of the last stage's token under the cursor after every block."""
     regions = [
         cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
         for stage in stages

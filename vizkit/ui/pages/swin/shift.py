@@ -12,6 +12,7 @@ from vizkit.image import Picture
 from vizkit.models.probes.swin_stages import own_mask
 from vizkit.traces import PADDING, Attention
 from vizkit.ui import reading
+from vizkit.ui.canvas import linked, tuple_of, whole
 from vizkit.ui.pages.swin import canvas
 from vizkit.ui.pages.swin.place import Place, choose_place
 from vizkit.ui.session.address import put
@@ -179,11 +180,10 @@ def proof(shown: Shown, place: Place, windows: Layout) -> None:
 # ---- small enough to be counted --------------------------------------------------------------------------------------
 def _token_now(count: int) -> int:
     """The token of the example that was clicked last, else that of the link, from 0."""
-    number = st.query_params.get("shift_token", "")
-    token = st.session_state.get("_shift_token", int(number) - 1 if number.isdecimal() else CORNER)
     if "_shift_token" in st.session_state:
-        put("shift_token", str(token + 1))
-    return token if 0 <= token < count else CORNER
+        put("shift_token", str(st.session_state["_shift_token"] + 1))
+    (number,) = linked("shift_token", tuple_of(whole(1, count))) or (CORNER + 1,)
+    return number - 1
 
 
 def by_hand() -> None:

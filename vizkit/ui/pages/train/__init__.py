@@ -7,9 +7,11 @@ from vizkit.ui.session.jobs import jobs
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Start", "Choose data, model and recipe, and start a run.", "start", "", fragment=False),
-    View("Watch", "A run at work or at its end: curves, samples, weights.", "watch", "", fragment=False),
-    View("Compare", "The curves and results of several runs.", "compare", "", fragment=False),
+    View("Start", "Choose data, model and recipe, and start a run.", "start", "", fragment=False, reads="nothing"),
+    View(
+        "Watch", "A run at work or at its end: curves, samples, weights.", "watch", "", fragment=False, reads="nothing"
+    ),
+    View("Compare", "The curves and results of several runs.", "compare", "", fragment=False, reads="nothing"),
 )
 
 

@@ -1,12 +1,18 @@
 """The model that learns, where it begins, and whom it learns from."""
 
+import hashlib
+import os
+import shutil
 from pathlib import Path
 
 import streamlit as st
 
 from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train.fields import KEY, PARTS, widget
-from vizkit.ui.session import model_names
+from vizkit.ui.session import cached, model_names, uploads
+from vizkit.ui.session.chosen import Opened
+from vizkit.writing import name_of_file
 
 OURS = {  # name → what it is; a test holds the names equal to those of `vizkit.training.architectures`
     "small_vit": "a ViT for a laptop: 6 layers of 4 heads, 112 pixels in patches of 8",
@@ -37,12 +43,14 @@ def choose() -> None:
     own = model_names.trained()
     model = st.selectbox(
         "Model",
-        [*OURS, *own, *model_names.timm_names()],
+        [*OURS, *own, *opened(), *model_names.timm_names()],
+        format_func=_title,
         key=f"{KEY}model",
         persist_state="session",
         accept_new_options=True,
         help="small_… and digits_… are ours and learn within minutes. run:… goes on from the weights of a run of "
-        "yours. All others are timm's; type a name with its tag for other published weights.",
+        "yours, checkpoint:… from what you have opened in the sidebar. All others are timm's; type a name with "
+        "its tag for other published weights.",
     )
     st.caption(about(str(model or ""), own))
     widget("pretrained")
@@ -68,7 +76,7 @@ def misfit(model: str, own: dict[str, Path], part: str | None) -> str:
     pretrained = bool(st.session_state.get(f"{KEY}pretrained"))
     if model in OURS and pretrained:
         return "There are no published weights of this one: it begins at random."
-    if part != PARTS[0] and model not in own and not pretrained:
+    if part != PARTS[0] and model not in {*own, *opened()} and not pretrained:
         return "What does not learn stays random: this is meant for published weights, or those of a run."
     return ""
 
@@ -76,6 +84,8 @@ def misfit(model: str, own: dict[str, Path], part: str | None) -> str:
 def about(model: str, own: dict[str, Path]) -> str:
     if model in OURS:
         return OURS[model]
+    if model in opened():
+        return "goes on from the opened weights, with a new head if the classes differ"
     return "goes on from its best weights" if model in own else "a model of timm; with a GPU, or with patience"
 
 
@@ -83,7 +93,8 @@ def teacher() -> None:
     """Distillation: another model's answers beside the labels."""
     chosen = st.selectbox(
         "Teacher",
-        [*model_names.bundled(), *model_names.trained()],
+        [*model_names.bundled(), *model_names.trained(), *opened()],
+        format_func=_title,
         key=f"{KEY}teacher",
         index=None,
         placeholder="none",
@@ -104,9 +115,20 @@ def _choose_kind() -> None:
         st.session_state[f"{KEY}distillation"] = "hard"
 
 
+def opened() -> dict[str, Opened]:
+    """What this visitor has opened, by the names of the sidebar."""
+    return st.session_state.get("_checkpoints", {})
+
+
+def _title(source: str) -> str:
+    return model_names.title(source) if source in opened() else source
+
+
 def folder_of(source: str) -> str:
-    """A model as a recipe names it: a run by its folder. RecipeError where a visitor typed something else than a name:
-    the recipe's command would take it as a path of this machine."""
+    """A model as a recipe names it: a run, or what was opened, by its folder. RecipeError where a visitor typed
+    something else than a name: the recipe's command would take it as a path of this machine."""
+    if source in opened():
+        return str(_kept(source))
     if not source.startswith("run:"):
         if source and source not in OURS and not model_names.is_name(source):
             raise RecipeError(f"{source[:60]!r} is no name of a model; choose one of the list, or type a timm name.")
@@ -115,3 +137,24 @@ def folder_of(source: str) -> str:
     if folder is None:
         raise RecipeError(f"There is no finished run {source.removeprefix('run:')[:60]!r} any more; choose another.")
     return str(folder)
+
+
+def _kept(source: str) -> Path:
+    """An opened model in timm's layout, for the process that trains: kept as long as uploads are, so that a run can be
+    resumed. RecipeError where it is no model that timm makes again."""
+    name = name_of_file(model_names.title(source).partition(":")[2])
+    place = uploads.root() / hashlib.sha256(source.encode()).hexdigest() / name
+    if not (place / "config.json").is_file():
+        from vizkit.models import ModelError
+        from vizkit.training.runs.saving import save_best
+
+        try:
+            loaded = cached.model(source)
+            place.mkdir(parents=True, exist_ok=True)
+            save_best(RunFolder(place), loaded.model, loaded.labels, loaded.head.name)
+        except (ModelError, AttributeError, ValueError) as error:  # no model of timm, or options that no file holds
+            shutil.rmtree(place.parent, ignore_errors=True)
+            why = str(error) if isinstance(error, ModelError) else "timm does not make it by a name alone"
+            raise RecipeError(f"{model_names.title(source)} cannot be trained: {why}.") from None
+    os.utime(place.parent)
+    return place

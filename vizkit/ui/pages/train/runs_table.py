@@ -2,6 +2,7 @@
 what differs between those shown."""
 
 from base64 import b64encode
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,6 +12,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.command_line import changes, data_name
 from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
+from vizkit.ui.canvas import below, hear, record, several
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
 
@@ -36,10 +38,9 @@ def choose(runs: dict[str, RunFolder]) -> None:
     key = f"runs_table_{st.session_state.get('_runs_drawn', 0)}_{'/'.join(names)}"
     ticked = [place for place, name in enumerate(names) if name in st.session_state["runs"]]
 
-    def tick() -> None:
+    def tick(told: dict[str, Any]) -> None:
         others = [name for name in st.session_state["runs"] if name not in names]
-        rows = st.session_state[key]["selection"]["rows"]
-        st.session_state["runs"] = [*others, *(names[place] for place in sorted(rows))]
+        st.session_state["runs"] = [*others, *(names[place] for place in sorted(told["rows"]))]
 
     st.dataframe(
         pd.DataFrame(rows),
@@ -47,7 +48,7 @@ def choose(runs: dict[str, RunFolder]) -> None:
         hide_index=True,
         placeholder="",
         height="content" if len(rows) <= MOST_HIGH else 400,
-        on_select=tick,
+        on_select=partial(hear, key, "selection", record(rows=several(below(len(names)), len(names))), tick),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked}},
         alt="Runs: colour, name, state and results",

@@ -153,7 +153,12 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
         st.warning(plain(sentence), icon=":material/front_hand:")
     if data and not problem:
         with st.expander("The same as a command", icon=":material/terminal:"):
-            st.code(command(portable(recipe), f"runs/{name}"), language="bash", wrap_lines=True)
+            named = portable(recipe)
+            st.code(command(named, f"runs/{name}"), language="bash", wrap_lines=True)
+            for field in ("model", "teacher"):
+                if st.session_state.get(f"{fields.KEY}{field}") in model.opened():
+                    st.caption(f"{plain(getattr(named, field))} is the model that you opened: a folder with its "
+                               "weights and config.json, as timm saves them.")  # fmt: skip
 
 
 def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:

@@ -1,6 +1,6 @@
 """All tests with the oldest and with the newest versions that the ranges of requirements.txt admit: `make matrix`.
 
-    python3 -m benchmarks.matrix [oldest] [newest] [--browser] [--keep] [-- tests and options of pytest]
+    python3 -m benchmarks.testing.matrix [oldest] [newest] [--browser] [--keep] [-- tests and options of pytest]
 
 Each column has its own environment, .venv-oldest and .venv-newest; docs/matrix.md tells how it went. Only the standard
 library is used here: nothing need be installed to start. Exits with 1 where a test failed.
@@ -18,7 +18,7 @@ from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COLUMNS = ("oldest", "newest")
 SHOWN = ("torch", "torchvision", "timm", "streamlit", "numpy", "pillow", "plotly", "huggingface-hub", "torchmetrics")
 TOLD_AT_MOST = 20  # names of failed tests
@@ -39,7 +39,7 @@ class Result:
 
 
 def main(given: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python3 -m benchmarks.matrix", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m benchmarks.testing.matrix", description=__doc__)
     parser.add_argument("columns", nargs="*", help="oldest, newest; both by default")
     parser.add_argument("--browser", action="store_true", help="the journeys in Chromium too")
     parser.add_argument("--keep", action="store_true", help="the environments as they are, where they are finished")

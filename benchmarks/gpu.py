@@ -1,0 +1,255 @@
+"""What a GPU does otherwise than a CPU, in one command, into docs/gpu.md: `make gpu`, or
+
+    python -m benchmarks gpu [--device cuda:1]
+
+Tests, proofs in three precisions, ratios, pinned loading, two models at once, and memory that does not suffice. The
+page is written when all of it has been measured. `--device cpu --small` measures nothing worth knowing, by the same
+code.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import vizkit
+from benchmarks import recording as recordings
+from vizkit.datasets.opening import open_set
+from vizkit.evaluation.answers import evaluate
+from vizkit.evaluation.classes import EvaluationError
+from vizkit.models import Keep
+from vizkit.models.probes.budget import keep_within, weights_bytes
+from vizkit.traces import TraceError
+from vizkit.writing import write
+
+PAGE = Path(__file__).parents[1] / "docs/gpu.md"
+PRECISIONS = ("fp32", "bf16", "fp16")
+SWITCHED = ("heads:2.1=0", "uniform:2")
+Row = tuple[str, str, str]  # what, what was measured, the goal
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Where, and in what precisions; `small`: with models and sets that take no time."""
+
+    device: str
+    small: bool = False
+    precisions: tuple[str, ...] = PRECISIONS
+
+    def model(self, name: str, precision: str = "fp32"):
+        options = {} if name.startswith("bundled:") else {"pretrained": False}
+        loaded = vizkit.load(name, device=self.device, **options)
+        loaded.model.to({"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision])
+        return loaded
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """A transformer with global attention, and one with windows."""
+        large = ("vit_base_patch16_224", "swin_tiny_patch4_window7_224")
+        return ("bundled:digits_vit", "bundled:digits_swin") if self.small else large
+
+    @property
+    def rounds(self) -> int:
+        return 2 if self.small else 21
+
+
+def tests(here: Measuring) -> Iterator[Row]:
+    if here.small:  # which is itself called by a test
+        return
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "tests/devices"]
+    done = subprocess.run(command, cwd=PAGE.parents[1], capture_output=True, text=True, check=False)
+    yield "pytest -m gpu", done.stdout.strip().splitlines()[-1].strip("= "), "none failed"
+
+
+def proofs(here: Measuring) -> Iterator[Row]:
+    for name in here.models:
+        for precision in here.precisions:
+            loaded = here.model(name, precision)
+            for edits in ((), *((each,) for each in SWITCHED)):
+                made = vizkit.trace(loaded, picture(), target=None if edits else 1, edits=edits).check
+                off = [("a row's sum", made.row_sum_error), ("a layer's output", made.output_error)]
+                words = ", ".join(f"{what} off by {error:.1e}" for what, error in off if error is not None)
+                what = f"{name}, {precision}, {edits[0] if edits else 'with gradients'}"
+                yield what, made.failure or words, f"≤ {made.output_tolerance:.0e} of a layer's output"
+
+
+def recording(here: Measuring) -> Iterator[Row]:
+    for name in here.models[: 1 if here.small else 2]:
+        for precision in here.precisions:
+            loaded = here.model(name, precision)
+            for what, keep, goal in (("every head", Keep(), "≤ 1.05 ×"), ("one row", Keep(rows=(0,)), "≤ 1.02 ×")):
+                _, again, alone, whole = recordings.compare(loaded, keep, here.rounds)
+                words = (
+                    f"{alone[1]:.3f} × ({alone[0]:.3f}–{alone[2]:.3f}); with preprocessing and proof {whole[1]:.3f} ×"
+                )
+                yield f"{name}, {precision}, {what}", f"{words}; plain again {again[1]:.3f} ×", goal
+
+
+def evaluating(here: Measuring) -> Iterator[Row]:
+    from benchmarks.evaluation import bare, photographs, whole
+    from vizkit.evaluation.pictures import open_pictures
+    from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
+
+    count, chunk = (24, 8) if here.small else (2048, 256)
+    loaded = here.model(here.models[0])
+    with tempfile.TemporaryDirectory() as home:
+        images = (
+            open_set("digits", "test", images=count) if here.small else open_pictures(photographs(Path(home), count))
+        )
+        pixels = torch.rand(chunk, 3, *loaded.preprocessing.size_hw).to(loaded.device)
+        for workers in (0,) if here.small else (0, 8):
+            pairs = [(bare(loaded, pixels, count)[0], whole(loaded, images, workers, chunk)[0]) for _ in range(3)]
+            ratio = statistics.median(ours / alone for alone, ours in pairs)
+            words = f"{ratio:.3f} × ({statistics.median(ours for _, ours in pairs):.0f} images/s)"
+            yield f"evaluation / forward, {workers} processes read", words, "≥ 0.9 ×"
+        rows = [np.arange(first, min(first + chunk, len(images))) for first in range(0, len(images), chunk)]
+        for pin in (False, True) if here.device.startswith("cuda") else (False,):
+            begin = time.perf_counter()
+            for seen, _ in loader(
+                PreparedPictures(images, loaded.preprocessing), rows, 0 if here.small else 8, pin=pin
+            ):
+                pixels_on(loaded.device, seen, loaded.preprocessing).sum().item()
+            speed = len(images) / (time.perf_counter() - begin)
+            yield (
+                f"read and copied there, {'pinned' if pin else 'as it is'}",
+                f"{speed:.0f} images/s",
+                "pinned no slower",
+            )
+
+
+def training(here: Measuring) -> Iterator[Row]:
+    from benchmarks.training import against_bare
+
+    model, images = ("digits_vit", 32) if here.small else ("vit_small_patch16_224", 2048)
+    plain = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for precision in here.precisions:
+            speed, ratio = against_bare(folder, model, images, precision, 1 if here.small else 5, here.device)
+            plain = plain or speed
+            words = f"{ratio:.3f} × ({speed:.0f} images/s, {speed / plain:.2f} × the speed of {here.precisions[0]})"
+            yield f"{model}, {precision}, against a plain timm loop", words, "≥ 1 ×"
+
+
+def together(here: Measuring) -> Iterator[Row]:
+    """As two visitors of the pages: one lock, and each recording within its budget."""
+    lock, errors = threading.Lock(), []
+    models = [here.model(name) for name in here.models]
+    budget = min(map(weights_bytes, models)) // 2
+    keeps = [keep_within(loaded, "cls", budget) for loaded in models]
+    alone = [vizkit.trace(loaded, picture(), keep=keep) for loaded, keep in zip(models, keeps, strict=True)]
+    occupied = 0
+    if here.device.startswith("cuda"):
+        torch.cuda.reset_peak_memory_stats()
+        occupied = torch.cuda.memory_allocated()
+
+    def visit(loaded, keep, expected) -> None:
+        for _ in range(here.rounds):
+            with lock:
+                made = vizkit.trace(loaded, picture(), keep=keep)
+            errors.append(float((made.logits - expected.logits).abs().max()) if made.check.passed else float("nan"))
+
+    run_at_once([lambda each=each: visit(*each) for each in zip(models, keeps, alone, strict=True)])
+    words = f"{len(errors)} of {2 * here.rounds} traces, logits off by {np.max(errors, initial=0):.1e} at most"
+    yield "two models, two threads, one lock", words, "the logits of one alone"
+    if here.device.startswith("cuda"):
+        most = torch.cuda.max_memory_allocated() - occupied
+        yield "memory above the weights", f"{most / 2**20:.0f} MiB, budget of the weights {budget / 2**20:.0f} MiB", "–"
+
+
+def run_at_once(works: Iterable[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def shortage(here: Measuring) -> Iterator[Row]:
+    """A network that asks for 2⁶⁰ bytes, recorded and evaluated; then another one, as if nothing had happened."""
+
+    class Greedy(torch.nn.Module):
+        def forward(self, pixels):
+            return torch.empty(2**60, dtype=torch.uint8, device=pixels.device)
+
+    usual = here.model("bundled:digits_vit")
+    greedy = replace(usual, name="greedy", model=Greedy())
+    asked = {
+        "recording": lambda: vizkit.trace(greedy, picture()),
+        "evaluation": lambda: evaluate(greedy, open_set("digits", "test", images=4)),
+    }
+    if here.device.startswith("cuda"):
+        asked["recording, a limit just above the weights"] = lambda: limited(here)
+    for what, ask in asked.items():
+        try:
+            ask()
+            said = "nothing said"
+        except (TraceError, EvaluationError) as error:
+            said = str(error)
+        yield f"out of memory, {what}", said, "one sentence"
+    yield "the next trace", "passed" if vizkit.trace(usual, picture()).check.passed else "failed", "passed"
+
+
+def limited(here: Measuring) -> None:
+    """A trace where this process may take 2 MiB more than it has."""
+    large, total = here.model(here.models[0]), torch.cuda.get_device_properties(here.device).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**21) / total)
+    try:
+        vizkit.trace(large, picture())
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+SUBJECTS = {
+    "Tests": tests, "Proofs": proofs, "Recording / the plain fused pass": recording, "Evaluation": evaluating,
+    "Training": training, "Two models at once": together, "Memory that does not suffice": shortage,
+}  # fmt: skip
+
+
+def picture() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (480, 640, 3), dtype=np.uint8)
+
+
+def measured(here: Measuring) -> dict[str, list[Row]]:
+    """By subject; each row is printed when it is known."""
+    tables: dict[str, list[Row]] = {}
+    for title, subject in SUBJECTS.items():
+        tables[title] = []
+        for row in subject(here):
+            print(f"{title}: {row[0]}: {row[1]} ({row[2]})", flush=True)
+            tables[title].append(row)
+    return tables
+
+
+def page(tables: dict[str, list[Row]], machine: str) -> str:
+    parts = [
+        "# On a GPU\n",
+        f"{machine}, {date.today():%d.%m.%Y}, by `make gpu`. Ratios are medians of neighbouring runs.\n",
+    ]
+    for title, rows in tables.items():
+        lines = [" | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) for row in rows]
+        parts += [f"## {title}\n", "| what | measured | goal |\n|---|---|---|", *(f"| {line} |" for line in lines), ""]
+    return "\n".join(parts)
+
+
+def run(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks gpu", description=__doc__)
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, mps (cuda)")
+    parser.add_argument("--small", action="store_true", help="with small models; no page is written")
+    given = parser.parse_args(arguments)
+    if given.device.startswith("cuda") and not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU here: nothing was measured, and docs/gpu.md stays as it is.")
+    tables = measured(Measuring(given.device, given.small))
+    if not given.small:
+        name = torch.cuda.get_device_name(given.device) if given.device.startswith("cuda") else given.device
+        write(PAGE, page(tables, f"{name} · torch {torch.__version__}"))

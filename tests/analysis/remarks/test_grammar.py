@@ -1,0 +1,485 @@
+"""Every sentence, over a grid of counts and shares: no fault of grammar that a number brings about.
+
+What is said is checked elsewhere, by hand; here every rule speaks with one thing and with many, with nothing, with next
+to nothing, with nearly all and with all.
+"""
+
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+import torch
+
+from vizkit.analysis import remarks as package
+from vizkit.analysis.attention.statistics import Layer
+from vizkit.analysis.attribution.smallest_set import Search
+from vizkit.analysis.comparison.seed_interval import Estimate
+from vizkit.analysis.detection.instances import Own
+from vizkit.analysis.remarks import (
+    answers,
+    attention,
+    compute,
+    convolution,
+    data_size,
+    detection,
+    distillation,
+    evaluation,
+    interventions,
+    maps,
+    masks,
+    patches,
+    places,
+    positions,
+    sequences,
+    super_resolution,
+    swin,
+    words,
+)
+from vizkit.analysis.remarks.remark import Remark
+from vizkit.analysis.sequences.masks import Masked
+from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.geometry import all_ids
+from vizkit.traces import Attention, Check, Tokens, Trace
+
+COUNTS = (1, 2, 8, 11, 18, 80)
+SHARES = (0.0, 0.002, 0.03, 0.3, 0.8, 0.998, 1.0)
+LABELS = ("ant", "bee", "wasp")
+
+THINGS = (
+    "images|pictures|patches|heads|layers|blocks|tokens|pixels|places|models|components|words|pairs|channels|changes|"
+    "boxes|insects|rows|seeds|digits|classes|queries|keys|neighbours"
+)
+FAULTS = {
+    "a limit of a limit": r"(?i)\b(only|at least|at most|up to|below|above|about|nearly) (less|more) than",
+    "a or an": r"\b[Aa] (8|11|18|8\d|8,\d+)\b|\b[Aa]n (?!8|11\b|18\b)\d|\b[Aa]n? (an?|the)\b",
+    "one of many": rf"(?<![\d.,])(?<!× )1 (\w+ )?({THINGS})\b|\bof (the )?1 (\w+ )?({THINGS})\b",
+    "one are": r"(?<![\d.,])1 (of [\d,]+ )?(other )?\w+ (\([^)]*\) )?(are|have|make|say|show|lie|keep)\b",
+    "many is": rf"(?<!\b1 of )(?<!all )\b(?:[2-9]|[1-9][\d,]+) ({THINGS}) (knows|says|is|has|gives|lies|keeps|makes)\b",
+    "models knows": r"\bmodels (knows|says|keeps|gives)\b",
+    "spaces": r"  | [,.;:!?]|^ | $",
+    "full stops": r"\.\.|,,|;;|[,;:]\.|[^.]$",
+    "a small letter first": r"^(less|more|none|all|both|the|no|not|in|with|at|from|of|after|only)\b",
+    "not a number": r"(?i)\b(nan|inf|none|true|false)\b(?! of)|[{}]|\de[+-]\d|−0\b(?!\.)|−0\.0+\b",
+    "a hyphen for a minus": r"(?<![\w–])-\d",
+}
+
+
+def fault_of(said: str) -> str:
+    """The first fault of a sentence and where; "" for none."""
+    found = ((name, re.search(pattern, said)) for name, pattern in FAULTS.items())
+    return next((f"{name}, “{at.group()}”: {said}" for name, at in found if at), "")
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("Only less than 1 % of it lies on the insect.", "a limit of a limit"),
+        ("On a 8 × 8 grid.", "a or an"),
+        ("On an 12 × 12 grid.", "a or an"),
+        ("It differs on 1 images.", "one of many"),
+        ("It differs on 1 of 1 images.", "one of many"),
+        ("1 other place are alike.", "one are"),
+        ("3 models knows 12 insects.", "many is"),
+        ("All models knows it.", "models knows"),
+        ("It falls  by much.", "spaces"),
+        ("It falls", "full stops"),
+        ("less than 1 % lies there.", "a small letter first"),
+        ("The mean is nan.", "not a number"),
+        ("It is -3 points.", "a hyphen for a minus"),
+    ],
+)
+def test_a_fault_is_found(said: str, fault: str):
+    assert fault_of(said).startswith(fault)
+
+
+def test_what_is_right_is_none():
+    for said in ("1 of 24 heads is idle.", "An 8 × 8 grid.", "A 12 × 12 grid.", "11 images are left.",
+                 "0.1 pixels far.", "Less than 1 % lies there.", "A point-wise layer, −3 points."):  # fmt: skip
+        assert fault_of(said) == ""
+
+
+# ---- what rules are given --------------------------------------------------------------------------------------------
+def row_of(share: float, count: int) -> torch.Tensor:
+    """A share in the first place, the rest evenly in the others."""
+    row = torch.full((count,), (1 - share) / max(count - 1, 1))
+    row[0] = share if count > 1 else 1.0
+    return row
+
+
+def recorded(share: float, special: tuple[str, ...] = (), heads: int = 1) -> Attention:
+    """36 patches, every query with a share on the first token."""
+    tokens = Tokens("patches", special, (6, 6), stride=8.0)
+    row = row_of(share, len(tokens))
+    return Attention("layer", row.expand(1, heads, len(tokens), len(tokens)), tokens, tokens, all_ids(len(tokens)),
+                     all_ids(len(tokens)))  # fmt: skip
+
+
+def trace_of(*layers: Attention) -> Trace:
+    return Trace("toy", (48, 48), torch.zeros(2), layers, (), Check(0.0, len(layers), len(layers), 0.0))
+
+
+def covering(share: float) -> torch.Tensor:
+    """A drawn insect in the first places of 6 × 6."""
+    cover = torch.zeros(36)
+    cover[: max(1, round(share * 36))] = 1.0 if share else 0.01
+    return cover.view(6, 6)
+
+
+def in_windows(share: float) -> tuple[Attention, Layout]:
+    windows, tokens = layout((4, 4), (2, 2), (1, 1)), Tokens("grid", (), (4, 4), stride=8.0)
+    ids = cut(windows.ids, windows.window)
+    weights = torch.eye(4) * (1 - share) + torch.full((4, 4), share / 4)
+    return Attention("windows", weights.expand(4, 1, 4, 4), tokens, tokens, ids, ids), windows
+
+
+def beside(answer: float) -> torch.Tensor:
+    """Logits of three classes, the first with about this probability."""
+    return torch.tensor([answer, (1 - answer) * 2 / 3, (1 - answer) / 3]).clamp(1e-6).log()
+
+
+def statistics(near: float, far: float) -> Layer:
+    ones = torch.ones(2)
+    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones)
+
+
+def found() -> Iterator[detection.Boxes]:
+    for count, things in product((0, 1, 2, 8), (None, 0, 1, 8)):
+        for right in range(min(count, things or 0) + 1):
+            yield from (detection.Boxes(count, doubles, right, things) for doubles in {0, *range(1, count - right + 1)})
+
+
+def estimates() -> Iterator[Estimate]:
+    return (Estimate(mean, half, seeds) for mean, half, seeds in product((-0.2, -0.0004, 0.0, 0.1), (0.0, 0.3), (1, 3)))
+
+
+# ---- every rule ------------------------------------------------------------------------------------------------------
+Said = Iterator[Remark | None]
+EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
+    answers.after_change: lambda: (
+        answers.after_change(beside(p).exp(), beside(q).exp(), LABELS, "Without the shift")
+        for p, q in product(SHARES, SHARES)
+    ),
+    answers.agreement: lambda: (
+        answers.agreement([{f"model {i}": LABELS[i % kinds] for i in range(models)}] * images)
+        for kinds, models, images in product((1, 2, 3), (1, 2, 3), COUNTS)
+    ),
+    answers.flips: lambda: (
+        answers.flips({f"model {i}": [0, 0, 1] if i < changing else [0, 0, 0] for i in range(models)}, ("0", "5", "10"))
+        for models, changing in product((1, 2, 3), (0, 1, 2))
+    ),
+    attention.of_map: lambda: (
+        attention.of_map(recorded(p, special, heads), query, 8, head, cover)
+        for p, special, heads, query, head, cover in product(
+            SHARES, ((), ("cls",), ("reg1",)), (1, 2), ((0.1, 0.1), (0.9, 0.5)), (None, 0),
+            (None, covering(0.0), covering(0.2), covering(0.9)),
+        )
+    ),
+    attention.of_head: lambda: (
+        attention.of_head(recorded(p, special, heads), 11, head)
+        for p, special, heads, head in product(SHARES, ((), ("cls",)), (1, 2), (None, 0))
+    ),
+    attention.with_depth: lambda: (
+        attention.with_depth(trace_of(recorded(p), recorded(q)), (0.1, 0.1)) for p, q in product(SHARES, SHARES)
+    ),
+    attention.extremes: lambda: (
+        attention.extremes((statistics(near, far), statistics(far, far)))
+        for near, far in product((0.4, 1.0, 8.0), (1.0, 11.0, 80.0))
+    ),
+    attention.most_alike: lambda: (attention.most_alike(trace_of(recorded(p, heads=heads)))
+                                   for p, heads in product(SHARES, (1, 2))),
+    attention.masked: lambda: (attention.masked(torch.stack([row_of(1 - p, 4)] * 4)) for p in SHARES),
+    compute.by_part: lambda: (
+        compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
+    ),
+    compute.saved: lambda: (
+        compute.saved(own, other, "multiply–adds", "the plain ViT")
+        for own, other in product((0, 1, 500, 970, 1100, 9000), (1, 1000))
+    ),
+    compute.most_and_least: lambda: (
+        compute.most_and_least(dict(zip(LABELS, counts, strict=True)), "multiply–adds")
+        for counts in ((1, 2, 3), (10, 1000, 80), (5, 5, 5))
+    ),
+    convolution.strongest: lambda: (
+        convolution.strongest(torch.linspace(low, high, 12).view(3, 4) ** 3, "convolution")
+        for low, high in ((-3.0, 0.5), (0.0, 1.0), (-0.001, 2.0))
+    ),
+    convolution.contrast: lambda: (
+        convolution.contrast(torch.rand(3, 4, 4), factor * torch.rand(4, 4)) for factor in (0.01, 1.0, 30.0)
+    ),
+    convolution.vanished: lambda: (
+        convolution.vanished({name: np.array([first, 1.0]) for name, first in zip(LABELS, firsts, strict=False)})
+        for firsts in ((1.0,), (1e-9, 0.5), (2.0, 2000.0, 1e-3))
+    ),
+    convolution.deeper: lambda: (
+        convolution.deeper((2, 8, depth), np.array([1.0, 0.7, p]), np.array([1.0, 1.0, q]))
+        for depth, p, q in product((11, 80), (0.001, 0.5, 1.0), (0.001, 1.0, 2.0))
+    ),
+    convolution.alone: lambda: (
+        convolution.alone({"BatchNorm": (0.5, many), "LayerNorm": (-0.2, -0.2), "GroupNorm": (0.1, 0.1)}, count)
+        for many, count in product((-0.001, 0.5, 1.5), COUNTS)
+    ),
+    convolution.negative: lambda: (
+        convolution.negative([(name, p), *[("GELU", q)] * more])
+        for name, p, q, more in product(("ReLU", "GELU"), SHARES, SHARES, (0, 1))
+    ),
+    convolution.made_of: lambda: (
+        convolution.made_of(range(count), [sign * (at + 1.0) for at in range(count)], 0.5)
+        for count, sign in product(COUNTS, (-1, 1))
+    ),
+    convolution.answered: lambda: (
+        convolution.answered(7, [LABELS[at % kinds] for at in range(count)])
+        for count, kinds in product(COUNTS[1:], (1, 2, 3))
+    ),
+    convolution.moved: lambda: (
+        convolution.moved((-px, 0, px), {name: np.array([cosine, 1.0, cosine]) for name in LABELS[:models]},
+                          {name: np.array([0, 0, int(name in LABELS[:changing])]) for name in LABELS[:models]}, px)
+        for px, cosine, models, changing in product((1, 8, 11), (0.5, 1.0), (1, 2, 3), (0, 1, 2))
+    ),
+    convolution.robust: lambda: (
+        convolution.robust({name: ((0, 1, 8), [0.9, one, other * one], [0.1] * 3)
+                            for name, one in zip(LABELS, (0.9, 0.5, 0.88), strict=True)})
+        for other in (0.1, 1.0)
+    ),
+    convolution.field_used: lambda: (
+        convolution.field_used("stage 2", seen, used, 224, held)
+        for seen, used, held in product((8, 11, 500), (1.0, 8.0, 100.0, 223.6), SHARES[2:])
+    ),
+    data_size.lead: lambda: (
+        data_size.lead(images, "CNN", "MLP", p, gain) for images, p, gain in product((300, 12_000), SHARES, estimates())
+    ),
+    data_size.hunger: lambda: (
+        data_size.hunger("ViT", 12_000, p, dict.fromkeys(LABELS[:count], 1))
+        for p, count in product(SHARES, (0, 1, 2, 3))
+    ),
+    data_size.teacher: lambda: (
+        data_size.teacher({"hard teacher": {images: one}, "soft teacher": {images: other}})
+        for images, one, other in product((300, 1_000), estimates(), estimates())
+    ),
+    detection.of_found: lambda: (
+        detection.of_found(boxes, p) for boxes, p in product(found(), SHARES)
+    ),
+    detection.of_own: lambda: (detection.of_own("ant", p, Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))),
+    detection.of_place: lambda: (
+        detection.of_place("ant", Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))
+    ),
+    detection.of_doubles: lambda: (
+        detection.of_doubles(layer, boxes, boxes) for layer, boxes in product((1, 8), found())
+    ),
+    distillation.softened: lambda: (
+        distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
+    ),
+    distillation.two_heads: lambda: (
+        distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
+    ),
+    evaluation.most_frequent_mistake: lambda: (
+        evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])
+        for right, wrong in product((0, 1, 998), (0, 1, 2, 8))
+    ),
+    interventions.of_answers: lambda: (
+        interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), edits)
+        for p, q, edits in product(SHARES, SHARES, (0, *COUNTS))
+    ),
+    interventions.of_smallest: lambda: (
+        interventions.of_smallest(Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches",
+                                  "ant")
+        for goal, taken, p, reached, parts in product(("keep", "flip"), (0, 1, 2, 8), SHARES, (True, False), (8, 196))
+    ),
+    interventions.of_deciding: lambda: (
+        interventions.of_deciding({name: (mean, 0.1) for name, mean in zip(LABELS, means, strict=False)})
+        for means in ((1.0,), (0.0,), (1.0, 0.0), (0.0, 0.05, -1.0), (1.0, 2.0, 3.0))
+    ),
+    interventions.of_heads: lambda: (
+        interventions.of_heads([(0, at) for at in range(count)], [0.5] * count, [half] * count, correlation)
+        for count, half, correlation in product(COUNTS[1:], (0.1, 0.9), (math.nan, 0.5, 1.0))
+    ),
+    interventions.of_lens: lambda: (
+        interventions.of_lens("ant", said, 0, [p] * len(said), "the class token")
+        for said, p in product(([0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]), SHARES)
+    ),
+    interventions.of_patches: lambda: (
+        interventions.of_patches("ant", saying, 196, 8, others)
+        for saying, others in product((0, *COUNTS), ([], [("bee", 1)], [("bee", 11)]))
+    ),
+    interventions.of_contributions: lambda: (
+        interventions.of_contributions("ant", sign * torch.arange(4.0).view(2, 2), torch.tensor([0.1, -0.001]), 2.0,
+                                       before)
+        for sign, before in product((-1, 1), (0, 7))
+    ),
+    interventions.of_patching: lambda: (
+        interventions.of_patching("ant", p, q, torch.tensor([[[q, p]]]), torch.tensor([[p]]), ("cls",))
+        for p, q in product(SHARES, SHARES)
+    ),
+    interventions.of_steering: lambda: (
+        interventions.of_steering(LABELS, (0.0, 1.0, 8.0), torch.stack([beside(p), beside(q), beside(r)]).exp(), "bee")
+        for p, q, r in product((0.1, 0.998), (0.1, 0.998), (0.1, 0.998))
+    ),
+    interventions.of_behaviour: lambda: (
+        interventions.of_behaviour("attention to itself", [(0, 0), (7, 10)], values, importance)
+        for values, importance in product(
+            ([0.1, 0.2], [math.nan, 0.2], [math.nan] * 2), (None, math.nan, -0.7, 0.3, 0.0)
+        )
+    ),
+    interventions.of_pruning: lambda: (
+        interventions.of_pruning(heads, {"measured": can, "estimate": can, "random": 0}, p)
+        for heads, can, p in product((8, 24), (0, 1, 8), SHARES)
+    ),
+    interventions.of_alignment: lambda: (
+        interventions.of_alignment(np.full((count, count), p), "ViT", other)
+        for count, p, other in product((1, 2, 8), SHARES, ("", "Swin"))
+    ),
+    maps.agreement: lambda: (
+        maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})
+        for several in product(SHARES, SHARES, SHARES)
+    ),
+    masks.rows: lambda: (
+        masks.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))
+        for count, p in product(COUNTS, SHARES)
+    ),
+    masks.guessed: lambda: (
+        masks.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
+        for count, right, p in product((0, 1, 2, 8), (0, 1, 2), SHARES)
+    ),
+    masks.certain: lambda: (masks.certain("ant", p, "bee") for p in SHARES),
+    patches.tokens: lambda: (
+        patches.tokens((rows, columns), special, windows)
+        for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
+    ),
+    patches.quadratic: lambda: (patches.quadratic(tokens, 96) for tokens in (1, 11, 196, 8000, 1_000_000)),
+    patches.components: lambda: (
+        patches.components(row_of(p, 1 + 10 * count)) for p, count in product(SHARES, (1, 2, 8))
+    ),
+    patches.alike: lambda: (
+        patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
+        for alike, others in product((0, *COUNTS), (0, 1, 8))
+    ),
+    patches.outliers: lambda: (
+        patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
+    ),
+    patches.grown: lambda: (
+        patches.grown(torch.ones(3, 4), factor * torch.ones(3, 4), blocks)
+        for factor, blocks in product((0.001, 1.0, 8.0), COUNTS)
+    ),
+    places.on_object: lambda: (
+        places.on_object(row_of(p, 36).view(6, 6), covering(area), "the map") for p, area in product(SHARES, SHARES)
+    ),
+    places.concentrated: lambda: (
+        places.concentrated(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
+    ),
+    places.where: lambda: (
+        places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
+    ),
+    places.from_layer_on: lambda: (
+        places.from_layer_on([p, q, r], area, "the class token")
+        for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
+    ),
+    positions.shuffled: lambda: (
+        positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
+        for p, q in product(SHARES, SHARES)
+    ),
+    positions.over_pictures: lambda: (
+        positions.over_pictures([positions.Answers(beside(0.8), beside(p))] * count,
+                                [positions.Answers(beside(0.8), beside(q))] * count)
+        for p, q, count in product((0.1, 0.9), (0.1, 0.9), COUNTS)
+    ),
+    positions.learned: lambda: (
+        positions.learned(torch.cat([a * torch.eye(rows)[:, None].expand(-1, 4, -1),
+                                     b * torch.eye(4).expand(rows, -1, -1)], -1))
+        for a, b, rows in product((0.0, 0.01, 1.0), (0.01, 1.0), (3, 8))
+    ),
+    positions.bias: lambda: (
+        positions.bias(sign * torch.stack([hill() if head < near else torch.zeros(5, 5) for head in range(heads)]))
+        for sign, heads, near in product((-1, 1), (1, 2, 8), (0, 1, 2))
+    ),
+    positions.saturation: lambda: (positions.saturation(16 * row_of(p, 9).view(1, 3, 3)) for p in SHARES),
+    positions.fading: lambda: (
+        positions.fading(torch.exp(-(torch.arange(20) - at).abs() / width), at)
+        for at, width in product((0, 8), (0.1, 1, 5))
+    ),
+    sequences.of_beams: lambda: (
+        sequences.of_beams(["a"], [["a"], ["b"]][::order], [math.log(max(p, 1e-9)), math.log(1e-9)])
+        for order, p in product((1, -1), SHARES)
+    ),
+    sequences.of_alignment: lambda: (
+        sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})
+        for hits, count, other in product((0, 1, 997), (0, 1000), (0, 8))
+    ),
+    sequences.of_gradients: lambda: (
+        sequences.of_gradients(dict(zip(LABELS, ([p, 1.0], [q, 1.0]), strict=False)), ("ant", "bee"))
+        for p, q in product(SHARES, SHARES)
+    ),
+    sequences.of_forget_gates: lambda: (
+        sequences.of_forget_gates([p, q], ("ant", "bee")) for p, q in product(SHARES, SHARES)
+    ),
+    sequences.of_times: lambda: (
+        sequences.of_times(dict.fromkeys(LABELS[:count], power), what)
+        for count, power, what in product((1, 2, 3), (0.0, 1.0, 2.0), ("training", "writing"))
+    ),
+    sequences.of_memory: lambda: (
+        said
+        for p, q, learned in product(SHARES, SHARES, (8, 11))
+        for said in sequences.of_memory({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), learned, "pairs")
+    ),
+    super_resolution.of_reference: lambda: (
+        super_resolution.of_reference(with_db, 24.0, 23.0, p) for with_db, p in product((20.0, 24.0, 32.0), SHARES)
+    ),
+    super_resolution.of_likeness: lambda: (
+        super_resolution.of_likeness({name: (at, at - 0.1, at + 0.1) for name, at in zip(LABELS, gains, strict=False)},
+                                     500)
+        for count in (1, 2, 3) for gains in product((-0.5, 0.0, 1.0), repeat=count)
+    ),
+    super_resolution.of_trust: lambda: (super_resolution.of_trust(p) for p in SHARES),
+    swin.pairs_saved: lambda: (
+        swin.pairs_saved(layout((side, side), (window, window)), stage)
+        for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))
+    ),
+    swin.crossing: lambda: (swin.crossing(*in_windows(p)) for p in SHARES),
+    swin.largest_part: lambda: (swin.largest_part(row_of(p, 4), list("abcd")) for p in SHARES),
+    swin.reach: lambda: (
+        swin.reach(full, share, holding, 0.9)
+        for full, share, holding in product((None, "1.1"), SHARES, SHARES)
+        if (full is None or share == 1) and holding <= share
+    ),
+    swin.bias_moves: lambda: (swin.bias_moves(row_of(p, heads), 8) for p, heads in product(SHARES, (1, 2, 8))),
+    swin.looks_farther: lambda: (swin.looks_farther(a, b) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))),
+    words.kind: lambda: (
+        words.kind(torch.full((6, 6), q) + p * torch.eye(6) - 0.1, range(own), "digits")
+        for p, q, own in product(SHARES, SHARES, (2, 3, 5))
+    ),
+    words.partners: lambda: (
+        words.partners(torch.tensor([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, p], [0, 0, p, 1]]),
+                       [(0, 1), (1, 0), (2, 3)][:count], "abcd", "days")
+        for p, count in product((-0.3, 0.3), (1, 2, 3))
+    ),
+    words.twins: lambda: (words.twins("ant", (1, 8), (1.0, p, q - 0.5)) for p, q in product(SHARES, SHARES)),
+}  # fmt: skip
+
+
+def hill() -> torch.Tensor:
+    across = torch.arange(5) - 2
+    return torch.exp(-(across[:, None] ** 2 + across[None] ** 2).float()) * 3
+
+
+def test_every_rule_is_tried():
+    modules = [
+        importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
+    ]
+    rules = {rule for module in modules for name, rule in vars(module).items()
+             if inspect.isfunction(rule) and rule.__module__ == module.__name__ and not name.startswith("_")
+             and get_type_hints(rule).get("return") in (Remark, Remark | None)}  # fmt: skip
+    missing = sorted(f"{rule.__module__}.{rule.__name__}" for rule in rules - EVERY.keys())
+    assert not missing, f"Add to EVERY what these rules say: {missing}."
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}")
+def test_no_number_makes_a_fault(rule: Callable[..., Remark | None]):
+    said = {remark.words for remark in EVERY[rule]() if remark is not None}
+    assert said, "No number of the grid makes this rule speak."
+    faults = list(filter(None, map(fault_of, sorted(said))))
+    assert not faults, "\n".join(faults[:8])

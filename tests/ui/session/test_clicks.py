@@ -1,0 +1,110 @@
+"""What a click on a canvas sets is in the address: whoever opens it sees the same.
+
+Every canvas of every view is told what its script sends; the view is opened again by the address that came of it.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.testing.v1 import AppTest
+
+from tests.ui import test_views
+from tests.ui.session.test_links import models_of, shown, state
+from vizkit.ui.views import View
+
+Data = dict[str, Any]
+POINT = [0.3125, 0.6875]
+# Of each canvas what a click there sends, from what the canvas was given; None where nothing can be clicked.
+CLICKS: dict[str, Callable[[Data], Data | None]] = {
+    "vizkit_look": lambda data: {"point": POINT} if data["key_grid"] else None,
+    "vizkit_walk": lambda data: {"at": [5, 20], "point": POINT},
+    "vizkit_mosaic": lambda data: {"pick": [0, 1]},
+    "vizkit_windows": lambda data: {"step": 3, "token": 9},
+    "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
+    "vizkit_super_resolution": lambda data: {"at": [2, 3]},
+    "vizkit_feature_maps": lambda data: {"unit": [data["channels"][1], 2, 3]},
+    "vizkit_slide": lambda data: {"at": [1, 2]},
+    "vizkit_switches": lambda data: {
+        "switched": {"number": 1, "hidden": [], "off": ["0.1"], "tool": data["tool"], "painted": [3]}
+    },
+    "vizkit_strips": lambda data: {"at": 2, "word": 2},
+    "vizkit_translate": lambda data: {"at": 2, "pick": {data["parts"][0]["kind"]: [0, 0]}},
+    "vizkit_predict": lambda data: {"chosen": {"of": data["of"], **next_words(data)}},
+    "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
+}
+TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
+    "vizkit_tiles": lambda data: ("pick", 0),
+    "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
+    "vizkit_player": lambda data: ("step", data["first"]),
+}
+NOT_CLICKED = {
+    "vizkit_copy_link",
+    "vizkit_flow",  # nothing
+    "vizkit_evaluated",  # goes to another page
+    "vizkit_swipe",  # the bar between two pictures stays where it is let go
+}
+
+
+def chosen_box(data: Data) -> int | None:
+    ids = [box["id"] for panel in data["panels"] for box in panel["boxes"] if box["id"] is not None]
+    return ids[-1] if ids else None
+
+
+def next_words(data: Data) -> Data:
+    if data["mode"] == "next":
+        return {"words": [data["tops"][0][1][1][0]]}
+    return {"places": [at for at in range(len(data["line"])) if at not in data["fixed"]][:2]}
+
+
+def canvases(test: AppTest) -> Iterator[tuple[Any, Data]]:
+    for component in test.main.get("bidi_component"):
+        if component.proto.component_name not in NOT_CLICKED:
+            yield component.proto, json.loads(component.proto.json)
+
+
+def clicked(test: AppTest, proto: Any, data: Data) -> bool:
+    """Whether there is something to click: then it has been."""
+    name = proto.component_name
+    assert name in {*CLICKS, *TRIGGERS}, f"Say in CLICKS or TRIGGERS of this test what a click on {name} sends."
+    sent = CLICKS[name](data) if name in CLICKS else None
+    states: WidgetStates = test._tree.get_widget_states()
+    if name in TRIGGERS and data.get("pick", True) and data.get("rows") != []:
+        event, value = TRIGGERS[name](data)
+        state = WidgetState(id=_make_trigger_id(proto.id, "events"))
+        state.json_trigger_value = json.dumps([{"event": event, "value": value}])
+    elif sent:
+        state = WidgetState(id=proto.id, json_value=json.dumps(sent))
+    else:
+        return False
+    states.widgets.append(state)
+    test._run(states)
+    return True
+
+
+@pytest.fixture(autouse=True)
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
+def test_a_link_opens_a_view_as_it_was_clicked(stem: str, view: View):
+    models = models_of(view)
+    test = test_views.opened(stem, view.title, models)
+    usual = state(test), shown(test)
+    done = [clicked(test, proto, data) for proto, data in canvases(test)]
+    if not any(done):
+        return
+    assert not test.exception, [each.value for each in test.exception]
+    test.session_state["_picture"] = test_views.sample(test.session_state["image"])  # as the sidebar would
+    test.run()
+    assert (state(test), shown(test)) != usual
+    again = test_views.opened(stem, view.title, models, test.session_state["image"], **test.query_params)
+    assert not again.exception, [each.value for each in again.exception]
+    assert state(again) == state(test)
+    assert shown(again) == shown(test)

@@ -1,0 +1,187 @@
+"""A report from elsewhere: from its file, or by a link, as far as the owner of the server lets reports be kept."""
+
+import hashlib
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.hostile import TEXT
+from tests.ui.conftest import VIT, fine, opened, texts
+from vizkit.report.document import MOST_ITEMS, Entry, Report
+from vizkit.report.item import Item
+from vizkit.report.kinds import Attention
+from vizkit.ui.pages.report import linked
+from vizkit.ui.session import uploads
+from vizkit.ui.session.saved import ENTRIES
+
+ITEM = Item(Attention((0.5, 0.5), 2, 1), VIT, "ViT · digits", "digit 3", link="explore?layer=2")
+REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Attention("cls", 3)), TEXT)))
+FILE = REPORT.to_json().encode()
+
+
+def photograph(shade: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((20, 30, 3), shade, np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
+    monkeypatch.delenv("VIZKIT_KEEP_PICTURES", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIZKIT_KEEP_PICTURES", "yes")
+
+
+def given(name: str, content: bytes) -> AppTest:
+    return opened("report").file_uploader(key="report_files").upload(name, content).run()
+
+
+def entries(test: AppTest) -> list[Entry]:
+    return list(test.session_state[ENTRIES].values())
+
+
+def kept() -> AppTest:
+    test = given("replay.json", FILE)
+    return next(button for button in test.button if button.label == "Keep for a link").click().run()
+
+
+def stored() -> list[Path]:
+    return [*uploads.root().glob("*/*.json")]
+
+
+def test_a_replay_opens_as_it_was_saved():
+    test = given("replay.json", FILE)
+    fine(test)
+    assert entries(test) == list(REPORT.entries)
+    assert test.text_input(key="report_title").value == "Heads"
+    assert test.text_area(key="report_comment_2").value == TEXT
+    assert len(test.main.get("image")) == 2
+    assert not stored()
+    assert "does not hold the report" in texts(test)
+    assert not [button for button in test.button if button.label == "Keep for a link"]
+
+
+def test_what_is_here_is_not_added_twice_and_keeps_its_title():
+    test = given("replay.json", FILE)
+    more = Report("Other", (REPORT.entries[0], Entry(replace(ITEM, shows=Attention("cls", 1)))))
+    test.file_uploader(key="report_files").upload("more.json", more.to_json().encode()).run()
+    fine(test)
+    assert entries(test) == [*REPORT.entries, more.entries[1]]
+    assert test.text_input(key="report_title").value == "Heads"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"nothing", "This is no replay.json"),
+        (b"[" * 100_000, "This is no replay.json"),
+        (FILE.replace(b'"attention"', b'"secret"', 1), "saves no picture of the kind"),
+        (Report("", REPORT.entries[:1] * (MOST_ITEMS + 1)).to_json().encode(), "pictures; this one has"),
+    ],
+)
+def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data: bytes, sentence: str):
+    test = given("replay.json", data)
+    assert not test.exception
+    assert sentence in test.warning[0].value.replace("\\", "")
+    assert not entries(test)
+
+
+def test_a_picture_of_ones_own_is_asked_for_and_given():
+    own = Report("", (Entry(replace(ITEM, image="mine.png")),))
+    test = given("replay.json", own.to_json().encode())
+    assert "no longer among your images" in texts(test)
+    test.file_uploader(key="report_files").upload("mine.png", photograph(90)).run()
+    fine(test)
+    assert len(test.main.get("image")) == 1
+    test.switch_page("pages/explore.py").run()
+    assert "mine.png" in test.selectbox(key="image").options
+
+
+def test_a_model_of_another_visitor_and_a_path_are_not_opened(tmp_path: Path):
+    for source in (f"checkpoint:theirs-{'a' * 64}", str(tmp_path), "run:../../etc"):
+        test = given("replay.json", Report("", (Entry(replace(ITEM, source=source)),)).to_json().encode())
+        assert not test.exception
+        assert len(test.warning) == 1
+        assert not test.main.get("image")
+
+
+# ---- by a link -------------------------------------------------------------------------------------------------------
+def test_nothing_is_kept_and_nothing_opened_unless_the_owner_allows(cache: Path):
+    place = uploads.root() / hashlib.sha256(FILE).hexdigest() / "replay.json"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(FILE)
+    test = opened("report", report=place.parent.name)
+    assert not entries(test)
+    assert "a report that is not here" in texts(test)
+    assert "report" not in test.query_params
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_link_opens_the_report_that_was_kept():
+    test = kept()
+    fine(test)
+    (place,) = stored()
+    assert place.parent.name == hashlib.sha256(place.read_bytes()).hexdigest() == test.query_params["report"]
+    again = opened("report", report=test.query_params["report"])
+    fine(again)
+    assert entries(again) == list(REPORT.entries)
+    assert again.text_input(key="report_title").value == "Heads"
+    assert again.query_params["report"] == test.query_params["report"]
+
+
+@pytest.mark.usefixtures("keeping")
+def test_a_report_that_was_changed_is_no_longer_that_of_the_link():
+    test = kept()
+    test.button(key="remove_1").click().run()
+    assert "report" not in test.query_params
+    assert "24 hours" in texts(test)
+
+
+@pytest.mark.usefixtures("keeping")
+def test_its_pictures_are_kept_too():
+    test = given("mine.png", photograph(91))
+    test.switch_page("pages/explore.py").run()
+    test.selectbox(key="image").set_value("mine.png").run()
+    test.button(key="report_card0").click().run()
+    test.switch_page("pages/report.py").run()
+    next(button for button in test.button if button.label == "Keep for a link").click().run()
+    again = opened("report", report=test.query_params["report"])
+    fine(again)
+    assert len(again.main.get("image")) == 1
+
+
+@pytest.mark.usefixtures("keeping")
+@pytest.mark.parametrize("damage", ["old", "other", "name"])
+def test_what_is_not_that_report_is_not_opened(damage: str):
+    digest = kept().query_params["report"]
+    (place,) = stored()
+    if damage == "old":
+        os.utime(place, (0, 0))
+    if damage == "other":
+        place.write_bytes(FILE.replace(b"one", b"two"))
+    test = opened("report", report=digest if damage != "name" else f"../{digest}")
+    assert not entries(test)
+    assert "a report that is not here" in texts(test)
+
+
+@pytest.mark.usefixtures("keeping")
+def test_there_is_an_end_to_what_is_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(linked, "MOST_KEPT", 0)
+    test = kept()
+    assert "There is no room for this report here" in texts(test)
+    assert not stored()
+    monkeypatch.setattr(linked, "MOST_KEPT", 9)
+    monkeypatch.setenv("VIZKIT_UPLOADS_GIB", "1e-9")
+    assert "no room" in texts(kept())
+    assert not stored()

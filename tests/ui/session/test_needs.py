@@ -1,0 +1,54 @@
+"""Which models a view is given: the chosen ones that have what it needs, else one that knows what the picture is of."""
+
+from functools import cache
+
+import pytest
+
+from tests.ui import test_views
+from vizkit.ui.session import cached, model_names
+from vizkit.ui.session.needs import NEEDS
+
+PICTURES = {"mayfly nymph": "insects", "digit 3": "digits"}
+ONE_OF_EACH = {view.needs: (stem, view) for stem, view in test_views.ALL.values() if view.needs not in ("", "model")}
+
+
+@cache
+def fits(source: str, need: str) -> bool:
+    return NEEDS[need].has(cached.model(source))
+
+
+def test_every_need_is_that_of_a_view():
+    assert {*ONE_OF_EACH, "model"} == set(NEEDS)
+
+
+@pytest.mark.parametrize("data", ["insects", "digits"])
+@pytest.mark.parametrize("kind", ["vit", "swin", "cnn"])
+@pytest.mark.parametrize("need", ONE_OF_EACH)
+def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
+    need: str, kind: str, data: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Wherever one that comes with vizkit has what is needed and knows it."""
+    (stem, view), chosen = ONE_OF_EACH[need], f"bundled:{data}_{kind}"
+    for picture, pictured in PICTURES.items():
+        shows = pictured if "picture" in view.reads else data  # of a picture that is not shown nothing follows
+        given: list[str] = []
+        monkeypatch.setattr(
+            "vizkit.ui.views.function_of", lambda *_, into=given: lambda page: into.extend(page.sources)
+        )
+        test = test_views.opened(stem, view.title, [chosen], picture)
+        assert not test.exception
+        if fits(chosen, need):
+            assert given == [chosen]
+            continue
+        (source,) = given
+        able = [name for name in model_names.bundled() if name.startswith(f"bundled:{shows}") and fits(name, need)]
+        assert source in able or not able
+        (said,) = (each.value for each in test.caption if "None of your models" in each.value)
+        assert "\n" not in said
+        assert f"{NEEDS[need].words}; shown: {model_names.title(source).removeprefix('random:')}" in said
+
+
+@pytest.mark.parametrize(("picture", "data"), PICTURES.items())
+def test_beside_a_swin_stands_the_vit_that_knows_the_same(picture: str, data: str):
+    test = test_views.opened("swin", "Beside a ViT", [f"bundled:{data}_swin"], picture)
+    assert test.selectbox(key="beside_vit").value == f"bundled:{data}_vit"

@@ -1,0 +1,225 @@
+"""The contract of canvases: what a visitor's browser sends is read in one place and by rules; nothing is trusted."""
+
+import ast
+import math
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any, NamedTuple
+
+import pytest
+import streamlit as st
+
+import vizkit.ui
+from tests.ui.conftest import ROOT, forged, sent_to
+from tests.ui.test_views import opened
+from vizkit.ui import canvas
+from vizkit.ui.canvas import (
+    POINT,
+    Canvas,
+    RefusedError,
+    below,
+    linked,
+    maybe,
+    number,
+    one_of,
+    record,
+    several,
+    tuple_of,
+    whole,
+)
+from vizkit.ui.session.needs import NEEDS
+
+
+# ---- one place -------------------------------------------------------------------------------------------------------
+def trusting(path: str, code: str) -> Iterator[str]:
+    """Where a module reads what the browser tells without the reader."""
+    for node in ast.walk(ast.parse(code)):
+        where = f"{path}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("streamlit.components"):
+            yield f"{where} makes a component; make a Canvas of vizkit/ui/canvas.py."
+        if isinstance(node, ast.keyword) and node.arg == "on_select" and "partial(hear," not in ast.unparse(node.value):
+            yield f"{where} reads a selection; let `hear` of vizkit/ui/canvas.py call with what keeps to a rule."
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(part := node.value, ast.Subscript):
+            own = isinstance(part.slice, ast.Constant) and str(part.slice.value).startswith("_")
+            if ast.unparse(part.value).endswith("session_state") and not own:
+                yield f"{where} reads a part of what a widget tells; let `hear` of vizkit/ui/canvas.py read it."
+
+
+def test_what_the_browser_tells_is_read_in_one_place():
+    reader = ROOT / "vizkit" / "ui" / "canvas.py"
+    paths = [path for path in sorted(reader.parent.rglob("*.py")) if path != reader]
+    assert [line for path in paths for line in trusting(str(path.relative_to(ROOT)), path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from streamlit.components.v2 import component",
+        "from streamlit.components import v2",
+        "point = st.session_state[key].point",
+        "rows = st.session_state[key]['selection']",
+        "name = st.session_state['strip'].name",
+        "st.dataframe(table, on_select=picked)",
+    ],
+)
+def test_a_module_that_reads_it_by_itself_is_found(code: str):
+    assert list(trusting("toy.py", code))
+
+
+# ---- every canvas ----------------------------------------------------------------------------------------------------
+class Told(NamedTuple):
+    """A view that mounts the canvas, and by the name of each of its values one that its script sends."""
+
+    page: str
+    view: str
+    values: dict[str, Any]
+
+
+TELL = {
+    "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}),
+    "vizkit_mosaic": Told("explore", "Cards", {"pick": [0, 1]}),
+    "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999]}),
+    "vizkit_windows": Told("swin", "Shift", {"step": 2, "token": 5}),
+    "vizkit_slide": Told("convolution", "Slide", {"at": [3, 4], "kernel": [1, 0.5, -1] * 3, "steps": [3, 1, 1, 1]}),
+    "vizkit_feature_maps": Told("convolution", "Feature maps", {"unit": [0, 1, 1]}),
+    "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}),
+    "vizkit_translate": Told("sequences", "Translate", {
+        "at": 2,
+        "force": {"step": 0, "word": "", "of": ""},
+        "pick": {"encoder": [0, None], "decoder": [0, 1], "cross": [0, 0]},
+    }),
+    "vizkit_strips": Told("sequences", "Step by step", {"at": 1, "word": 2}),
+    "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
+    "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
+    "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
+    "vizkit_player": Told("rollout", "Rollout", {"step": 1}),
+    "vizkit_switches": Told("intervene", "Switches", {
+        "switched": {"number": 1, "hidden": [0, 3], "off": ["0.1"], "tool": "Hide", "painted": []},
+    }),
+    "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
+    "vizkit_predict": Told("sequences", "Masks", {}),
+}  # fmt: skip
+SILENT = {"vizkit_flow", "vizkit_swipe", "vizkit_copy_link"}
+ELSEWHERE = {"vizkit_evaluated"}  # needs an evaluation: tests/ui/test_evaluate_page.py
+NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
+FORGED: tuple[Any, ...] = (
+    None, *NUMBERS, "", "0", "1.5", "../../etc/passwd", "NaN", [], [[]], [None, None], {}, {"a": 1},
+    *([value] * length for value in (*NUMBERS, "0", None, [0]) for length in (1, 2, 3, 4)),
+    [math.nan, 0.5], [0.5, 1e9], [1e9, -1e9], [1, 2], [0] * 100_000, list(range(100_000)), "x" * 100_000,
+    *({name: value} for name in ("encoder", "step", "number", "of") for value in (0, math.nan, [], [-1, None], {})),
+    {"step": 1e9, "word": "", "of": ""}, {"step": -1, "word": []}, {"encoder": 0, "decoder": 0, "cross": 0},
+    {"encoder": [0, -1], "decoder": [0.5, 0], "cross": [math.nan, 0]}, {"of": "", "places": [-1]},
+    {"number": 1, "hidden": [1e9], "off": ["0.0"], "tool": "Hide", "painted": []},
+    {"number": 1, "hidden": [], "off": ["9.9", "x", None], "tool": "Hide", "painted": []},
+    {"number": math.nan, "hidden": [], "off": [], "tool": "../x", "painted": [[0]]},
+)  # fmt: skip
+
+
+def test_every_canvas_stands_in_the_table():
+    for module in walk_packages(vizkit.ui.__path__, "vizkit.ui."):
+        import_module(module.name)
+    assert set(Canvas.known) == TELL.keys() | SILENT | ELSEWHERE
+
+
+@pytest.fixture
+def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, canvas.Rule]]:
+    """Of every canvas that is mounted the rules of its values, by their names."""
+    heard: dict[str, dict[str, canvas.Rule]] = {}
+    mount = Canvas.__call__
+
+    def listening(self: Canvas, key: str, *given: Any, **tells: Any) -> None:
+        name = next(name for name, known in Canvas.known.items() if known is self)
+        heard.setdefault(name, {name: both[0] for name, both in tells.items() if isinstance(both, tuple) and both[1]})
+        return mount(self, key, *given, **tells)
+
+    monkeypatch.setattr(Canvas, "__call__", listening)
+    return heard
+
+
+def accepted(rule: canvas.Rule, value: object) -> bool:
+    try:
+        rule(value)
+    except RefusedError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("name", "told"), TELL.items(), ids=TELL)
+def test_forged_values_leave_a_page_as_it_was(name: str, told: Told, rules: dict[str, dict[str, canvas.Rule]]):
+    """What breaks a rule changes nothing; all that keeps to one is drawn, and what the script sends is among it."""
+    views = import_module(f"vizkit.ui.pages.{told.page}").VIEWS
+    needs = next(view.needs for view in views if view.title == told.view)
+    test = opened(told.page, told.view, [NEEDS[needs or "model"].models[0]])
+    own = rules[name]
+    assert told.values.keys() <= own.keys()
+    assert [event for event, value in told.values.items() if not accepted(own[event], value)] == []
+    before = sent_to(test, name)
+    refused = {event: [value for value in FORGED if not accepted(rule, value)] for event, rule in own.items()}
+    for place in (0, -1):
+        assert not forged(test, name, {event: values[place] for event, values in refused.items()}).exception
+        assert sent_to(test, name) == before
+    for event, rule in own.items():
+        for value in [told.values.get(event), *FORGED]:
+            if accepted(rule, value):
+                assert not forged(test, name, {event: value}).exception, (event, value)
+                assert sent_to(test, name)
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+RULES = [
+    (POINT, ([0, 0.5], [0.9999, 0]), ([1.0, 0.5], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5] * 3, [True, 0], ["0", 0])),
+    (whole(1, 3), (1, 3), (0, 4, 1.0, "1", True, None, math.nan, 2**70)),
+    (below(2), (0, 1), (2, -1)),
+    (below(0), (), (0, -1)),
+    (number(-1.0, 1.0), (-1, 0.5, 1), (1.1, math.nan, -math.inf, False, "0", 10**400)),
+    (one_of({"a": 1}), ("a",), ("b", ["a"], None, 1)),
+    (several(below(2), 2), ([], [1], [1, 0]), ([0, 0, 0], [2], "01", {"0": 1}, None, [[0]])),
+    (record(a=below(1)), ({"a": 0}, {"a": 0, "b": 1}), ({"b": 0}, {"a": 1}, [0], None)),
+    (maybe(below(1)), (None, 0), (1, [])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "taken", "refused"), RULES)
+def test_a_rule_takes_its_values_and_no_others(rule: canvas.Rule, taken: tuple, refused: tuple):
+    assert [value for value in taken if not accepted(rule, value)] == []
+    assert [value for value in refused if accepted(rule, value)] == []
+
+
+LINKS = {"3,4": (3, 4), " 3 , 4 ": (3, 4), "": None, "3": None, "3,4,5": None, "3,5": None, "-1,4": None, "NaN,4": None,
+         "9" * 5000 + ",1": None, "[" * 100_000: None, "3,4]": None, "3,4],[3,4": None, "3.0,4": None}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place"), LINKS.items(), ids=range(len(LINKS)))
+def test_a_link_is_read_by_the_same_rule(monkeypatch: pytest.MonkeyPatch, text: str, place: tuple[int, int] | None):
+    monkeypatch.setattr(st, "query_params", {"at": text})
+    assert linked("at", tuple_of(below(5), below(5))) == place
+
+
+PLACES = {
+    "explore": ("Cards", ["at"]),
+    "convolution": ("Slide", [f"slide_{name}" for name in ("at", "size", "stride", "padding", "dilation", "numbers")]),
+    "super_resolution": ("Enlarge", ["sr_at"]),
+    "swin": ("Shift", ["shift_step", "shift_token"]),
+    "detection": ("Boxes", ["det_query", "det_scene"]),
+    "sequences": ("Translate", ["word", "heads", "force", "step", "hidden", "next"]),
+    "intervene": ("Heads", ["head", "edits"]),
+}
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "9" * 5000 + ".1", "nan,-1", "-inf"], ids=["digits", "dot", "nan", "inf"]
+)
+@pytest.mark.parametrize("page", PLACES)
+def test_no_place_in_a_link_breaks_a_page(page: str, value: str):
+    view, names = PLACES[page]
+    needs = next(each.needs for each in import_module(f"vizkit.ui.pages.{page}").VIEWS if each.title == view)
+    test = opened(page, view, [NEEDS[needs or "model"].models[0]], **dict.fromkeys(names, value))
+    assert not test.exception, test.exception[0].value
+
+
+def test_a_text_that_reads_as_no_number_may_be_typed():
+    test = opened("sequences", "Masks", [])
+    test.text_input[0].set_value("inf").run()
+    test.run()
+    assert not test.exception

@@ -1,0 +1,121 @@
+"""What was compared with the model for a trace, and how near it came."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+
+__all__ = ["LOGIT_TOLERANCE", "OUTPUT_TOLERANCE", "ROW_SUM_TOLERANCE", "Check", "tolerance"]
+
+ROW_SUM_TOLERANCE = 1e-4
+LOGIT_TOLERANCE = 1e-4
+OUTPUT_TOLERANCE = 1e-4
+
+Proof = Literal["output of every layer", "changes", "logits", "places"]
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """How far a number may be from the same in float32, relative to the largest of its kind: 1e-4, and where it was
+    rounded to half precision twice the spacing ε of that type at 1: 2e-3 in float16, 1.6e-2 in bfloat16.
+
+    Such a kernel rounds weights and output by ε/2 each, so Σ w v is wrong by ε/2 · (Σ w |v| + |Σ w v|) at most; 2 ε
+    covers it as long as the values cancel to no less than a third.
+    """
+    return max(OUTPUT_TOLERANCE, 2 * torch.finfo(dtype).eps)
+
+
+@dataclass(frozen=True)
+class Check:
+    """The proof that a trace is what the model computed.
+
+    `row_sum_error`: largest |sum of a row − 1|. `layers_expected`: counted without the recording, None where nobody
+    knows how many attention layers the model has.
+
+    `output_error`: measured for this very image, in a few query rows of every recorded layer: the largest difference
+    of weights · values, in float32, from what the layer's own kernel gave (of a softmax that the layer writes out, of
+    the weights from its own), and of the weights from what is stored, relative to the largest number compared.
+    `output_tolerance` is what its precision allows, see `tolerance`. None: no layer, or one that cannot be measured.
+    `rows_compared` of `rows_recorded`: in how many rows, others for every picture.
+
+    `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
+    to 1), measured once for a model, an input size and a kind of recording; None when it was not.
+
+    `places_error`: how many tokens away from where the trace places it a change of a patch was found, 0 where it says
+    what is true, measured once for a model and an input size; None where nothing could be measured. `places_found`: in
+    how many layers, of `places_claimed` that say where their tokens lie.
+
+    `edit_error`, of a changed model: the largest difference in a few query rows of every layer from what its own scores
+    and the changes come to, computed anew; `edit_tolerance` is larger where scores are divided by a small temperature.
+    """
+
+    row_sum_error: float
+    layers_found: int
+    layers_expected: int | None
+    logit_error: float | None = None
+    output_error: float | None = None
+    output_tolerance: float = OUTPUT_TOLERANCE
+    rows_compared: int = 0
+    rows_recorded: int = 0
+    places_error: float | None = None
+    places_found: int = 0
+    places_claimed: int = 0
+    edit_error: float | None = None
+    edit_tolerance: float = OUTPUT_TOLERANCE
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """What was compared, whether it agreed or not; empty: nothing was."""
+        errors = (self.output_error, self.edit_error, self.logit_error, self.places_error)
+        made: dict[Proof, float | None] = dict(zip(get_args(Proof), errors, strict=True))
+        return tuple(proof for proof, error in made.items() if error is not None)
+
+    @property
+    def refused(self) -> str | None:
+        """Why no picture may be drawn: the weights are not what the layers used. One sentence; NaN is never within."""
+        if not self.row_sum_error <= ROW_SUM_TOLERANCE:
+            return f"The check failed: a row of attention misses one by {self.row_sum_error:.1e}."
+        if self.layers_expected not in (None, self.layers_found):
+            return f"The check failed: {self.layers_found} of {self.layers_expected} attention layers were recorded."
+        for error, allowed, what in (
+            (self.output_error, self.output_tolerance, "the recorded weights do not give what a layer itself gave"),
+            (self.edit_error, self.edit_tolerance, "a layer does not give what the changes make of it"),
+        ):
+            if error is not None and not error <= allowed:
+                return f"The check failed: {what} (they differ by {error:.1e}, allowed are {allowed:.0e})."
+        if self.places_error is not None and not self.places_error < 1e-6:
+            off = f"{self.places_error:.0f} token{'s' if self.places_error >= 1.5 else ''}"
+            return f"The check failed: a patch that was changed is found {off} away from where the trace places it."
+        return None
+
+    @property
+    def failure(self) -> str | None:
+        """What is wrong, or that nothing was compared, one sentence to stand beside every picture; None: nothing."""
+        if self.refused or self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE:
+            nothing = "This trace carries no proof: nothing was compared with the model."
+            return self.refused or (None if self.proofs else nothing)
+        off = f"logits differ by {self.logit_error:.1e}, allowed are {LOGIT_TOLERANCE:.0e}"
+        return f"The check failed: with recording the prediction is another than without ({off})."
+
+    @property
+    def layers(self) -> str:
+        """How many layers were recorded, and of how many where that is known, in words."""
+        of = f" of {self.layers_expected} layers" if self.layers_expected is not None else " layers recorded"
+        return f"{self.layers_found}{of}"
+
+    @property
+    def compared(self) -> str:
+        """In how many rows the outputs were compared, in words; "" where that is not known."""
+        known = self.output_error is not None and self.rows_recorded
+        return f" in {self.rows_compared:,} of {self.rows_recorded:,} rows" if known else ""
+
+    @property
+    def places(self) -> str:
+        """In how many layers places were measured, in words; "" where none says where its tokens lie."""
+        if not self.places_claimed:
+            return ""
+        found = f"{self.places_found} of {self.places_claimed} layers" if self.places_found else "no layer"
+        return f"places {'wrong' if self.places_error else 'measured'} in {found}"
+
+    @property
+    def passed(self) -> bool:
+        return self.failure is None
