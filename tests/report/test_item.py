@@ -9,9 +9,8 @@ from vizkit.analysis.convolution.sliding import Steps
 from vizkit.analysis.convolution.walk import Walk
 from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
+from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs, no_model, no_picture
 from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
@@ -28,6 +27,7 @@ from vizkit.report.kinds import (
     Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
+from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -109,13 +109,13 @@ def test_every_kind_is_tried_here():
 def test_boxes_of_a_stranger_are_refused_in_one_sentence(change):
     shows = Framed("Boxes", (), 1, (replace(SHOWS[-1].panels[0], **change),))
     with pytest.raises(ReportError, match=r"not as vizkit writes them\.$"):
-        shows.drawn(Inputs(no_model, no_picture()))
+        shows.drawn(Subject(no_model, no_picture()))
 
 
 @pytest.mark.parametrize("scene", [-1, 1001])
 def test_a_scene_that_there_is_not_is_refused(scene):
     with pytest.raises(ReportError):
-        replace(SHOWS[-1], scene=scene).drawn(Inputs(no_model, no_picture()))
+        replace(SHOWS[-1], scene=scene).drawn(Subject(no_model, no_picture()))
 
 
 def test_a_report_comes_back_as_it_was():

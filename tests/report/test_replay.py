@@ -18,9 +18,8 @@ from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
 from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
+from vizkit.from_json import ReportError
 from vizkit.report.document import Entry, Report, files, html, opened, zipped
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs, no_model
 from vizkit.report.item import Item, stem_of
 from vizkit.report.kinds import (
     KINDS,
@@ -39,6 +38,7 @@ from vizkit.report.kinds import (
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
+from vizkit.views.subject import Subject, no_model
 
 VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
 HOSTILE = "../<script>alert(1)</script>![x](http://evil.test/a.png)" + "n" * 200
@@ -66,9 +66,9 @@ def item_of(source: str, shows, **changed) -> Item:
     return Item(shows, **{"source": source, "model": name, "image": image, "link": LINK} | changed)
 
 
-def inputs_of(source: str, image: str = "digit 3") -> Inputs:
+def inputs_of(source: str, image: str = "digit 3") -> Subject:
     loaded = vizkit.load(source) if source else no_model()
-    return Inputs(lambda: loaded, samples.picture(image))
+    return Subject(lambda: loaded, samples.picture(image))
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
 
 
 def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys):
-    own = Inputs(inputs_of(VIT).open, samples.picture("digit 5"))
+    own = Subject(inputs_of(VIT).open, samples.picture("digit 5"))
     report = Report("", (Entry(made(item_of(VIT, Attention("cls", 1), image="mine.png"), own).item),))
     (tmp_path / "replay.json").write_text(report.to_json())
     for name, digit in (("same.png", "digit 5"), ("other.png", "digit 7")):

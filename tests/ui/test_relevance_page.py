@@ -19,7 +19,6 @@ from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
 from vizkit.ui.pages.relevance import trust_many, trust_table
@@ -30,6 +29,7 @@ from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.tiles import tile as tile_of
+from vizkit.views.subject import Subject
 
 INSECTS_VIT = "bundled:insects_vit"
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
@@ -116,11 +116,11 @@ def test_class_activation_maps_at_another_layer():
 
 def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
     loaded, rgb = vizkit.load(CNN, device="cpu"), inputs.sample("digit 3").rgb
-    drawn = Relevance("grad_cam", 3, layer="stage 1").drawn(Inputs(lambda: loaded, rgb))
+    drawn = Relevance("grad_cam", 3, layer="stage 1").drawn(Subject(lambda: loaded, rgb))
     expected = grad_cam(at_layer(vizkit.trace(loaded, rgb, target=3), "stage 1"))
     assert (drawn.numbers["places"] == expected.numpy()).all()
     assert drawn.title.startswith("Grad-CAM at stage 1 for 3")
-    assert inspect.signature(Inputs.explanation) == inspect.signature(saved.Kept.explanation)
+    assert inspect.signature(Subject.explanation) == inspect.signature(saved.Kept.explanation)
 
 
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():

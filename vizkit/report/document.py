@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit import __version__
-from vizkit.report.from_json import ReportError, read
-from vizkit.report.inputs import Inputs
+from vizkit.from_json import ReportError, read
 from vizkit.report.item import Item, from_json, stem_of, to_json
 from vizkit.report.kinds import Attention
 from vizkit.report.making import Made, made
 from vizkit.standalone.page import LIMIT_MB, Card, fragment
 from vizkit.traces import TraceError
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,13 +67,13 @@ def opened(data: bytes) -> Report:
 
 
 # ---- one page --------------------------------------------------------------------------------------------------------
-def html(report: Report, inputs: Sequence[Inputs]) -> str:
+def html(report: Report, inputs: Sequence[Subject]) -> str:
     """A page with all pictures and comments; attention can be explored in it, as far as 24 MB go."""
     pictures = [made(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True)]
     return _page(report, pictures, inputs)
 
 
-def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Inputs]) -> str:
+def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -> str:
     able = sum(isinstance(picture.item.shows, Attention) for picture in pictures)
     limit = min(LIMIT_MB, HTML_MB / max(1, able))
     entries = [
@@ -84,7 +84,7 @@ def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Inputs]) ->
     return _environment().get_template("report.html").render(title=report.title, entries=entries, version=__version__)
 
 
-def _canvas(picture: Made, inputs: Inputs, limit_mb: float) -> str:
+def _canvas(picture: Made, inputs: Subject, limit_mb: float) -> str:
     """The canvas of a picture that has one, at the same layer, head and query; "" of the others."""
     shows = picture.item.shows
     if not isinstance(shows, Attention):
@@ -108,7 +108,7 @@ def _environment() -> "Environment":
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------
-def files(report: Report, inputs: Sequence[Inputs]) -> Iterator[tuple[str, bytes]]:
+def files(report: Report, inputs: Sequence[Subject]) -> Iterator[tuple[str, bytes]]:
     """(name, content) of everything in the folder: of each picture PNG, SVG and NPZ, then the page and replay.json.
     A name is that of a file, never a path."""
     pictures = []
@@ -124,7 +124,7 @@ def files(report: Report, inputs: Sequence[Inputs]) -> Iterator[tuple[str, bytes
     yield "replay.json", Report(report.title, tuple(whole)).to_json().encode()
 
 
-def zipped(report: Report, inputs: Sequence[Inputs]) -> bytes:
+def zipped(report: Report, inputs: Sequence[Subject]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files(report, inputs):

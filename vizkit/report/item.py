@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from vizkit import __version__
+from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
-from vizkit.report.from_json import LATER, ReportError, read
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds import KINDS, Shows
+from vizkit.views.subject import Subject
 from vizkit.writing import name_of_file
 
 __all__ = ["Item", "complete", "from_json", "stem_of", "to_json", "written"]
@@ -48,7 +48,7 @@ class Item:
         return next(name for name, kind in KINDS.items() if isinstance(self.shows, kind))
 
 
-def complete(item: Item, inputs: Inputs) -> Item:
+def complete(item: Item, inputs: Subject) -> Item:
     """The item with what only the model and the picture tell."""
     item = replace(item, version=__version__, pixels=digest_of(inputs.original) if item.image else "")
     if not item.source:
@@ -72,7 +72,7 @@ def from_json(record: Any) -> Item:  # noqa: ANN401
     return read(Item, record | {"shows": shows}, "item")
 
 
-def stem_of(item: Item, inputs: Inputs) -> str:
+def stem_of(item: Item, inputs: Subject) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
     shown = name_of_file(item.shows.stem(inputs.loaded), 80)
     return "_".join(name for name in (name_of_file(item.model), name_of_file(item.image), shown) if name)

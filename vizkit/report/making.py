@@ -13,9 +13,9 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions, one_map
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
-from vizkit.report.inputs import Inputs
 from vizkit.report.item import Item, complete, written
 from vizkit.report.kinds import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Made", "made"]
 
@@ -46,7 +46,7 @@ class Made:
         return buffer.getvalue()
 
 
-def made(item: Item, inputs: Inputs) -> Made:
+def made(item: Item, inputs: Subject) -> Made:
     """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
     drawn = item.shows.drawn(inputs)
@@ -59,7 +59,7 @@ def made(item: Item, inputs: Inputs) -> Made:
     return Made(item, drawn, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
 
 
-def _captions(item: Item, drawn: Drawn, inputs: Inputs) -> Captions:
+def _captions(item: Item, drawn: Drawn, inputs: Subject) -> Captions:
     lines = (f"Changed: {', '.join(item.edits)}", *drawn.lines) if item.edits else drawn.lines
     if item.image:
         lines = (f"Picture: {item.image}", *lines)

@@ -5,20 +5,20 @@ from functools import cache
 from pathlib import Path
 
 from vizkit.datasets import samples
+from vizkit.from_json import ReportError
 from vizkit.image import RGB, open_image
 from vizkit.models import Loaded, load
 from vizkit.models.by_name import named
 from vizkit.report.document import Report
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs, no_model, no_picture
 from vizkit.report.item import Item, complete
+from vizkit.views.subject import Subject, no_model, no_picture
 
 __all__ = ["changed", "inputs_for"]
 
 OWN = ("run:", "checkpoint:")  # what only the app that saved it knows
 
 
-def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, str]) -> list[Inputs]:
+def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, str]) -> list[Subject]:
     """For every picture of a report its model and its pixels. `images`: files of pictures by their names; `models`:
     what to load by the names of models. What is not given is taken by name, from what comes with vizkit and, of models,
     from timm, torchvision and the hub; a name in a report is never a path.
@@ -53,13 +53,13 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
         item = entry.item
         loaded = model(item.source, item.model, item.size_hw, item.classes) if item.source else no_model()
         rgb = picture(item.image) if item.image else no_picture()
-        all_inputs.append(Inputs(lambda loaded=loaded: loaded, rgb, item.edits, picture))
+        all_inputs.append(Subject(lambda loaded=loaded: loaded, rgb, item.edits, picture))
     return all_inputs
 
 
 def named_in(item: Item) -> list[str]:
     """The pictures that an item shows, or takes patches from."""
-    return [item.image, *(edit.image for edit in Inputs(no_model, no_picture(), item.edits).changes.pixels)]
+    return [item.image, *(edit.image for edit in Subject(no_model, no_picture(), item.edits).changes.pixels)]
 
 
 def _loaded(source: str, name: str, models: Mapping[str, str], size_hw: tuple[int, int] | None) -> Loaded:
@@ -78,7 +78,7 @@ def _picture(name: str, images: Mapping[str, Path]) -> RGB:
     return samples.picture(name)
 
 
-def changed(item: Item, inputs: Inputs) -> str:
+def changed(item: Item, inputs: Subject) -> str:
     """A sentence where the model or the picture is another one than when the item was made, "" where both are the
     same, or nothing was known then."""
     now = complete(item, inputs)

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.conftest import SWIN, VIT, fine, opened, saved_again, sent
 from vizkit.datasets import samples
 from vizkit.models import load
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds import Attention, Chart, Fused, Heads
+from vizkit.views.subject import Subject
 
 SAVES = {  # page, view → key of its Save, how many pictures it has
     ("attention", "Walk-through"): ("walk", 2),
@@ -59,7 +59,7 @@ def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
     test.button(key="report_explorer").click().run()
     (fused,) = shown(test)
     assert fused == Fused((0.5, 0.5), 2, "max", weighted == "true")
-    places = fused.drawn(Inputs(lambda: load(model), samples.picture("digit 3"))).numbers["places"]
+    places = fused.drawn(Subject(lambda: load(model), samples.picture("digit 3"))).numbers["places"]
     content = sent(test, "explorer_map")
     rows, ids = (np.frombuffer(base64.b64decode(content[name]), kind) for name, kind in
                  (("weights", "<u2"), ("key_ids", "<i4")))  # fmt: skip

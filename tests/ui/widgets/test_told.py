@@ -14,21 +14,9 @@ import vizkit.ui
 from tests.ui.conftest import ROOT, forged, sent_to
 from tests.ui.test_views import opened
 from vizkit.ui import canvas
-from vizkit.ui.canvas import (
-    POINT,
-    Canvas,
-    RefusedError,
-    below,
-    linked,
-    maybe,
-    number,
-    one_of,
-    record,
-    several,
-    tuple_of,
-    whole,
-)
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.needs import NEEDS
+from vizkit.views.rules import POINT, RefusedError, below, maybe, number, one_of, record, several, tuple_of, whole
 
 
 # ---- one place -------------------------------------------------------------------------------------------------------

@@ -5,8 +5,11 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import SCALE, colours
+from vizkit.geometry import pixel_box
+from vizkit.traces import Tokens
 
 THUMB = 26
+MOST_ON_AXES = 400  # tokens
 
 
 def matrix(
@@ -29,6 +32,34 @@ def matrix(
     for index, patch in enumerate(key_patches):
         place(out, patch, (0, thumb + index * cell), (thumb, cell))
     return out
+
+
+def patches_on_axes(
+    weights: Float[np.ndarray, "query key"],
+    queries: Tokens,
+    keys: Tokens,
+    seen: UInt8[np.ndarray, "height width 3"],
+) -> UInt8[np.ndarray, "_ _ 3"]:
+    """A matrix with the patches of the picture on its axes, cut out of what the model saw; where there are too many to
+    be seen, without them."""
+    if max(weights.shape) > MOST_ON_AXES:
+        return blocks(weights)
+    return matrix(
+        weights, *(_on_axis(tokens, count, seen) for tokens, count in zip((queries, keys), weights.shape, strict=True))
+    )
+
+
+def _on_axis(tokens: Tokens, count: int, seen: UInt8[np.ndarray, "height width 3"]) -> list[np.ndarray | str]:
+    """The pixels or the special name of each of the last `count` tokens."""
+    labels: list[np.ndarray | str] = []
+    for token in range(len(tokens) - count, len(tokens)):
+        box = pixel_box(tokens, token, (seen.shape[0], seen.shape[1]))
+        if box is None:
+            labels.append(tokens.special[token])
+        else:
+            x0, y0, x1, y1 = (round(edge) for edge in box)
+            labels.append(seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
+    return labels
 
 
 def blocks(

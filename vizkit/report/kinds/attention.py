@@ -9,9 +9,9 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.figure.saved.single import MapOf
 from vizkit.geometry import Box, cell_of, name_of
 from vizkit.models import Loaded
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
 from vizkit.traces import NotApplicable, Tokens, Trace
+from vizkit.views.subject import Subject
 
 __all__ = ["Attention", "Features", "cell_box", "failure_of", "queried"]
 
@@ -31,7 +31,7 @@ class Attention:
         which = "mean" if self.head is None else f"head{self.head + 1}"
         return f"attention_layer{self.layer}_{which}_{queried(self.query)}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         trace = inputs.trace(self.query)
         recorded = layers(trace)
         if not recorded:
@@ -69,7 +69,7 @@ class Features:
     def stem(self, loaded: Loaded) -> str:
         return f"features_stage{self.layer}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         trace = inputs.trace((0.5, 0.5))
         if not trace.features:
             raise NotApplicable("This model has no stages to show.")

@@ -6,9 +6,9 @@ from typing import Literal
 from vizkit.figure.saved.single import MapOf
 from vizkit.models import Loaded, pixels_of
 from vizkit.models.probes.convolution.layers_seen import seen
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
 from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
 
 __all__ = ["Channel"]
 
@@ -25,7 +25,7 @@ class Channel:
     def stem(self, loaded: Loaded) -> str:
         return f"convolution{self.convolution}_channel{self.channel + 1}_{self.after}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         loaded = inputs.loaded
         pixels = pixels_of(loaded, inputs.rgb)
         listed = seen(loaded, pixels, max(self.convolution, 1) - 1).convolved

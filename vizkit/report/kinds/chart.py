@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from vizkit.figure.saved.panels import Numbers, Panel, PanelsOf
+from vizkit.from_json import ReportError
 from vizkit.models import Loaded
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Chart"]
 
@@ -24,7 +24,7 @@ class Chart:
     def stem(self, loaded: Loaded | None) -> str:
         return self.title
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         if not all(_whole(panel) for panel in self.panels):
             raise ReportError("The numbers of this chart are not as vizkit writes them.")
         numbers = {}

@@ -11,9 +11,9 @@ from vizkit.figure.saved.panels import PanelsOf, Tile
 from vizkit.models import Loaded, pixels_of
 from vizkit.models.probes.convolution.effective_field import effective_fields
 from vizkit.models.probes.convolution.receptive_field import walk
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
 from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
 
 __all__ = ["Field"]
 
@@ -29,7 +29,7 @@ class Field:
     def stem(self, loaded: Loaded) -> str:
         return f"receptive_field_stage{self.stage}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         loaded = inputs.loaded
         if strange := set(self.samples) - set(samples.names()):
             raise NotApplicable(f"There is no sample {min(strange)[:60]!r}.")

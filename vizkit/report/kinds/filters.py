@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from vizkit.figure.convolution.patch_rows import patch_rows
 from vizkit.figure.patches import filter_tiles
 from vizkit.figure.saved.panels import PanelsOf, Tile
+from vizkit.from_json import ReportError
 from vizkit.models import Loaded
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.models.probes.convolution.receptive_field import walk
 from vizkit.models.probes.convolution.top_patches import patches
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
 from vizkit.scoring import top_patches
 from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
 
 __all__ = ["MOST_FILTERS", "Filters"]
 
@@ -33,7 +33,7 @@ class Filters:
     def stem(self, loaded: Loaded) -> str:
         return f"filters_convolution{self.convolution}_channel{self.channel + 1}_{self.data or 'picture'}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         if self.data not in ("", "insects", "digits") or not 1 <= self.images <= MOST_IMAGES:
             raise ReportError(f"There are no {self.images} pictures of {self.data[:40]!r} to look at.")
         loaded = inputs.loaded

@@ -14,10 +14,10 @@ from vizkit.figure.palette import OPACITIES
 from vizkit.figure.saved.boxes import Frame, Track, framed
 from vizkit.figure.saved.panel import Numbers
 from vizkit.figure.saved.panels import PanelsOf, Tile
+from vizkit.from_json import ReportError
 from vizkit.models import Loaded
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Framed", "OnPicture"]
 
@@ -53,7 +53,7 @@ class Framed:
     def stem(self, loaded: Loaded | None) -> str:
         return self.title + (f" scene {self.scene}" if self.scene else "")
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         if not 0 <= self.scene <= SCENES or not 1 <= len(self.panels) <= 4 or not all(map(_whole, self.panels)):
             raise ReportError("The boxes of this picture are not as vizkit writes them.")
         rgb = draw_scene(self.scene - 1, split="test", size_px=SCENE_PX).picture if self.scene else inputs.rgb

@@ -14,10 +14,10 @@ from vizkit.figure.saved.single import MapOf
 from vizkit.geometry import name_of
 from vizkit.models import Loaded, pixels_of
 from vizkit.models.probes.parts import Parts, attention_parts
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.attention import cell_box, failure_of, queried
 from vizkit.report.kinds.record import Drawn
 from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
 
 __all__ = ["Fused", "fused_heads"]
 
@@ -35,7 +35,7 @@ class Fused:
         weighted = "_by_values" if self.by_values else ""
         return f"attention_layer{self.layer}_{self.fusion}{weighted}_{queried(self.query)}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         trace = inputs.trace(self.query)
         recorded = layers(trace)
         if not recorded:

@@ -6,10 +6,10 @@ from vizkit.analysis.attention.attention_map import all_heads, find_query, layer
 from vizkit.figure.saved.all_heads import HeadsOf
 from vizkit.geometry import name_of
 from vizkit.models import Loaded
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.attention import failure_of, queried
 from vizkit.report.kinds.record import Drawn
 from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
 
 __all__ = ["Heads"]
 
@@ -24,7 +24,7 @@ class Heads:
     def stem(self, loaded: Loaded) -> str:
         return f"all_heads_{queried(self.query)}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         trace = inputs.trace(self.query)
         recorded = layers(trace)
         if not recorded:

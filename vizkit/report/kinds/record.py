@@ -9,7 +9,7 @@ from vizkit.figure.saved.all_heads import HeadsOf
 from vizkit.figure.saved.panels import PanelsOf
 from vizkit.figure.saved.single import MapOf
 from vizkit.models import Loaded
-from vizkit.report.inputs import Inputs
+from vizkit.views.subject import Subject
 
 __all__ = ["Drawn", "Kind"]
 
@@ -32,6 +32,6 @@ class Kind(Protocol):
         """A part of a file's name: what is shown."""
         ...
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         """Raises NotApplicable or TraceError where this model has no such picture."""
         ...

@@ -7,11 +7,11 @@ from vizkit.analysis.attribution.explaining import Explanation, quantile_of
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.overlay import top_of
 from vizkit.figure.saved.single import MapOf
+from vizkit.from_json import LATER, ReportError
 from vizkit.heads import ITSELF
 from vizkit.models import Loaded
-from vizkit.report.from_json import LATER, ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Relevance"]
 
@@ -34,7 +34,7 @@ class Relevance:
         place = f"_{self.layer}" if self.layer else ""
         return f"{self.method}{place}_{loaded.label(self.target)}{rival}" if _classed(self.method) else self.method
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         if self.method not in METHODS:
             raise ReportError(f"There is no method {self.method[:40]!r}; there are {', '.join(METHODS)}.")
         method, loaded = METHODS[self.method], inputs.loaded

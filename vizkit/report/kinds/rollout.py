@@ -8,12 +8,12 @@ import numpy as np
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer
 from vizkit.figure.saved.single import MapOf
+from vizkit.from_json import ReportError
 from vizkit.geometry import id_of
 from vizkit.models import Loaded
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.attention import cell_box, failure_of
 from vizkit.report.kinds.record import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Multiplied", "ends"]
 
@@ -37,7 +37,7 @@ class Multiplied:
         whose = self.query if isinstance(self.query, str) else "row{}_column{}".format(*(n + 1 for n in self.query))
         return f"rollout_layers{self.start}-{self.upto}_{self.fusion}_{whose}"
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         trace = inputs.whole()
         path = stream(trace)
         depth = sum(layer.learned for layer in path)

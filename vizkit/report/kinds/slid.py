@@ -7,10 +7,10 @@ import numpy as np
 from vizkit.analysis.convolution.walk import Walk, walked
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.panels import PanelsOf, Tile
+from vizkit.from_json import ReportError
 from vizkit.models import Loaded
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.kinds.record import Drawn
+from vizkit.views.subject import Subject
 
 __all__ = ["Slid"]
 
@@ -24,7 +24,7 @@ class Slid:
     def stem(self, loaded: Loaded | None) -> str:
         return self.walk.name
 
-    def drawn(self, inputs: Inputs) -> Drawn:
+    def drawn(self, inputs: Subject) -> Drawn:
         walk, steps = self.walk, self.walk.steps
         try:
             made = walked(inputs.rgb, walk)

@@ -12,10 +12,10 @@ import streamlit as st
 
 from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
-from vizkit.report.inputs import FULL_TRACE_BYTES
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.session.remembered import forget, remembered
+from vizkit.views.subject import FULL_TRACE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

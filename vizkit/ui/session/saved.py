@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import streamlit as st
 
 from vizkit.image import RGB, Picture
-from vizkit.report.inputs import Inputs, no_model, no_picture, proven
 from vizkit.ui.session import cached, explained
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, title
+from vizkit.views.subject import Subject, no_model, no_picture, proven
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
 PictureOf = Callable[[str], RGB]
-NOTHING = Inputs(no_model, no_picture())
+NOTHING = Subject(no_model, no_picture())
 
 
-class Kept(Inputs):
+class Kept(Subject):
     """A model and a picture by their names; what the pages have computed of them is taken from there."""
 
     def __init__(self, source: str, opening: Any, picture: Picture) -> None:  # noqa: ANN401
@@ -72,7 +72,7 @@ class Kept(Inputs):
 
 @remembered
 def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
-    return Inputs.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
+    return Subject.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
 
 
 def inputs_of(shown: Shown, picture: Picture) -> Kept:
@@ -107,21 +107,21 @@ def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
     return Item(shows, "", "", str(st.session_state.get("image", "")), link=link())
 
 
-def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Inputs:
+def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Subject:
     """As `inputs_of`, with changes of the picture and of the model; `named`: other pictures by their names."""
-    return Inputs(inputs_of(shown, picture).open, picture.rgb, edits, named)
+    return Subject(inputs_of(shown, picture).open, picture.rgb, edits, named)
 
 
-def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Inputs:
+def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
     """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
     if picture is None or not item.source:
-        return NOTHING if picture is None else Inputs(no_model, picture.rgb)
+        return NOTHING if picture is None else Subject(no_model, picture.rgb)
     own = cached.opening(item.source, picture if item.size_hw else None)
     source = item.source
     if item.classes:
         source = f"{item.source}{MARK}{digest_of(item.classes)}"
         own = partial(cached.reading, own, source, item.classes)
-    return Inputs(own, picture.rgb, item.edits, named) if item.edits else Kept(source, own, picture)
+    return Subject(own, picture.rgb, item.edits, named) if item.edits else Kept(source, own, picture)
 
 
 # ---- the report of the session ---------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def entries() -> "dict[int, Entry]":
     return st.session_state.setdefault(ENTRIES, {})
 
 
-def keep(item: "Item", inputs: Inputs) -> None:
+def keep(item: "Item", inputs: Subject) -> None:
     """Add it to the report; what is there already is not there twice."""
     from vizkit.report.document import MOST_ITEMS, Entry
     from vizkit.report.item import complete

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from vizkit.image import ImageError, Picture
-from vizkit.ui.canvas import POINT, linked
+from vizkit.ui.canvas import linked
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.address import put
 from vizkit.ui.session.chosen import bare, whole_image
+from vizkit.views.rules import POINT
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query

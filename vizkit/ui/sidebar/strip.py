@@ -11,8 +11,9 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas, one_of
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.session.remembered import remembered
+from vizkit.views.rules import one_of
 
 HERE = Path(__file__).parent
 SIDE_PX = 64

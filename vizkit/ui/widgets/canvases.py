@@ -13,7 +13,8 @@ from vizkit.analysis.attention.positions import similarity, similarity_to
 from vizkit.figure.canvas.rows import Rows, text64
 from vizkit.figure.palette import colours
 from vizkit.geometry import id_at
-from vizkit.ui.canvas import Canvas, below, tuple_of
+from vizkit.ui.canvas import Canvas
+from vizkit.views.rules import below, tuple_of
 
 if TYPE_CHECKING:
     from torch import Tensor

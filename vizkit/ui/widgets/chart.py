@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from vizkit.figure.template import CONFIG
-from vizkit.ui.canvas import Rule, T, hear, record, several
+from vizkit.ui.canvas import hear
+from vizkit.views.rules import Rule, T, record, several
 
 MOST_POINTS = 10_000  # of a click together
 

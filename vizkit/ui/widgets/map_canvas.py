@@ -7,7 +7,8 @@ import streamlit as st
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES, colours
-from vizkit.ui.canvas import POINT, Canvas
+from vizkit.ui.canvas import Canvas
+from vizkit.views.rules import POINT
 
 CARD = Canvas("vizkit_look", LOOK_HTML, LOOK_CSS, LOOK_JS)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from vizkit.ui.canvas import Canvas, whole
+from vizkit.ui.canvas import Canvas
+from vizkit.views.rules import whole
 
 HERE = Path(__file__).parent
 PLAYER = Canvas("vizkit_player", "<button type='button'></button>\n", HERE / "player.css", HERE / "player.js")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.report.inputs import Inputs
 from vizkit.ui.session import saved
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from vizkit.report.item import Item
@@ -20,7 +20,7 @@ KINDS = (  # label, suffix, type
 )
 
 
-def save(key: str, items: "dict[str, Item]", inputs: Inputs, more: More | None = None) -> None:
+def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
     """`items`: pictures by name, one of which is chosen where there are several. `more`: NPZ files by their labels.
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
@@ -44,7 +44,7 @@ def save(key: str, items: "dict[str, Item]", inputs: Inputs, more: More | None =
                                on_click="ignore")  # fmt: skip
 
 
-def _file(item: "Item", inputs: Inputs, suffix: str) -> Callable[[], bytes]:
+def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:
     def make() -> bytes:
         from vizkit.report.document import Entry, Report, html
         from vizkit.report.making import made

@@ -13,9 +13,10 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import OPACITIES, SIGNED, colours
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas, below
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, title
+from vizkit.views.rules import below
 
 HERE = Path(__file__).parent
 

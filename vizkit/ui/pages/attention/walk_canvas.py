@@ -16,10 +16,11 @@ from vizkit.figure.palette import SIGNED, colours
 from vizkit.geometry import name_of
 from vizkit.image import Picture
 from vizkit.models.probes.parts import Parts
-from vizkit.ui.canvas import POINT, Canvas, below, linked, maybe, tuple_of, whole
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import Shown
+from vizkit.views.rules import POINT, below, maybe, tuple_of, whole
 
 HERE = Path(__file__).parent
 MOST = 100_000  # tokens that a link may name

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas, one_of
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.pages.compare import images
+from vizkit.views.rules import one_of
 
 HERE = Path(__file__).parent
 GRID = Canvas("vizkit_compare", "<section></section>\n", HERE / "grid.css", HERE / "grid.js")

@@ -12,10 +12,11 @@ from jaxtyping import Float
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import SCALE, SIGNED, colours
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas, below, linked, tuple_of
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import Shown
+from vizkit.views.rules import below, tuple_of
 
 if TYPE_CHECKING:
     from vizkit.models.probes.convolution.receptive_field import Seen

@@ -12,7 +12,6 @@ from vizkit.analysis.convolution.kernels import KERNELS
 from vizkit.analysis.convolution.sliding import Kind
 from vizkit.analysis.convolution.walk import CHANNELS, Channel, Walk, walked
 from vizkit.analysis.remarks import convolution
-from vizkit.report.inputs import Inputs, no_model
 from vizkit.report.kinds import Slid
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
@@ -23,6 +22,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
+from vizkit.views.subject import Subject, no_model
 
 POOLS: dict[str, Kind] = {"max pooling": "max", "average pooling": "mean"}
 SIDES_PX = (24, 32, 48)
@@ -65,7 +65,7 @@ def view(page: Page) -> None:
     play("slide", walk, made, kernels, editable=editable, edited=own is not None)
     strongest = convolution.strongest(made.output, walk.kind)
     remark(strongest if walk.white is None else None, convolution.contrast(made.image, made.output))
-    save("slide", {"": saved.item_of_picture(Slid(walk))}, Inputs(no_model, page.picture.rgb))
+    save("slide", {"": saved.item_of_picture(Slid(walk))}, Subject(no_model, page.picture.rgb))
     reading.how(
         "The orange window stands on the picture: each of its pixels is multiplied by the weight at the same place, "
         "and their sum is one number of the output. The same few weights are used everywhere; type another one.",

@@ -14,8 +14,9 @@ from vizkit.analysis.convolution.walk import PICTURE_AGAIN, Walk, Walked
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import digest_of
-from vizkit.ui.canvas import Canvas, below, linked, number, several, tuple_of, whole
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.address import drop, put
+from vizkit.views.rules import below, number, several, tuple_of, whole
 
 HERE = Path(__file__).parent
 MOST = 1e4  # of a number that was typed

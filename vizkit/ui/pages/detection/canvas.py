@@ -9,8 +9,9 @@ import numpy as np
 
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import OPACITIES, class_colours, colours
-from vizkit.ui.canvas import POINT, Canvas, whole
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import cached
+from vizkit.views.rules import POINT, whole
 
 if TYPE_CHECKING:
     from torch import Tensor

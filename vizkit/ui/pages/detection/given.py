@@ -8,7 +8,6 @@ import streamlit as st
 from jaxtyping import UInt8
 
 from vizkit.image import Picture, digest_of
-from vizkit.ui.canvas import one_of
 from vizkit.ui.pages.detection import DRAWN, OWN
 from vizkit.ui.pages.detection.detectors import detector, source_of, sources
 from vizkit.ui.plain import plain
@@ -16,6 +15,7 @@ from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar.strip import STRIP, small
 from vizkit.ui.views import NothingShownError, Page
+from vizkit.views.rules import one_of
 
 if TYPE_CHECKING:
     from vizkit.datasets.scenes.drawing import Scene

@@ -21,16 +21,16 @@ def keep(
     more: dict[str, Callable[[], bytes]] | None = None,
 ) -> None:  # fmt: skip
     """The popover Save below a picture. `more`: NPZ files by their labels."""
-    from vizkit.report.inputs import Inputs, no_model
     from vizkit.report.item import Item
     from vizkit.report.kinds.framed import Framed
+    from vizkit.views.subject import Subject, no_model
 
     shown = tuple(on_picture(panel) if isinstance(panel, Panel) else panel for panel in panels)
     shows = Framed(title, (given.title, given.detector.name), given.number, shown)
     if given.number:
         save(key, {"": Item(shows, "", "", "", link=saved.link())}, saved.NOTHING, more)
     else:
-        save(key, {"": saved.item_of_picture(shows)}, Inputs(no_model, given.rgb), more)
+        save(key, {"": saved.item_of_picture(shows)}, Subject(no_model, given.rgb), more)
 
 
 def on_picture(panel: Panel) -> "OnPicture":

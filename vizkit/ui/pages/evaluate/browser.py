@@ -12,11 +12,12 @@ from vizkit.evaluation import browsing
 from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.report_pictures import thumbnail
-from vizkit.ui.canvas import Canvas, below, one_of, tuple_of
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.controls import more
+from vizkit.views.rules import below, one_of, tuple_of
 
 HERE = Path(__file__).parent
 AT_ONCE = 24  # pictures of a page

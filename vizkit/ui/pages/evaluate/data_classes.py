@@ -12,13 +12,13 @@ from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
-from vizkit.ui.canvas import one_of, tuple_of, whole
 from vizkit.ui.pages.evaluate import browser
 from vizkit.ui.pages.evaluate.browser import OTHERS
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
+from vizkit.views.rules import one_of, tuple_of, whole
 
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
 

@@ -13,7 +13,6 @@ from vizkit.figure.charts import heat_map
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.ui import export, reading
-from vizkit.ui.canvas import below, tuple_of
 from vizkit.ui.pages.intervene import heads_examples, heads_measured, heads_table
 from vizkit.ui.session import saved
 from vizkit.ui.session.address import put
@@ -22,6 +21,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
+from vizkit.views.rules import below, tuple_of
 
 CHOSEN = "_heads_chosen"
 

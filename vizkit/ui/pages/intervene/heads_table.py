@@ -12,13 +12,14 @@ from vizkit.analysis.attention.pruning import band, still
 from vizkit.analysis.remarks.interventions import of_pruning
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.ui import export
-from vizkit.ui.canvas import below, hear, record, several
+from vizkit.ui.canvas import hear
 from vizkit.ui.pages.intervene import heads_measured
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
+from vizkit.views.rules import below, record, several
 
 ORDERS = {"measured": "least important first", "estimate": "by the gradient's estimate", "random": "at random"}
 ANSWERS = {"own": "its own answers", "right": "right answers"}

@@ -16,7 +16,6 @@ from vizkit.figure.patch_cells import layer_cells, restored_cells
 from vizkit.image import RGB
 from vizkit.models import attention_places, pixels_of
 from vizkit.ui import reading
-from vizkit.ui.canvas import below, maybe, number, tuple_of
 from vizkit.ui.pages.intervene.patching_parts import by_block, head_map, keep, opened, pictures, seen_by
 from vizkit.ui.session import background
 from vizkit.ui.session.address import put
@@ -28,6 +27,7 @@ from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.class_choice import choose, in_words, request_for
 from vizkit.ui.widgets.remark import remark
+from vizkit.views.rules import below, maybe, number, tuple_of
 
 if TYPE_CHECKING:
     from vizkit.models.probes.interventions.patching import Patched

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from vizkit.image import RGB, digest_of
-from vizkit.ui.canvas import Canvas, below, one_of, record, several, whole
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.pages.intervene.chosen_edits import Hidden
 from vizkit.ui.session import cached
+from vizkit.views.rules import below, one_of, record, several, whole
 
 if TYPE_CHECKING:
     from vizkit.ui.session.shown import Shown

@@ -8,8 +8,8 @@ from contextlib import suppress
 import streamlit as st
 
 from vizkit.decoding import MAX_BYTES
+from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_BYTES, MOST_ITEMS, Entry, Report, opened
-from vizkit.report.from_json import ReportError
 from vizkit.settings import settings
 from vizkit.ui.plain import plain
 from vizkit.ui.session import saved

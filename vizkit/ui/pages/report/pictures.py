@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.from_json import ReportError
 from vizkit.image import ImageError
 from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, html, zipped
-from vizkit.report.from_json import ReportError
-from vizkit.report.inputs import Inputs
 from vizkit.report.item import Item
 from vizkit.report.making import made
 from vizkit.report.replay import changed
@@ -22,6 +21,7 @@ from vizkit.ui.session import linked_picture, saved
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from vizkit.image import Picture
@@ -43,7 +43,7 @@ def view(page: Page) -> None:
 
 def _pictures(kept: dict[int, Entry]) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
-    ready: dict[int, Inputs] = {}
+    ready: dict[int, Subject] = {}
     first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
         with st.container(border=True):
@@ -52,7 +52,7 @@ def _pictures(kept: dict[int, Entry]) -> None:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
 
-def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Inputs]) -> None:
+def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Subject]) -> None:
     """The picture, or a sentence why it cannot be made; `ready` collects those that can. `ends`: whether it is the
     first, and the last."""
     left, right = st.columns([3, 2])
@@ -101,11 +101,11 @@ def picture_of(item: Item) -> "Picture | None":
 
 
 @remembered
-def _png(item: Item, _inputs: Inputs) -> bytes:
+def _png(item: Item, _inputs: Subject) -> bytes:
     return made(item, _inputs).png
 
 
-def _downloads(entries: list[Entry], inputs: list[Inputs]) -> None:
+def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
     st.session_state.setdefault("report_title", linked.shown().title)  # a widget forgets when its page is left
     title = st.text_input("Title", max_chars=LONGEST_TITLE, width=420, key="report_title", on_change=_titled)
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"

@@ -14,13 +14,14 @@ from vizkit.datasets.sequences import gaps
 from vizkit.figure.saved.panel import Panel, cells_of
 from vizkit.figure.sequences.word_matrix import BLUE, word_matrix
 from vizkit.traces import NotApplicable
-from vizkit.ui.canvas import Canvas, below, one_of, record, several
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.pages.sequences import typed
 from vizkit.ui.plain import plain
 from vizkit.ui.session import saved
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.save import save
+from vizkit.views.rules import below, one_of, record, several
 from vizkit.vocabulary import ARROW, SPECIAL
 
 if TYPE_CHECKING:

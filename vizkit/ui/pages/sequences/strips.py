@@ -11,8 +11,9 @@ import streamlit as st
 from vizkit.figure.canvas.rows import SHORT, text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.panel import Panel, cells_of
-from vizkit.ui.canvas import Canvas, below, linked, tuple_of, whole
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.address import put
+from vizkit.views.rules import below, tuple_of, whole
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from vizkit.figure.canvas.rows import text64
-from vizkit.ui.canvas import Canvas, below, linked, maybe, one_of, record, tuple_of, whole
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.address import drop, put
+from vizkit.views.rules import below, maybe, one_of, record, tuple_of, whole
 
 if TYPE_CHECKING:
     from jaxtyping import Float

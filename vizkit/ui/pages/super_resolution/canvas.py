@@ -9,9 +9,10 @@ import streamlit as st
 from vizkit.figure.canvas.rows import SHORT, sixteen_bits, text64
 from vizkit.figure.palette import colours
 from vizkit.image import data_url
-from vizkit.ui.canvas import Canvas, below, linked, tuple_of
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.pages.super_resolution.given import RGB, Given
 from vizkit.ui.session.address import put
+from vizkit.views.rules import below, tuple_of
 
 if TYPE_CHECKING:
     from vizkit.models.super_resolution import Seen

@@ -13,9 +13,10 @@ from vizkit.analysis.swin.shifted_windows import Layout, allowed, window_of
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.palette import REGIONS, colours
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas, below, linked, tuple_of, whole
+from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session import cached
 from vizkit.ui.session.address import put
+from vizkit.views.rules import below, tuple_of, whole
 
 HERE = Path(__file__).parent
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")

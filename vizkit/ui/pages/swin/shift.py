@@ -12,13 +12,14 @@ from vizkit.image import Picture
 from vizkit.models.probes.swin_stages import own_mask
 from vizkit.traces import PADDING, Attention
 from vizkit.ui import reading
-from vizkit.ui.canvas import linked, tuple_of, whole
+from vizkit.ui.canvas import linked
 from vizkit.ui.pages.swin import canvas
 from vizkit.ui.pages.swin.place import Place, choose_place
 from vizkit.ui.session.address import put
 from vizkit.ui.session.shown import CENTRE, Shown, cursor
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import remark
+from vizkit.views.rules import tuple_of, whole
 
 GRIDS = ("this image", "8 × 8, to be counted")
 SMALL = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example: every number fits on its tile

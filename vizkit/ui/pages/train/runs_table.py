@@ -12,9 +12,10 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.command_line import changes, data_name
 from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.canvas import below, hear, record, several
+from vizkit.ui.canvas import hear
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
+from vizkit.views.rules import below, record, several
 
 STATES = {"died": "ended unexpectedly", "running": "in training"}
 MOST_HIGH = 10  # rows; of more the table scrolls

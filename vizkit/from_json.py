@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["LATER", "ReportError", "read"]
+__all__ = ["LATER", "ReportError", "read", "read_fields"]
 
 LATER = {"later": True}
 """Metadata of a field that older reports lack; it has a default."""
@@ -40,11 +40,23 @@ def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
     raise ReportError(f"“{name}” of this report is not what vizkit writes there; use a replay.json as it was saved.")
 
 
+def read_fields(hint: Any, values: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    """Some fields of a dataclass, by their names; tuples may be lists. Raises ReportError for the first that is not of
+    its type."""
+    hints = get_type_hints(hint)
+    return {name: read(hints[name], _listed(value), name) for name, value in values.items()}
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401
+    """As JSON has it."""
+    return [_listed(part) for part in value] if isinstance(value, tuple) else value
+
+
 def _record(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     if not isinstance(value, dict):
         raise ReportError(f"“{name}” of this report is no record; use a replay.json as it was saved.")
     hints = get_type_hints(hint)
-    missing = [part.name for part in fields(hint) if part.name not in value and "later" not in part.metadata]
+    missing = [part.name for part in fields(hint) if part.name not in value and not part.metadata]
     strange = [str(key)[:40] for key in value if key not in hints]
     if missing or strange:
         said = f"lacks “{missing[0]}”" if missing else f"has “{strange[0]}”, which this version of vizkit does not know"

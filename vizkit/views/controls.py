@@ -1,0 +1,171 @@
+"""What a view asks: each of its fields says how it is chosen, in the same words on a page, in a link, on the command
+line and in a notebook.
+
+    @dataclass(frozen=True)
+    class Rollout(View):
+        fusion: Literal["mean", "max", "min"] = choice("Heads", ("mean", "max", "min"), "How heads become one matrix.")
+        upto: int | None = layer("Up to layer", "Where the product ends.", plays=True)
+
+A default never depends on what is shown, else a link without the field would change its meaning: None stands for the
+last layer, or the mean of the heads.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from vizkit.from_json import ReportError, read_fields
+
+if TYPE_CHECKING:
+    from vizkit.views.subject import Subject
+    from vizkit.views.view import View
+
+__all__ = ["Control", "ControlError", "checked", "choice", "controls", "head", "layer", "number", "options", "query",
+           "several", "switch", "text"]  # fmt: skip
+
+Subjects = Sequence["Subject"]
+Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
+End = float | Callable[[Subjects], float]
+Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
+V = TypeVar("V", bound="View")
+
+
+class ControlError(ValueError):
+    """A setting that this view, or this model, does not have; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """How one field is chosen.
+
+    `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
+    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `plays`: a step of a sequence,
+    which can be played. `more`: of those that few change. `key`: its name in the address, where views share it.
+    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text.
+    """
+
+    kind: Kind
+    label: str
+    help: str = ""
+    options: Options = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    low: End = 0
+    high: End = 1
+    step: float = 1
+    plays: bool = False
+    more: bool = False
+    key: str = ""
+    when: Callable[[Any], bool] | None = None
+    longest: int = 200
+
+    def called(self, option: str) -> str:
+        return self.words.get(option, option)
+
+    def ends(self, of: Subjects) -> tuple[float, float]:
+        return tuple(end(of) if callable(end) else end for end in (self.low, self.high))  # pyright: ignore[reportReturnType]
+
+
+def _field(default: Any, control: Control) -> Any:  # noqa: ANN401
+    return field(default=default, metadata={"control": control})
+
+
+# A field of a dataclass is whatever its annotation says, so these return Any, as dataclasses.field does.
+def choice(label: str, options: Options, help: str = "", *, default: str | None = None, **more: Any) -> Any:  # noqa: ANN401
+    """One of several, by default the first."""
+    first = options[0] if default is None and not callable(options) else default
+    return _field(first, Control("choice", label, help, options, **more))
+
+
+def several(label: str, options: Options, help: str = "", *, default: tuple[str, ...] = (), **more: Any) -> Any:  # noqa: ANN401
+    """Any number of them."""
+    return _field(default, Control("several", label, help, options, **more))
+
+
+def number(label: str, low: End, high: End, default: float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """From `low` to `high`, both allowed; `step=1` by default."""
+    return _field(default, Control("number", label, help, low=low, high=high, **more))
+
+
+def switch(label: str, help: str = "", *, default: bool = False, **more: Any) -> Any:  # noqa: ANN401
+    return _field(default, Control("switch", label, help, **more))
+
+
+def layer(label: str = "Layer", help: str = "", *, default: int | None = None, **more: Any) -> Any:  # noqa: ANN401
+    """From 1 to the depth of the deepest model, in another one its last; None: the last."""
+    return _field(default, Control("layer", label, help, **({"low": 1, "high": deepest} | more)))
+
+
+def head(label: str = "Head", help: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """From 1; None: the mean of all heads."""
+    return _field(None, Control("head", label, help, low=1, high=most_heads, **more))
+
+
+def query(label: str = "Query", help: str = "", *, default: str = "patch", options: Options | None = None,
+          **more: Any) -> Any:  # noqa: ANN401  # fmt: skip
+    """Whose row: "patch" for that under the cursor, a special token by its name, or a cell (row, column) from 0."""
+    return _field(default, Control("query", label, help, options or tokens_that_ask, **more))
+
+
+def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:  # noqa: ANN401
+    return _field(default, Control("text", label, help, **more))
+
+
+# ---- what the subjects allow -----------------------------------------------------------------------------------------
+def deepest(of: Subjects) -> int:
+    return max((subject.depth for subject in of), default=1)
+
+
+def most_heads(of: Subjects) -> int:
+    return max((subject.heads for subject in of), default=1)
+
+
+def tokens_that_ask(of: Subjects) -> list[str]:
+    return ["patch", *dict.fromkeys(name for subject in of for name in subject.special)]
+
+
+def options(control: Control, of: Subjects) -> list[str]:
+    return list(control.options(of) if callable(control.options) else control.options)
+
+
+def controls(view: "type[View] | View") -> dict[str, Control]:
+    """By the names of its fields, in their order."""
+    return {part.name: part.metadata["control"] for part in fields(view) if "control" in part.metadata}
+
+
+def checked(view: V, of: Subjects) -> V:
+    """The view, with every setting one that these subjects have. Raises ControlError with a sentence for the first that
+    is not; a layer or head beyond a model's own becomes its last, for another model beside it may have it."""
+    for name, control in controls(view).items():
+        value = getattr(view, name)
+        if value is None or (control.when is not None and not control.when(view)):
+            continue
+        if control.kind in ("layer", "head") and isinstance(value, int):
+            value = min(value, int(control.ends(of)[1]))
+            view = replace(view, **{name: value})
+        if sentence := _refusal(control, value, of):
+            raise ControlError(f"{name} {sentence}")
+        try:
+            read_fields(type(view), {name: value})
+        except ReportError:
+            raise ControlError(f"{name} cannot be {_short(value)}.") from None
+    return view
+
+
+def _refusal(control: Control, value: Any, of: Subjects) -> str:  # noqa: ANN401 - whatever somebody typed
+    """What is wrong with a value, after the name of its field; "" for one that can be read as it is."""
+    if control.kind == "text":
+        return f"has at most {control.longest} characters." if len(str(value)) > control.longest else ""
+    if control.kind in ("number", "layer", "head"):
+        low, high = control.ends(of)
+        fits = isinstance(value, int | float) and low <= value <= high
+        return "" if fits else f"is from {low:g} to {high:g}, not {_short(value)}."
+    if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
+        return ""  # whether the grid has such a cell, the view says
+    known = options(control, of)
+    strange = [each for each in (value if isinstance(value, tuple) else (value,)) if each not in known]
+    named = ", ".join(known[:12]) + (" …" if len(known) > 12 else "")
+    return f"cannot be {_short(strange[0])}: there are {named}." if strange else ""
+
+
+def _short(value: object) -> str:
+    return repr(value)[:60]

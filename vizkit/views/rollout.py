@@ -1,0 +1,276 @@
+"""Rollout: which patches contribute to one token when all layers are multiplied."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal
+
+import numpy as np
+from torch import Tensor
+
+from vizkit.analysis.attribution.layer_product import stream
+from vizkit.analysis.attribution.rollout import Rollout as Row
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix
+from vizkit.analysis.remarks import places
+from vizkit.figure.attention.matrix import patches_on_axes
+from vizkit.figure.canvas.rows import Rows
+from vizkit.geometry import id_of
+from vizkit.traces import Attention, NotApplicable, Tokens
+from vizkit.views.blocks import Block, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
+from vizkit.views.controls import choice, layer, number, query, switch
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
+MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
+MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
+Limits = tuple[float, float]
+
+
+def queries(of: Sequence[Subject]) -> list[str]:
+    special = dict.fromkeys(name for each in of for step in stream(each.whole()) for name in step.query.special)
+    named = [name for name in WORDS if name in ("cls", "mean") or set(name.split("+")) <= set(special)]
+    return [*named, "patch", *(name for name in special if name not in (*named, "pool"))]
+
+
+@dataclass(frozen=True)
+class Rollout(View):
+    """Attention rollout: the share of every patch in one token, after the layers from `start` to `depth`."""
+
+    query: str | tuple[int, int] = query(
+        "Whose row",
+        "“Class” is the class token; in a model without one it is what the head reads instead, a pool or the mean. A "
+        "click in a picture chooses that patch.",
+        default="cls",
+        options=queries,
+        words=WORDS,
+    )
+    fusion: Literal["mean", "max", "min"] = choice(
+        "Heads",
+        ("mean", "max", "min"),
+        "How the heads of a layer become one matrix. Rows are divided by their sum afterwards.",
+    )
+    depth: int | None = layer(
+        "Up to layer", "Where the product ends: step through the layers to see the row develop.", plays=True
+    )
+    discard: float = number(
+        "Discard",
+        0.0,
+        0.95,
+        0.0,
+        "This share of each layer's weights, the smallest, is set to zero; never what a token keeps itself.",
+        step=0.05,
+        more=True,
+    )
+    residual: float = number(
+        "Residual",
+        0.0,
+        1.0,
+        0.5,
+        "The weight of the residual connection: 0: attention alone, 1: the identity. The paper takes 0.5.",
+        step=0.05,
+        more=True,
+    )
+    start: int = layer(
+        "From layer", "Layers before it are left out, as if they were the identity.", default=1, more=True
+    )
+    scale: Literal["from 0", "from lowest", "shared"] = choice(
+        "Colours",
+        ("from 0", "from lowest", "shared"),
+        "From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one value "
+        "for all layers of a model.",
+        more=True,
+    )
+    full: bool = switch(
+        "Full matrix",
+        "The rows of all tokens at once, as a picture; with the query “patch”, hovering then shows any patch's row. It "
+        "takes the work of one row for every token.",
+        more=True,
+    )
+
+    how: ClassVar = How(
+        "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "
+        "of each step for the residual connection. Click a patch to choose its row; step through the layers to see it "
+        "develop.",
+        r"\hat A_l = \lambda I + (1 - \lambda)\,\overline{A}_l, \quad R = \hat A_L \cdots \hat A_1, \quad "
+        r"r \leftarrow r\,\hat A_l \ \text{ for one row}",
+        "why the model predicts a class. Values, MLPs and normalisation are left out, all heads have equal weight, and "
+        "no class is chosen; a model can attend to a place without using it.",
+        "Abnar & Zuidema 2020, eq. 1; discarding after github.com/jacobgil/vit-explain; windows and merging: Liu et "
+        "al. 2021, § 3.2",
+    )
+
+    def title(self, of: Subject) -> str:
+        start, depth, deepest = self.span(stream(of.whole()))
+        return f"Rollout: layers {start} to {depth} of {deepest}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        layers = stream(of.whole())
+        tokens = next(each.query for each in reversed(layers) if each.query.grid)
+        start, depth, deepest = self.span(layers)
+        asked = of.cell(tokens, self.query) if self.query == "patch" or isinstance(self.query, tuple) else self.query
+        grown = self.rows(of, asked, start)
+        row = grown[depth - start]
+        yield Line(f"layers {start} to {depth} of {deepest} · row of {self.whose(row)}{self.coarser(layers, depth)}")
+        content = one_row(row, tokens, asked)
+        if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
+            content = all_rows(content, asked, tokens, matrix)
+        low, top = self.limits(row, grown)
+        yield Map(
+            replace(content, low=low, top=top),
+            asked if isinstance(asked, str) else of.asked,
+            "Rollout of",
+            "share of what reaches the row's token",
+            tuple(masses(row)),
+            self.sentence(of, row, grown, start),
+            "query",
+        )
+        if words := how_followed(layers):
+            yield Line(words)
+        if len(grown) > 1:
+            yield Tiles(
+                "Layer by layer",
+                tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
+                tuple(self.limits(each, grown) for each in grown),
+                "The row after a layer. Click to see it large.",
+                "depth",
+                tuple(range(start, deepest + 1)),
+                depth,
+                66,
+            )
+        if {"cls", "dist"} <= set(tokens.special):
+            named = [self.rows(of, name, start)[depth - start] for name in WORDS]
+            yield Tiles(
+                "The rows of a distilled model",
+                tuple(Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, named, strict=True)),
+                tuple(self.limits(each, named) for each in named),
+                "Whose row. Click to see it large.",
+                "query",
+                tuple(WORDS),
+                self.query,
+                66,
+            )
+        if self.full:
+            yield Part(partial(self.drawn_matrix, of, layers))
+        yield Proof(of.whole())
+        yield Numbers(partial(numbers, grown, start, row))
+
+    # ---- what is computed --------------------------------------------------------------------------------------------
+    def span(self, layers: list[Attention]) -> tuple[int, int, int]:
+        """(the first layer, the last, how many there are)."""
+        deepest = sum(each.learned for each in layers)
+        start = min(self.start, deepest)
+        return start, min(max(self.depth or deepest, start), deepest), deepest
+
+    def rows(self, of: Subject, asked: object, start: int) -> list[Row]:
+        """The row after every layer from `start` on."""
+        return of.made(rollout_by_layer, of.whole(), asked, self.fusion, self.discard, start - 1, self.residual)  # pyright: ignore[reportArgumentType]
+
+    def matrix(self, of: Subject, layers: list[Attention], *, quiet: bool = False) -> Tensor | None:
+        """The rows of all tokens; None, or NotApplicable with a sentence, where that is too much."""
+        most = max(len(tokens) for each in layers for tokens in (each.query, each.key))
+        if most > MOST_TOKENS and len(layers[-1].query) > MOST_TOKENS:
+            if quiet:
+                return None
+            raise NotApplicable(f"No full matrix: {most:,} tokens take {most:,} times the work of this row.")
+        start, _, _ = self.span(layers)
+        return of.made(rollout_matrix, of.whole(), self.fusion, self.discard, start - 1, self.residual)
+
+    def drawn_matrix(self, of: Subject, layers: list[Attention]) -> Iterator[Block]:
+        rows = self.matrix(of, layers)
+        assert rows is not None
+        tokens = next(each.query for each in reversed(layers) if each.query.grid)
+        yield Picture(
+            patches_on_axes(rows.numpy(), tokens, layers[0].key, of.seen_rgb),
+            "Rollout of all tokens as a matrix",
+            f"All layers: {rows.shape[0]} queries down, {rows.shape[1]} tokens of the input across, largest "
+            f"{float(rows.max()):.1%}.",
+        )
+
+    def limits(self, row: Row, rows: list[Row]) -> Limits:
+        """The values of the darkest and the brightest colour."""
+        top = max(float(each.grid.max()) for each in (rows if self.scale == "shared" else [row]))
+        return float(row.grid.min()) if self.scale == "from lowest" else 0.0, top
+
+    # ---- words -------------------------------------------------------------------------------------------------------
+    def whose(self, row: Row) -> str:
+        named = {
+            "cls": "the class token",
+            "dist": "the distillation token",
+            "cls+dist": "both tokens, their mean",
+            "mean": "the mean of all places",
+        }
+        words = named.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
+        return f"{words}, which the head reads" if self.query == "cls" and row.query != "cls" else words
+
+    def coarser(self, layers: list[Attention], depth: int) -> str:
+        """On which grid a patch asks, where the last layer's is another."""
+        end = [i for i, each in enumerate(layers) if each.learned][depth - 1]
+        here = next((each.query.grid for each in layers[end::-1] if each.query.grid), None)
+        last = next(each.query.grid for each in reversed(layers) if each.query.grid)
+        return f" of that layer's {here[0]} × {here[1]}" if here and here != last and self.query == "patch" else ""
+
+    def sentence(self, of: Subject, row: Row, grown: list[Row], start: int) -> str:
+        """The share on a drawn insect by layer or of this row, or how concentrated it is."""
+        covered, who = of.covered(row.grid.shape), self.whose(row)
+        by_layer = None
+        if covered is not None and start == 1:
+            shares = [float((each.grid * covered).sum() / each.grid.sum().clamp(min=1e-12)) for each in grown]
+            by_layer = places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
+        return first_said(by_layer, places.where(row.grid, covered, f"what {who} takes from the image"))
+
+
+def masses(row: Row) -> Iterator[tuple[str, float]]:
+    """What the image, each special token and padding take."""
+    yield "on the image", float(row.grid.sum())
+    yield from ((f"[{name}]", mass) for name, mass in row.special.items())
+    if row.padding > 1e-6:
+        yield "padding", row.padding
+
+
+def how_followed(layers: list[Attention]) -> str:
+    """One sentence for models whose layers do not all see all tokens."""
+    parts = []
+    if any(len(each.weights) > 1 for each in layers if each.learned):
+        parts.append("Within a layer attention stays inside its window, and shifted windows connect the windows")
+    if any(not each.learned for each in layers):
+        parts.append("a merged token's share is divided equally among the tokens it was made of")
+    return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
+
+
+def one_row(row: Row, tokens: Tokens, asked: str | tuple[int, int] | None) -> Rows:
+    """As a canvas draws it: the share of every special token and place of the input."""
+    special, asks, position = row.tokens.special, (row.query,), 0
+    if isinstance(asked, tuple):
+        asks, position = tokens.special, id_of(tokens, asked)
+    elif asked in tokens.special:
+        asks, position = tokens.special, tokens.special.index(asked)
+    values = np.concatenate([np.array([row.special[name] for name in special]), row.grid.numpy().ravel()])[None]
+    return Rows(
+        values.astype(np.float32),
+        row.tokens.grid,
+        tokens.grid,
+        np.array([position]),
+        None,
+        asks,
+        special,
+        verb="draws",
+    )
+
+
+def all_rows(content: Rows, asked: object, tokens: Tokens, rows: Tensor) -> Rows:
+    """Every row, so that hovering shows them; `content` where that is too much, or lacks this query."""
+    other = (isinstance(asked, str) and asked not in tokens.special) or rows.shape[1] != content.values.shape[-1]
+    return content if rows.numel() > MOST_HOVERED or other else replace(content, values=rows.numpy(), query_ids=None)
+
+
+def numbers(grown: list[Row], start: int, row: Row) -> dict[str, np.ndarray]:
+    """The map, and every layer's row: its places, what special tokens and padding take."""
+    return {
+        "places": row.grid.numpy(),
+        "by_layer": np.stack([each.grid.numpy() for each in grown]),
+        "layer": np.arange(start, start + len(grown)),
+        "special": np.array([list(each.special.values()) for each in grown]),
+        "special_names": np.array(list(grown[-1].special), dtype=str),
+        "padding": np.array([each.padding for each in grown]),
+    }

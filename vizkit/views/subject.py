@@ -1,0 +1,249 @@
+"""A model and a picture: what a view shows something of, on a page, in a notebook and in a saved report."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+from jaxtyping import UInt8
+
+from vizkit.from_json import ReportError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.image import RGB, Box
+    from vizkit.interventions import Changes
+    from vizkit.models import Keep, Loaded
+    from vizkit.traces import Attention, Tokens, Trace
+
+__all__ = ["CENTRE", "FULL_TRACE_BYTES", "Subject", "no_model", "no_picture"]
+
+CENTRE = (0.5, 0.5)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
+
+
+class Subject:
+    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights and
+    no trace: whoever waits for a click may hold it.
+
+    `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
+    `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
+    `image`: the name of the picture, and `model` what people call the model; "" of one without. `point`: where the
+    cursor stands, in fractions (x, y) of the picture.
+    """
+
+    def __init__(
+        self,
+        open: "Callable[[], Loaded]",
+        rgb: UInt8[np.ndarray, "height width 3"],
+        edits: Sequence[str] = (),
+        picture_of: "Callable[[str], RGB] | None" = None,
+        *,
+        image: str = "",
+        model: str = "",
+        point: tuple[float, float] = CENTRE,
+    ) -> None:
+        self.open, self.original, self.edits, self.picture_of = open, rgb, tuple(edits), picture_of
+        self.image, self.model, self.point = image, model, point
+        self._made: dict[Hashable, Any] = {}
+
+    @cached_property
+    def changes(self) -> "Changes":
+        from vizkit.interventions import Changes
+
+        with sentences():
+            return Changes.parse(self.edits)
+
+    def _given(self) -> "tuple[Loaded, RGB]":
+        from vizkit.interventions import bundled_picture
+
+        with sentences():
+            return self.changes.given(self.open(), self.original, self.picture_of or bundled_picture)
+
+    @property
+    def rgb(self) -> UInt8[np.ndarray, "height width 3"]:
+        return self._given()[1] if self.edits and self.changes.pixels else self.original
+
+    @property
+    def loaded(self) -> "Loaded":
+        return self._given()[0] if self.edits else self.open()
+
+    @property
+    def box_xyxy(self) -> "Box":
+        """The part of the picture that the model sees, in its pixels."""
+        from vizkit.image import seen_box
+
+        return seen_box((self.rgb.shape[0], self.rgb.shape[1]), self.loaded.preprocessing)
+
+    @property
+    def weights(self) -> str:
+        """SHA-256 of the weights, and of how the network is built."""
+        from vizkit.evaluation.answer_cache import weights_digest
+
+        return weights_digest(self.loaded.model)
+
+    def trace(self, query: "Query") -> "Trace":
+        """With the rows of this query at least. TraceError for weights that no layer used."""
+        from vizkit.models.probes.budget import keep_within
+
+        return proven(self._traced(keep_within(self.loaded, query, FULL_TRACE_BYTES)))
+
+    def whole(self) -> "Trace":
+        """With the rows of all tokens, where they are very many as the mean of the heads."""
+        return self._whole
+
+    @cached_property
+    def _whole(self) -> "Trace":
+        from vizkit.models import Keep
+        from vizkit.models.probes.budget import weights_bytes
+
+        fits = weights_bytes(self.loaded) <= FULL_TRACE_BYTES
+        return proven(self._traced(Keep() if fits else Keep(heads="mean")))
+
+    def _traced(self, keep: "Keep") -> "Trace":
+        from vizkit.models import trace
+
+        with sentences():
+            return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+
+    # ---- what views ask of it ----------------------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        """What people call the model."""
+        return self.model or self.loaded.name
+
+    @cached_property
+    def seen(self) -> "Trace":
+        """The trace of this picture, with the rows of what the cursor asks for at least."""
+        return self.trace(self.asked)
+
+    @property
+    def asked(self) -> tuple[float, float]:
+        """The cursor, in fractions of what the model sees."""
+        from vizkit.geometry import into_box
+
+        return into_box(self.point, self.box_xyxy, (self.rgb.shape[0], self.rgb.shape[1]))
+
+    @property
+    def seen_rgb(self) -> UInt8[np.ndarray, "height width 3"]:
+        """What the model sees of the picture, in its own pixels."""
+        from vizkit.image import prepare, unprepare
+
+        preprocessing = self.loaded.preprocessing
+        return unprepare(prepare(self.rgb, preprocessing)[0], preprocessing)
+
+    @property
+    def layers(self) -> "tuple[Attention, ...]":
+        """Those with learned attention, in the order of the forward pass."""
+        from vizkit.analysis.attention.attention_map import layers
+
+        return layers(self.seen)
+
+    @property
+    def depth(self) -> int:
+        """Attention layers; of a network without attention its stages."""
+        return len(self.layers) or len(self.seen.features)
+
+    @property
+    def heads(self) -> int:
+        return max((layer.heads for layer in self.layers), default=0)
+
+    @property
+    def special(self) -> list[str]:
+        """Names of special tokens that ask in some layer."""
+        return list(dict.fromkeys(name for layer in self.layers for name in layer.query.special))
+
+    def cell(self, tokens: "Tokens", query: object = "patch") -> "tuple[int, int] | None":
+        """On the grid of these tokens: the cell under the cursor, or `query` where that is one. NotApplicable for a
+        cell that is not there."""
+        from vizkit.geometry import cell_of, id_at
+        from vizkit.traces import NotApplicable
+
+        if not isinstance(query, tuple):
+            return cell_of(tokens, id_at(tokens, self.asked) or 0)
+        row, column = query
+        rows, columns = tokens.grid or (0, 0)
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise NotApplicable(f"There is no patch at row {row + 1}, column {column + 1}: {self.name} has {rows} × "
+                                f"{columns}.")  # fmt: skip
+        return row, column
+
+    def covered(self, grid: tuple[int, ...]) -> "Tensor | None":
+        """How much of every place of a map the drawn insect covers, (row, column), 0 to 1; None of other pictures."""
+        import torch
+
+        from vizkit.analysis.remarks.places import cover
+        from vizkit.datasets import samples
+
+        if self.image not in samples.INSECTS or self.rgb is not self.original:
+            return None
+        mask = torch.from_numpy(samples.insect(self.image).insect).float()
+        return cover(mask, self.box_xyxy, (grid[0], grid[1]))
+
+    def made(self, make: "Callable[P, T]", *given: P.args, **named: P.kwargs) -> T:
+        """`make(*given, **named)`, once for these arguments. A function with a name of its own, and arguments that can
+        be told apart: numbers, words, and what the subject itself gives. TypeError for others."""
+        return self.kept(self.key_of(make, *given, *named.items()), lambda: make(*given, **named))
+
+    def kept(self, key: Hashable, make: "Callable[[], T]") -> T:
+        """The value of a key; hosts with a cache of their own put it there."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def key_of(self, make: "Callable[..., Any]", *given: Any) -> Hashable:  # noqa: ANN401
+        """By the name of the function and its arguments; what depends on the subject alone is named, not compared."""
+        name = f"{make.__module__}.{make.__qualname__}"
+        if "<" in name:
+            raise TypeError(f"{name} has no name of its own, so two of them could not be told apart.")
+        own = {id(value): what for what, value in (*vars(self).items(), ("rgb", self.rgb), ("loaded", self.loaded))}
+        key = tuple(own.get(id(value), value) for value in given)
+        hash(key)
+        if strange := next((value for value in key if type(value).__hash__ is object.__hash__), None):
+            raise TypeError(f"{name}: a {type(strange).__name__} is told apart by its place in memory alone.")
+        return name, *key
+
+    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
+        """Raises NotApplicable where this model has no such map, or not at this layer."""
+        from vizkit.scoring import Question
+
+        with sentences():
+            edits = [str(edit) for edit in self.changes.model]
+            question = Question.of(self.loaded, self.rgb, target, against, layer, edits)
+        return question.explain(method)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What is wrong with a change, as the report's own error."""
+    from vizkit.analysis.comparison.pixel_edits import PixelError
+    from vizkit.models import EditError
+
+    try:
+        yield
+    except (PixelError, EditError) as error:
+        raise ReportError(str(error)) from None
+
+
+def no_model() -> Any:  # noqa: ANN401
+    """For a picture that depends on none: nothing of it is used."""
+
+
+def no_picture() -> UInt8[np.ndarray, "1 1 3"]:
+    return np.zeros((1, 1, 3), np.uint8)
+
+
+def proven(trace: "Trace") -> "Trace":
+    """The trace, unless its check refuses a picture."""
+    from vizkit.traces import TraceError
+
+    if trace.check.refused:
+        raise TraceError(trace.check.refused)
+    return trace
