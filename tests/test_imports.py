@@ -41,12 +41,15 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.training": 4,
     "vizkit.evaluation": 4,
     "vizkit.standalone": 4,
-    "vizkit.report": 6,
-    "vizkit.commands": 7,
-    "vizkit.ui": 7,
-    "vizkit.__main__": 8,
-    "pages": 8,
-    "app": 9,
+    "vizkit.from_json": 0,
+    "vizkit.views": 6,
+    "vizkit.hosts": 7,
+    "vizkit.report": 8,
+    "vizkit.commands": 9,
+    "vizkit.ui": 9,
+    "vizkit.__main__": 10,
+    "pages": 10,
+    "app": 11,
 }
 FLOORS = {  # the same within a room, by the beginning of what follows its name; "" is the rest
     "vizkit.models": {
@@ -61,12 +64,14 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
         "training": 1,
     },
-    "vizkit.report": {"from_json": 0, "inputs": 1, "kinds": 2, "item": 3, "": 4},
+    "vizkit.report": {"kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
         "recipe": 0, "distillation": 1, "pictures": 2, "evaluating": 3, "runs": 4, "sequences": 5,
         "super_resolution": 5, "detection": 5, "": 6, "experiments": 7,
     },
-    "vizkit.ui": {"plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "views": 5, "pages": 6},
+    "vizkit.ui": {
+        "plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "asking": 5, "host": 6, "views": 7, "pages": 8,
+    },
 }  # fmt: skip
 ONLY_IN = {  # a package and the modules that may import it
     "timm": ("vizkit.models*", "vizkit.training*", "vizkit.datasets*"),

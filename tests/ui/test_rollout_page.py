@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.ui.session import cached
 from vizkit.ui.sidebar import inputs
@@ -71,7 +71,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     grown = rollout_by_layer(trace, "cls", "max", 0.5, 1, 0.25)
     shown = row_in(sent(test, "rollout0"))[1:]
     np.testing.assert_allclose(shown, grown[2].grid.flatten(), atol=1e-4 * shown.max())
-    growth = sent(test, "growth0")
+    growth = sent_to(test, "vizkit_tiles")[0]
     assert [tile["name"] for tile in growth["maps"]] == ["2", "3", "4", "5", "6"]
     assert growth["chosen"] == 2
     assert [tile["high"] for tile in growth["maps"]] == pytest.approx([float(one.grid.max()) for one in grown])
@@ -80,7 +80,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
 def test_a_distilled_model_has_its_rows_beside_each_other():
     test = opened("rollout", models=[DEIT, VIT], image="mayfly nymph", rollout_query="distillation")
     assert not test.exception
-    rows = sent(test, "distilled0")
+    rows = sent_to(test, "vizkit_tiles")[1]
     assert [tile["name"] for tile in rows["maps"]] == [
         "class", "distillation", "class + distillation", "mean of places",
     ]  # fmt: skip
@@ -122,4 +122,4 @@ def test_colours_from_the_lowest_or_shared():
     assert (data["low"], data["top"]) == pytest.approx((float(grown[-1].grid.min()), float(grown[-1].grid.max())))
     test.segmented_control(key="rollout_scale").set_value("shared").run()
     assert sent(test, "rollout0")["top"] == pytest.approx(max(float(one.grid.max()) for one in grown))
-    assert {tile["to"] for tile in sent(test, "growth0")["maps"]} == {sent(test, "rollout0")["top"]}
+    assert {tile["to"] for tile in sent_to(test, "vizkit_tiles")[0]["maps"]} == {sent(test, "rollout0")["top"]}

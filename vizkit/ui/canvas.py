@@ -61,3 +61,13 @@ def linked(name: str, rule: Rule[T]) -> T | None:
         return rule(json.loads(f"[{st.query_params.get(name, '')}]"))
     except (ValueError, RecursionError):
         return None
+
+
+def script_canvas(name: str) -> Canvas:
+    """The canvas of a view's own script, by its name in `vizkit.figure.canvas.scripts`."""
+    if name not in Canvas.known:
+        from vizkit.figure.canvas.scripts import SCRIPTS
+
+        script = SCRIPTS[name]
+        Canvas(name, script.html, script.css, *script.js)
+    return Canvas.known[name]

@@ -1,15 +1,17 @@
-"""A page is a package of vizkit/ui/pages with its views listed in `VIEWS`; here one is chosen, given a page, and drawn.
+"""The views of a page: one is chosen, given what the sidebar chose, and drawn.
 
-A module of the package for each view has `view(page)`: one way for all of them.
+Views are records (`vizkit.views.VIEWS`), drawn by `host`. A package of vizkit/ui/pages may list others in its `VIEWS`,
+each with a module that has `view(page)`.
 """
 
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
-from types import ModuleType
-from typing import Any, Literal
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import streamlit as st
 
@@ -20,29 +22,8 @@ from vizkit.ui.session.address import drop_infinite, settle
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
-
-Reads = Literal["picture and models", "picture", "models", "nothing"]
-
-
-@dataclass(frozen=True)
-class View:
-    """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file in the package.
-
-    `needs`: a key of `needs.NEEDS`, "" for a view without models. `fragment`: a change inside draws this view alone
-    again, not the page. `query`: the token whose rows it asks for, where the page's own choice does not decide.
-    `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
-    `reads`: what it shows something of; the sidebar offers that alone.
-    """
-
-    title: str
-    line: str
-    module: str
-    needs: str = "model"
-    fragment: bool = True
-    query: str = ""
-    formerly: str = ""
-    answers: bool = False
-    reads: Reads = "picture and models"
+from vizkit.views import VIEWS, Reads
+from vizkit.views import Entry as View
 
 
 class NothingShownError(Exception):
@@ -105,16 +86,24 @@ def open_page(stem: str) -> None:
     (drawn_alone if view.fragment else draw)(view, package.__name__)
 
 
-def _opened(stem: str) -> tuple[ModuleType, View]:
+def package_of(stem: str) -> ModuleType | SimpleNamespace:
+    """What a page is made of: its own package, or the records that name it."""
+    name = f"vizkit.ui.pages.{stem}"
+    if find_spec(name):
+        return import_module(name)
+    return SimpleNamespace(__name__=name, VIEWS=tuple(each for each in VIEWS.values() if each.page == stem))
+
+
+def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:
     """The package of a page, and the view that it opens now: the chosen one, else that of the address."""
-    package, key = import_module(f"vizkit.ui.pages.{stem}"), f"{stem}_view"
+    package, key = package_of(stem), f"{stem}_view"
     if opening := getattr(package, "opening", None):
         opening()
     title = st.session_state.get(key) or st.query_params.get(key)
     return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
 
 
-def reads(view: View, package: ModuleType) -> Reads:
+def reads(view: View, package: ModuleType | SimpleNamespace) -> Reads:
     """What the view reads now; a package may say in its own `reads(view)` that this depends on what is chosen."""
     own = getattr(package, "reads", None)
     return own(view) if own else view.reads
@@ -127,7 +116,7 @@ def read_now(stem: str) -> Reads:
 
 
 def draw(view: View, package: str) -> None:
-    now = reads(view, import_module(package))
+    now = reads(view, package_of(package.rpartition(".")[2]))
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
     sources = models_for(view.needs, chosen.sources(), "picture" in now)
@@ -147,4 +136,8 @@ drawn_alone = st.fragment(draw)
 
 def function_of(view: View, package: str) -> Callable[[Page], None]:
     """Imported when the view is opened: a page package itself stays light."""
+    if view.name:
+        from vizkit.ui import host
+
+        return partial(host.draw, view)
     return import_module(f"{package}.{view.module}").view

@@ -3,8 +3,9 @@
 A block holds numbers and words, never elements of a page. Text is text: no host reads it as Markdown.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,33 +14,33 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.canvas.rows import Rows
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from vizkit.analysis.remarks.remark import Remark
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
-
-__all__ = ["Block", "Canvas", "Chart", "Columns", "Folded", "Formula", "Heading", "Line", "Map", "Numbers", "Part",
-           "Picture", "Proof", "Said", "Table", "Tile", "Tiles", "first_said"]  # fmt: skip
+    from vizkit.views.subject import Subject
 
 Limits = tuple[float, float]  # the values at the two ends of the colours
 
 
+class Block:
+    """A part of what a view shows."""
+
+
 # ---- words -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Heading:
+class Heading(Block):
     text: str
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Block):
     """A quiet line beside what it is about."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Said:
+class Said(Block):
     """The sentence that says what is to be seen, computed for this very picture; "" where nothing stands out, and its
     place is kept."""
 
@@ -47,7 +48,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Formula:
+class Formula(Block):
     """In LaTeX."""
 
     latex: str
@@ -60,12 +61,13 @@ def first_said(*remarks: "Remark | None") -> str:
 
 # ---- over the picture ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Map:
+class Map(Block):
     """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
-    or values listed below it, by name. `said`: the sentence below it.
+    or values listed below it, by name. `said`: the sentence below it. `of`: the subject on whose picture it lies, where
+    the view is given several at once.
     """
 
     rows: Rows
@@ -75,6 +77,7 @@ class Map:
     bars: tuple[tuple[str, float | str], ...] = ()
     said: str = ""
     picks: str = ""
+    of: "Subject | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,7 @@ class Tile:
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
+class Tiles(Block):
     """Small maps beside one another, over the picture. `limits`: of every map. A click on number i sets the field
     `picks` to `values[i]`; `chosen` is the one that is set. `tile_px`: the least width of a map."""
 
@@ -107,11 +110,27 @@ class Tiles:
     values: tuple[Any, ...] = ()
     chosen: Any = None
     tile_px: int = 120
+    of: "Subject | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Grid(Block):
+    """Maps in rows, a column for each subject. `rows`: what stands before each, a Tile without a map. A click on a map
+    of row i sets the field `picks` to `values[i]`."""
+
+    rows: tuple[Tile, ...]
+    of: "tuple[Subject, ...]"
+    maps: tuple[tuple[Tile, ...], ...]
+    limits: tuple[tuple[Limits, ...], ...]
+    alt: str
+    picks: str = ""
+    values: tuple[Any, ...] = ()
+    chosen: Any = None
 
 
 # ---- beside it -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(Block):
     """Pixels as they are; `share` of the place's width at most."""
 
     rgb: UInt8[np.ndarray, "height width 3"]
@@ -121,18 +140,18 @@ class Picture:
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
-    """A plotly figure, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
+class Chart(Block):
+    """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
     `customdata`."""
 
-    figure: "go.Figure"
+    figure: Any
     alt: str
     title: str = ""
     picks: str = ""
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """Rows by the names of their columns; numbers as they are to be read."""
 
     rows: tuple[Mapping[str, str | float | None], ...]
@@ -141,7 +160,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Canvas:
+class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
     sends the rule that the value has to keep, and the field that is set to it. `still`: what is on paper in its
     place."""
@@ -150,56 +169,77 @@ class Canvas:
     data: dict[str, Any]
     alt: str
     tells: Mapping[str, "tuple[Rule[Any], str]"] = field(default_factory=dict)
-    still: tuple["Block", ...] = ()
+    still: tuple[Block, ...] = ()
 
 
 # ---- of other blocks -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Part:
+class Part(Block):
     """Blocks that may have no meaning for this model while the rest has: `make` may raise NotApplicable, whose sentence
     then stands in their place."""
 
-    make: Callable[[], Iterable["Block"]]
+    make: Callable[[], Iterable[Block]]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(Block):
     """Beside one another, below one another on a phone; `widths` relative to each other."""
 
-    parts: tuple[tuple["Block", ...], ...]
+    parts: tuple[tuple[Block, ...], ...]
     widths: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
-    """What few ask for, made when it is opened; not on paper."""
+class Job:
+    """`work(progress)` gives the result; it calls `progress(done, total)` between two passes, which raises where nobody
+    wants the result any more. `key`: with the subject, all that the result depends on. `words`: what is done."""
 
-    title: str
-    make: Callable[[], Iterable["Block"]]
+    key: Hashable
+    words: str
+    work: Callable[[Callable[[int, int], None]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class Later(Block):
+    """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs:
+    a page draws it again with each that comes in, other hosts wait for all. `button`: what starts them on a page, ""
+    where they start by themselves."""
+
+    of: "Subject"
+    jobs: tuple[Job, ...]
+    show: Callable[[Mapping[Hashable, Any]], Iterable[Block]]
+    button: str = ""
+
+    def now(self) -> Iterable[Block]:
+        """The blocks when everything is done, done here."""
+        results = {job.key: self.of.kept(job.key, partial(job.work, lambda done, total: None)) for job in self.jobs}
+        return self.show(results)
+
+
+@dataclass(frozen=True, eq=False)
+class Folded(Block):
+    """What few ask for, made when it is opened; not on paper."""
+
+    title: str
+    make: Callable[[], Iterable[Block]]
+
+
+@dataclass(frozen=True, eq=False)
+class Proof(Block):
     """Why the pictures are true: the check of a trace."""
 
     trace: "Trace"
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class Numbers(Block):
     """What is saved as NPZ, made when somebody saves."""
 
     make: Callable[[], Mapping[str, np.ndarray]]
 
 
-Block = (
-    Heading | Line | Said | Formula | Map | Tiles | Picture | Chart | Table | Canvas | Part | Columns | Folded | Proof
-    | Numbers
-)  # fmt: skip
-
-
 def flat(blocks: Iterable[Block]) -> "Sequence[Block]":
-    """All blocks, with those inside of others in their place. Raises NotApplicable only where nothing else is there."""
+    """All blocks, with those inside of others in their place, and what takes time computed now."""
     from vizkit.traces import NotApplicable
 
     found: list[Block] = []
@@ -211,6 +251,8 @@ def flat(blocks: Iterable[Block]) -> "Sequence[Block]":
                 found += flat(block.make())
             except NotApplicable as sentence:
                 found.append(Line(str(sentence)))
+        elif isinstance(block, Later):
+            found += flat(block.now())
         else:
             found.append(block)
     return found

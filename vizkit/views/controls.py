@@ -15,17 +15,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
+from vizkit.views import rules
+from vizkit.views.rules import Rule, one_of, whole
 
 if TYPE_CHECKING:
     from vizkit.views.subject import Subject
     from vizkit.views.view import View
 
-__all__ = ["Control", "ControlError", "checked", "choice", "controls", "head", "layer", "number", "options", "query",
-           "several", "switch", "text"]  # fmt: skip
-
 Subjects = Sequence["Subject"]
 Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
-End = float | Callable[[Subjects], float]
+End = int | float | Callable[[Subjects], int | float]
 Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
 V = TypeVar("V", bound="View")
 
@@ -61,8 +60,9 @@ class Control:
     def called(self, option: str) -> str:
         return self.words.get(option, option)
 
-    def ends(self, of: Subjects) -> tuple[float, float]:
-        return tuple(end(of) if callable(end) else end for end in (self.low, self.high))  # pyright: ignore[reportReturnType]
+    def ends(self, of: Subjects) -> tuple[int | float, int | float]:
+        low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
+        return low, high
 
 
 def _field(default: Any, control: Control) -> Any:  # noqa: ANN401
@@ -125,6 +125,14 @@ def tokens_that_ask(of: Subjects) -> list[str]:
 
 def options(control: Control, of: Subjects) -> list[str]:
     return list(control.options(of) if callable(control.options) else control.options)
+
+
+def rule_of(control: Control, of: Subjects) -> Rule[Any]:
+    """What a canvas or a chart may set such a field to."""
+    if control.kind in ("layer", "head", "number"):
+        low, high = control.ends(of)
+        return whole(int(low), int(high)) if control.step == 1 else rules.number(low, high)
+    return one_of(options(control, of))
 
 
 def controls(view: "type[View] | View") -> dict[str, Control]:

@@ -95,7 +95,8 @@ class Rollout(View):
         r"\hat A_l = \lambda I + (1 - \lambda)\,\overline{A}_l, \quad R = \hat A_L \cdots \hat A_1, \quad "
         r"r \leftarrow r\,\hat A_l \ \text{ for one row}",
         "why the model predicts a class. Values, MLPs and normalisation are left out, all heads have equal weight, and "
-        "no class is chosen; a model can attend to a place without using it.",
+        "no class is chosen; a model can attend to a place without using it. For one class, or one against another, "
+        "open Relevance.",
         "Abnar & Zuidema 2020, eq. 1; discarding after github.com/jacobgil/vit-explain; windows and merging: Liu et "
         "al. 2021, § 3.2",
     )
@@ -139,11 +140,13 @@ class Rollout(View):
                 66,
             )
         if {"cls", "dist"} <= set(tokens.special):
-            named = [self.rows(of, name, start)[depth - start] for name in WORDS]
+            several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
                 "The rows of a distilled model",
-                tuple(Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, named, strict=True)),
-                tuple(self.limits(each, named) for each in named),
+                tuple(
+                    Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, several, strict=True)
+                ),
+                tuple(self.limits(each, several) for each in several),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
@@ -194,14 +197,7 @@ class Rollout(View):
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:
-        named = {
-            "cls": "the class token",
-            "dist": "the distillation token",
-            "cls+dist": "both tokens, their mean",
-            "mean": "the mean of all places",
-        }
-        words = named.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
-        return f"{words}, which the head reads" if self.query == "cls" and row.query != "cls" else words
+        return f"{named(row)}, which the head reads" if self.query == "cls" and row.query != "cls" else named(row)
 
     def coarser(self, layers: list[Attention], depth: int) -> str:
         """On which grid a patch asks, where the last layer's is another."""
@@ -212,12 +208,22 @@ class Rollout(View):
 
     def sentence(self, of: Subject, row: Row, grown: list[Row], start: int) -> str:
         """The share on a drawn insect by layer or of this row, or how concentrated it is."""
-        covered, who = of.covered(row.grid.shape), self.whose(row)
+        covered, who = of.covered(row.grid.shape), named(row)
         by_layer = None
         if covered is not None and start == 1:
             shares = [float((each.grid * covered).sum() / each.grid.sum().clamp(min=1e-12)) for each in grown]
             by_layer = places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
         return first_said(by_layer, places.where(row.grid, covered, f"what {who} takes from the image"))
+
+
+def named(row: Row) -> str:
+    words = {
+        "cls": "the class token",
+        "dist": "the distillation token",
+        "cls+dist": "both tokens, their mean",
+        "mean": "the mean of all places",
+    }
+    return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
 
 
 def masses(row: Row) -> Iterator[tuple[str, float]]:

@@ -198,17 +198,26 @@ class Subject:
             self._made[key] = make()
         return self._made[key]
 
+    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+        """What is kept under a key, None where nothing is."""
+        return self._made.get(key)
+
     def key_of(self, make: "Callable[..., Any]", *given: Any) -> Hashable:  # noqa: ANN401
-        """By the name of the function and its arguments; what depends on the subject alone is named, not compared."""
+        """By the name of the function and its arguments; what the subject itself gives is named, not compared."""
         name = f"{make.__module__}.{make.__qualname__}"
         if "<" in name:
             raise TypeError(f"{name} has no name of its own, so two of them could not be told apart.")
-        own = {id(value): what for what, value in (*vars(self).items(), ("rgb", self.rgb), ("loaded", self.loaded))}
-        key = tuple(own.get(id(value), value) for value in given)
-        hash(key)
-        if strange := next((value for value in key if type(value).__hash__ is object.__hash__), None):
-            raise TypeError(f"{name}: a {type(strange).__name__} is told apart by its place in memory alone.")
-        return name, *key
+        return name, *(self._named(name, value) for value in given)
+
+    def _named(self, name: str, value: Any) -> Hashable:  # noqa: ANN401
+        hash(value)
+        if type(value).__hash__ is not object.__hash__:
+            return value
+        own = {"whole": self.whole, "seen": lambda: self.seen, "loaded": lambda: self.loaded}
+        found = next((what for what, give in own.items() if give() is value), None)
+        if found is None:
+            raise TypeError(f"{name}: a {type(value).__name__} is told apart by its place in memory alone.")
+        return found
 
     def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
         """Raises NotApplicable where this model has no such map, or not at this layer."""

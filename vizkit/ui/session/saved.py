@@ -3,10 +3,10 @@
 A download waits on the server as long as its page is open, so what it holds has no trace and no weights.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from vizkit.ui.session import cached, explained
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
-from vizkit.ui.session.shown import Shown, title
+from vizkit.ui.session.shown import Shown, cursor, title
 from vizkit.views.subject import Subject, no_model, no_picture, proven
 
 if TYPE_CHECKING:
@@ -28,15 +28,33 @@ if TYPE_CHECKING:
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
 PictureOf = Callable[[str], RGB]
+T = TypeVar("T")
 NOTHING = Subject(no_model, no_picture())
 
 
 class Kept(Subject):
     """A model and a picture by their names; what the pages have computed of them is taken from there."""
 
-    def __init__(self, source: str, opening: Any, picture: Picture) -> None:  # noqa: ANN401
-        super().__init__(opening, picture.rgb)
+    def __init__(self, source: str, opening: Any, picture: Picture, **facts: Any) -> None:  # noqa: ANN401
+        super().__init__(opening, picture.rgb, **facts)
         self.source, self.picture = source, picture
+
+    @property
+    def seen(self) -> "Trace":
+        return self.trace(self.asked)
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        def alone() -> T:
+            with cached.device_lock():
+                return make()
+
+        return shelf().get(self._place(key), alone)
+
+    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+        return shelf().find(self._place(key))
+
+    def _place(self, key: Hashable) -> Hashable:
+        return key, *explained.key_of(self._shown(), self.picture)
 
     @property
     def weights(self) -> str:
@@ -64,6 +82,12 @@ class Kept(Subject):
             raise NotApplicable(result)
         return result
 
+    @property
+    def shown(self) -> Shown:
+        """As the canvases of the page take it."""
+        trace = self.seen
+        return Shown(self.source, self.loaded, trace, self.box_xyxy, self.asked, lambda: trace)
+
     def _shown(self) -> Shown:
         point = (0.5, 0.5)
         trace = cached.trace(self.source, self.loaded, self.picture, point)
@@ -78,6 +102,13 @@ def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
 def inputs_of(shown: Shown, picture: Picture) -> Kept:
     """To be read later, without a session too."""
     return Kept(shown.source, cached.opening(shown.source, picture if whole_image() else None), picture)
+
+
+def subject_of(shown: Shown, picture: Picture) -> Kept:
+    """What a view of this page is given; it may be read later, without a session too."""
+    opening = cached.opening(shown.source, picture if whole_image() else None)
+    image = str(st.session_state.get("image", ""))
+    return Kept(shown.source, opening, picture, image=image, model=title(shown.source), point=cursor())
 
 
 def item_of(shown: Shown, shows: Any, draw: str = "over image", edits: tuple[str, ...] = ()) -> "Item":  # noqa: ANN401

@@ -1,12 +1,10 @@
 """Several maps of one picture side by side in the browser: a map's growth by layer, or what every method says."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
@@ -16,28 +14,12 @@ from vizkit.image import Picture
 from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, title
+from vizkit.views.blocks import Tile as Tile
 from vizkit.views.rules import below
 
 HERE = Path(__file__).parent
 
 TILES = Canvas("vizkit_tiles", "<section role='group'></section>\n", HERE / "tiles.css", HERE / "tiles.js")
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """One map, or None with the reason in `note`. `note`: a line below it; `more`: shown when pointed at. `signed`:
-    drawn from blue over white at 0 to red. `unit`: "%" or ""."""
-
-    name: str
-    places: Float[np.ndarray, "row column"] | None
-    note: str = ""
-    more: str = ""
-    signed: bool = False
-    unit: str = ""
-
-    @property
-    def values(self) -> Float[np.ndarray, "row column"]:
-        return np.zeros((0, 0)) if self.places is None else self.places
 
 
 def tile(name: str, value: Explanation | str | None) -> Tile:
@@ -82,6 +64,8 @@ def matrix(
     *,
     label: str = "",
     named: bool = True,
+    chosen: int | None = None,
+    on_pick: Callable[[int], None] | None = None,
 ) -> None:
     """Maps in rows, a column for each model: each row's name and note stand once, before it, and what the colours say
     once above all. `maps` and `limits` are (row, column). `named`: models' names stand above on wide pages too."""
@@ -94,7 +78,8 @@ def matrix(
         "signed": any(tile.signed for tile in flat),
         "plain": any(not tile.signed and tile.values.size for tile in flat),
     }
-    TILES(key, data | {"chosen": None, "pick": False, "tile_px": 0, "matrix": heads})
+    data |= {"chosen": chosen, "pick": on_pick is not None, "tile_px": 0, "matrix": heads}
+    TILES(key, data, pick=(below(len(flat)), on_pick))
 
 
 def _packed(

@@ -1,0 +1,162 @@
+"""The controls of a view as widgets of the page, bound to the address."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from vizkit.ui.plain import plain
+from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.widgets.controls import choose_drawing, more
+from vizkit.ui.widgets.player import player
+from vizkit.views import Entry
+from vizkit.views.controls import Control, controls, options
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+
+MOST_BUTTONS = 5  # of a choice beside one another; more are a list
+SLIDER_PX, PLAYER_PX, LIST_PX = 150, 110, 150
+
+
+def key_of(entry: Entry, field: str, control: Control) -> str:
+    """The name of a field in the session and in the address."""
+    return control.key or f"{entry.page}_{field}"
+
+
+def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:
+    """The view as it is set, and how maps are drawn (a key of OPACITIES)."""
+    asked = controls(cls)
+    values: dict[str, Any] = {}
+
+    def choose(rare: bool) -> None:
+        for name, control in asked.items():
+            if control.more is rare and (control.when is None or control.when(cls(**values))):
+                values[name] = WIDGETS[control.kind](key_of(entry, name, control), control, of, _default(cls, name))
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choose(rare=False)
+        with more():
+            choose(rare=True)
+            drawn = choose_drawing()
+    return cls(**values), drawn
+
+
+def _default(cls: type[View], name: str) -> Any:  # noqa: ANN401
+    return cls.__dataclass_fields__[name].default
+
+
+# ---- one widget for each kind ----------------------------------------------------------------------------------------
+def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
+    known = options(control, of)
+    keep_valid(key, known)
+    default = default if default in known else known[0]
+    if len(known) > MOST_BUTTONS:
+        return st.selectbox(
+            control.label,
+            known,
+            known.index(default),
+            control.called,
+            key=key,
+            bind="query-params",
+            help=control.help or None,
+            width=LIST_PX,
+        )
+    return st.segmented_control(
+        control.label,
+        known,
+        default=default,
+        required=True,
+        key=key,
+        bind="query-params",
+        help=control.help or None,
+        format_func=lambda name: plain(control.called(name)),
+    )
+
+
+def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:  # noqa: ANN401
+    known = options(control, of)
+    chosen = st.multiselect(
+        control.label, known, list(default), control.called, key=key, bind="query-params", help=control.help or None
+    )
+    return tuple(chosen)
+
+
+def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
+    known = options(control, of)
+    keep_valid(key, known)
+    return st.pills(
+        control.label,
+        known,
+        default=default if default in known else known[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        help=control.help or None,
+        format_func=lambda name: name if name == "patch" else plain(control.words.get(name, f"[{name}]")),
+    )
+
+
+def _layer(key: str, control: Control, of: Sequence[Subject], default: int | None) -> int | None:
+    low, high = (int(end) for end in control.ends(of))
+    keep_valid(key, range(low, high + 1))
+    last = default is None
+    value = st.slider(
+        control.label,
+        low,
+        max(low + 1, high),
+        high if last else default,
+        key=key,
+        bind="query-params",
+        disabled=high <= low,
+        width=SLIDER_PX,
+        help=control.help or None,
+    )
+    if control.plays:
+        with st.container(width=PLAYER_PX):
+            player(f"{key}_play", key, low, high, f"Play: {control.label.lower()}")
+    return None if last and value >= high else int(value)
+
+
+def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> int | None:
+    known = ["mean", *(str(number) for number in range(1, int(control.ends(of)[1]) + 1))]
+    keep_valid(key, known)
+    value = st.selectbox(control.label, known, key=key, bind="query-params", width=PLAYER_PX, help=control.help or None)
+    return None if value == "mean" else int(value)
+
+
+def _number(key: str, control: Control, of: Sequence[Subject], default: float) -> float:
+    low, high = control.ends(of)
+    kind = type(default)
+    return st.slider(
+        control.label,
+        kind(low),
+        kind(high),
+        default,
+        kind(control.step),
+        key=key,
+        bind="query-params",
+        width=SLIDER_PX,
+        help=control.help or None,
+    )
+
+
+def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
+    return st.toggle(control.label, default, key=key, bind="query-params", help=control.help or None)
+
+
+def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    return st.text_input(
+        control.label, default, control.longest, key=key, bind="query-params", help=control.help or None
+    )
+
+
+WIDGETS = {
+    "choice": _choice,
+    "several": _several,
+    "query": _query,
+    "layer": _layer,
+    "head": _head,
+    "number": _number,
+    "switch": _switch,
+    "text": _text,
+}
