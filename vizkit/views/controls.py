@@ -12,24 +12,22 @@ last layer, or the mean of the heads.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
 from vizkit.views import rules
 from vizkit.views.rules import Rule, one_of, whole
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
 
-if TYPE_CHECKING:
-    from vizkit.views.subject import Subject
-    from vizkit.views.view import View
-
-Subjects = Sequence["Subject"]
+Subjects = Sequence[Subject]
 Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
 End = int | float | Callable[[Subjects], int | float]
 Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
-V = TypeVar("V", bound="View")
+V = TypeVar("V", bound=View)
 
 
-class ControlError(ValueError):
+class ControlError(ReportError):
     """A setting that this view, or this model, does not have; the message is one sentence for the user."""
 
 
@@ -135,9 +133,15 @@ def rule_of(control: Control, of: Subjects) -> Rule[Any]:
     return one_of(options(control, of))
 
 
-def controls(view: "type[View] | View") -> dict[str, Control]:
+def controls(view: type[View] | View) -> dict[str, Control]:
     """By the names of its fields, in their order."""
     return {part.name: part.metadata["control"] for part in fields(view) if "control" in part.metadata}
+
+
+def changed(view: View) -> dict[str, Any]:
+    """The settings that are not as usual, by name."""
+    parts = ((part.name, getattr(view, part.name), part.default) for part in fields(view) if "control" in part.metadata)
+    return {name: value for name, value, default in parts if value != default}
 
 
 def checked(view: V, of: Subjects) -> V:
