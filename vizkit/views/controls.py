@@ -48,7 +48,7 @@ class Control:
     words: Mapping[str, str] = field(default_factory=dict)
     low: End = 0
     high: End = 1
-    step: float = 1
+    step: int | float = 1
     plays: bool = False
     more: bool = False
     key: str = ""
@@ -79,7 +79,7 @@ def several(label: str, options: Options, help: str = "", *, default: tuple[str,
     return _field(default, Control("several", label, help, options, **more))
 
 
-def number(label: str, low: End, high: End, default: float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def number(label: str, low: End, high: End, default: int | float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
     """From `low` to `high`, both allowed; `step=1` by default."""
     return _field(default, Control("number", label, help, low=low, high=high, **more))
 

@@ -23,10 +23,13 @@ class How:
 @dataclass(frozen=True)
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
-    shown for each of them by itself."""
+    shown for each of them by itself, or, with `alone`, for one of them, which a page asks for. `overlays`: whether it
+    lays maps over the picture, so that a page asks how they are drawn."""
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
+    alone: ClassVar[bool] = False
+    overlays: ClassVar[bool] = True
 
     def show(self, of: Any) -> "Iterator[Block]":  # noqa: ANN401 - a Subject, or several where `together`
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
