@@ -12,6 +12,7 @@ last layer, or the mean of the heads.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
@@ -40,7 +41,8 @@ class Control:
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
     themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `plays`: a step of a sequence,
     which can be played. `more`: of those that few change. `key`: its name in the address, where views share it.
-    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text.
+    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text. `runs`: another value
+    runs the model again; all others are answered by what has been computed.
     """
 
     kind: Kind
@@ -56,6 +58,7 @@ class Control:
     key: str = ""
     when: Callable[[Any], bool] | None = None
     longest: int = 200
+    runs: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -145,34 +148,39 @@ def checked(view: V, of: Subjects) -> V:
     is not; a layer or head beyond a model's own becomes its last, for another model beside it may have it."""
     for name, control in controls(view).items():
         value = getattr(view, name)
-        if value is None or (control.when is not None and not control.when(view)):
-            continue
-        if control.kind in ("layer", "head") and isinstance(value, int):
-            value = min(value, int(control.ends(of)[1]))
-            view = replace(view, **{name: value})
-        if sentence := _refusal(control, value, of):
-            raise ControlError(f"{name} {sentence}")
+        if value is not None and (control.when is None or control.when(view)):
+            if control.kind in ("layer", "head") and isinstance(value, int):
+                value = min(value, int(control.ends(of)[1]))
+            if sentence := refusal(control, value, of):
+                raise ControlError(f"{name} {sentence}")
         try:
-            read_fields(type(view), {name: value})
+            view = replace(view, **read_fields(type(view), {name: value}))
         except ReportError:
             raise ControlError(f"{name} cannot be {_short(value)}.") from None
     return view
 
 
-def _refusal(control: Control, value: Any, of: Subjects) -> str:  # noqa: ANN401 - whatever somebody typed
-    """What is wrong with a value, after the name of its field; "" for one that can be read as it is."""
+def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: ANN401 - whatever somebody typed
+    """What is wrong with a value, after the name of its field; "" for one that can be read as it is. Without subjects
+    what depends on them is not asked."""
     if control.kind == "text":
         return f"has at most {control.longest} characters." if len(str(value)) > control.longest else ""
     if control.kind in ("number", "layer", "head"):
-        low, high = control.ends(of)
+        low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
         return "" if fits else f"is from {low:g} to {high:g}, not {_short(value)}."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says
-    known = options(control, of)
+    if of is None and callable(control.options):
+        return ""
+    known = options(control, of or ())
     strange = [each for each in (value if isinstance(value, tuple) else (value,)) if each not in known]
     named = ", ".join(known[:12]) + (" …" if len(known) > 12 else "")
     return f"cannot be {_short(strange[0])}: there are {named}." if strange else ""
+
+
+def _said(end: End, otherwise: float) -> float:
+    return otherwise if callable(end) else end
 
 
 def _short(value: object) -> str:

@@ -211,7 +211,7 @@ class Subject:
 
     def _named(self, name: str, value: Any) -> Hashable:  # noqa: ANN401
         hash(value)
-        if type(value).__hash__ is not object.__hash__:
+        if value is None or type(value).__hash__ is not object.__hash__:
             return value
         own = {"whole": self.whole, "seen": lambda: self.seen, "loaded": lambda: self.loaded}
         found = next((what for what, give in own.items() if give() is value), None)

@@ -20,6 +20,18 @@ class How:
     source: str
 
 
+class Manual:
+    """The docstring of a view, made when somebody reads it: its own, and what each of its fields may be."""
+
+    def __init__(self, own: str) -> None:
+        self.own = own
+
+    def __get__(self, view: "View | None", cls: "type[View]") -> str:
+        from vizkit.views.manual import manual
+
+        return manual(cls, self.own) if "how" in vars(cls) and "__dataclass_params__" in vars(cls) else self.own
+
+
 @dataclass(frozen=True)
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
@@ -27,6 +39,9 @@ class View:
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
 
     def show(self, of: Any) -> "Iterator[Block]":  # noqa: ANN401 - a Subject, or several where `together`
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
