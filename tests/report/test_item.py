@@ -22,11 +22,12 @@ from vizkit.report.kinds import (
     Filters,
     Fused,
     Heads,
-    Multiplied,
     Relevance,
     Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
+from vizkit.views import VIEWS, class_of
+from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.writing import name_of_file
 
@@ -36,8 +37,8 @@ SHOWS = [
     Features(2),
     Heads("cls"),
     Fused("cls", 2, "max", True),
-    Multiplied((2, 3), "max", 0.5, 0.25, 2, 4, "shared"),
-    Multiplied("cls+dist"),
+    Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
+    Rollout("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
     Channel(2, 7, "norm"),
@@ -82,7 +83,7 @@ def test_an_item_comes_back_as_it_was(shows):
 
 
 def test_every_kind_is_tried_here():
-    assert {type(shows) for shows in SHOWS} == set(KINDS.values())
+    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), *map(class_of, VIEWS)}
 
 
 @pytest.mark.parametrize(

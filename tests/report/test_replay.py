@@ -31,13 +31,14 @@ from vizkit.report.kinds import (
     Filters,
     Fused,
     Heads,
-    Multiplied,
     Relevance,
     Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
+from vizkit.views import VIEWS, class_of
+from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model
 
 VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
@@ -47,7 +48,7 @@ ALL = [
     (VIT, Attention((0.4, 0.6), 5, 1)),
     (CNN, Features(2)),
     (VIT, Heads("cls", True)),
-    (VIT, Multiplied((2, 3), upto=4, scale="from lowest")),
+    (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
     (VIT, Relevance("grad_cam", 3, 5)),
     (VIT, Relevance("integrated_gradients", 3)),
     (CNN, Channel(2, 7, "activation")),
@@ -74,7 +75,7 @@ def inputs_of(source: str, image: str = "digit 3") -> Subject:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
     """A folder as it was saved, one picture of every kind."""
-    assert {type(shows) for _, shows in ALL} == set(KINDS.values())
+    assert {type(shows) for _, shows in ALL} == {*KINDS.values(), *map(class_of, VIEWS)}
     report = Report("All", tuple(Entry(item_of(source, shows), f"comment {shows}") for source, shows in ALL))
     folder = tmp_path_factory.mktemp("saved")
     with zipfile.ZipFile(io.BytesIO(zipped(report, [inputs_of(source) for source, _ in ALL]))) as archive:
@@ -184,8 +185,9 @@ def test_hostile_names_are_text_and_stay_in_the_folder():
 def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     given = inputs_of(VIT)
     assert made(item_of(VIT, Attention("cls", 99, 99)), given).plate.title == "Attention: layer 6 of 6, head 4 of 4"
-    for shows in (Multiplied("cls", upto=99), Multiplied((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
-                  Relevance("rollout", -7), Multiplied("cls", discard=7.0), Multiplied("nobody"), Channel(99, 0),
+    assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
+    for shows in (Rollout((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
+                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody"), Channel(99, 0),
                   Channel(0, 0), Channel(1, 999), Channel(1, -1)):  # fmt: skip
         with pytest.raises(ValueError, match=r".") as error:
             made(item_of(VIT, shows), given)
@@ -206,14 +208,14 @@ def test_a_file_says_what_is_in_it():
     names = [stem_of(item_of(source, shows), given) for source, shows in ALL]
     assert len(set(names)) == len(ALL)
     assert names[4] == "digits_vit_digit_3_grad_cam_3_against_5"
-    assert names[3] == "digits_vit_digit_3_rollout_layers1-4_mean_row3_column4"
+    assert names[3] == "digits_vit_digit_3_rollout_query-row3_column4_depth4_scale-from_lowest"
     assert opened(Report("", (Entry(item_of(*ALL[0])),)).to_json().encode()).entries[0].item == item_of(*ALL[0])
 
 
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
-@pytest.mark.parametrize("shows", [Attention("cls", 3), Multiplied("cls", upto=4), Relevance("generic_relevance", 3)])
+@pytest.mark.parametrize("shows", [Attention("cls", 3), Rollout("cls", depth=4), Relevance("generic_relevance", 3)])
 def test_a_picture_with_changes_is_made_again_with_them(shows):
     item = replace(item_of(VIT, shows), edits=CHANGED)
     report = Report("changes", (Entry(item),))
@@ -227,8 +229,8 @@ def test_a_picture_with_changes_is_made_again_with_them(shows):
     assert pictures[0].png == pictures[1].png
     assert f"Changed: {', '.join(CHANGED)}" in pictures[0].svg
     (plain,) = inputs_for(Report("plain", (Entry(replace(item, edits=())),)), {}, {})
-    unchanged = made(replace(item, edits=()), plain).drawn.numbers["places"]
-    assert not np.array_equal(unchanged, pictures[0].drawn.numbers["places"])
+    unchanged = made(replace(item, edits=()), plain).numbers["places"]
+    assert not np.array_equal(unchanged, pictures[0].numbers["places"])
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What is made of a view outside of the app: each module is one host, and knows views only by their blocks."""
+"""What draws a view without a server: on paper (PNG, SVG), in a page of its own, in a notebook."""

@@ -8,28 +8,34 @@ from vizkit import __version__
 from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
 from vizkit.report.kinds import KINDS, Shows
-from vizkit.views.subject import Subject
+from vizkit.views import VIEWS, class_of, name_of
+from vizkit.views.controls import changed
+from vizkit.views.rollout import Rollout
+from vizkit.views.subject import CENTRE, Subject
+from vizkit.views.view import View
 from vizkit.writing import name_of_file
 
 __all__ = ["Item", "complete", "from_json", "stem_of", "to_json", "written"]
 
 Draw = Literal["over image", "map only", "image only"]
+VIEW = "view "  # before the name of one, as the kind of an item
 
 
 @dataclass(frozen=True)
 class Item:
-    """`shows`: one of the kinds. `source`: the model as `vizkit.load` or the page takes it, `model` as people call it;
-    `size_hw`: its input where the whole picture was given in its own shape; `classes`: those that were typed. `image`:
-    the name of the picture. `link`: the page of the view and its parameters, without the server. Without a model
-    `source` is "", without a picture `image`.
+    """`shows`: a view as it was set, or one of the other kinds. `source`: the model as `vizkit.load` or the page takes
+    it, `model` as people call it; `size_hw`: its input where the whole picture was given in its own shape; `classes`:
+    those that were typed. `image`: the name of the picture. `link`: the page of the view and its parameters, without
+    the server. Without a model `source` is "", without a picture `image`.
 
-    `edits`: changes of the picture and of the model (`interventions.Changes`).
+    `edits`: changes of the picture and of the model (`interventions.Changes`). `at`: where the cursor stood, in
+    fractions (x, y) of the picture.
 
     Filled when the picture is made (`complete`): `weights` and `pixels`, SHA-256 digests; `box_xyxy`, the part of the
     picture that the model saw.
     """
 
-    shows: Shows
+    shows: View | Shows
     source: str
     model: str
     image: str
@@ -42,9 +48,12 @@ class Item:
     pixels: str = ""
     box_xyxy: tuple[float, float, float, float] | None = None
     edits: tuple[str, ...] = field(default=(), metadata=LATER)
+    at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
 
     @property
     def kind(self) -> str:
+        if isinstance(self.shows, View):
+            return f"{VIEW}{name_of(self.shows)}"
         return next(name for name, kind in KINDS.items() if isinstance(self.shows, kind))
 
 
@@ -66,16 +75,44 @@ def from_json(record: Any) -> Item:  # noqa: ANN401
     """The item of a record that `to_json` gave, through JSON. Raises ReportError for anything else."""
     record = dict(record) if isinstance(record, dict) else {}
     kind = record.pop("kind", None)
-    if not isinstance(kind, str) or kind not in KINDS:
+    name = kind.removeprefix(VIEW) if isinstance(kind, str) else ""
+    if isinstance(kind, str) and kind.startswith(VIEW) and name in VIEWS:
+        shows = read(class_of(name), record.pop("shows", None), "shows")
+    elif isinstance(kind, str) and kind in FORMER:
+        shows = FORMER[kind](record.pop("shows", None))
+    elif isinstance(kind, str) and kind in KINDS:
+        shows = read(KINDS[kind], record.pop("shows", None), "shows")
+    else:
         raise ReportError(f"This version of vizkit saves no picture of the kind {str(kind)[:40]!r}.")
-    shows = read(KINDS[kind], record.pop("shows", None), "shows")
     return read(Item, record | {"shows": shows}, "item")
+
+
+def _rollout(shows: Any) -> Rollout:  # noqa: ANN401
+    """Of 0.1.0, which counted the last layer as `upto`."""
+    if isinstance(shows, dict) and "upto" in shows:
+        shows = {name: value for name, value in shows.items() if name != "upto"} | {"depth": shows["upto"]}
+    return read(Rollout, shows, "shows")
+
+
+FORMER = {"rollout": _rollout}
+"""Kinds of earlier reports that are views now."""
 
 
 def stem_of(item: Item, inputs: Subject) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
-    shown = name_of_file(item.shows.stem(inputs.loaded), 80)
+    shows = item.shows
+    shown = name_of_file(_called(shows) if isinstance(shows, View) else shows.stem(inputs.loaded), 80)
     return "_".join(name for name in (name_of_file(item.model), name_of_file(item.image), shown) if name)
+
+
+def _called(view: View) -> str:
+    """A view by its name and what is not as usual, such as "rollout_depth3_query-patch"."""
+    parts = []
+    for name, value in changed(view).items():
+        cell = isinstance(value, tuple) and all(isinstance(part, int) for part in value)
+        words = "row{}_column{}".format(*(part + 1 for part in value)) if cell else value
+        parts.append(f"{name}-{words}" if isinstance(words, str) else f"{name}{words}")
+    return "_".join([name_of(view), *parts])
 
 
 def written(item: Item) -> str:

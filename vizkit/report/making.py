@@ -1,6 +1,7 @@
 """From an item to its files: PNG, SVG, a page of its own, numbers."""
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +14,12 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions, one_map
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
+from vizkit.hosts import paper
 from vizkit.report.item import Item, complete, written
-from vizkit.report.kinds import Drawn
+from vizkit.views.blocks import flat
+from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
+from vizkit.views.view import View
 
 __all__ = ["Made", "made"]
 
@@ -24,10 +28,10 @@ SHOWN = 12  # digits of a digest that are drawn; the whole one is in the file
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """An item with its digests, and its picture."""
+    """An item with its digests, its picture, and the numbers that it was drawn from, by name."""
 
     item: Item
-    drawn: Drawn
+    numbers: Mapping[str, np.ndarray]
     plate: Plate
 
     @property
@@ -42,25 +46,30 @@ class Made:
     def npz(self) -> bytes:
         """The numbers under their names, and `meta`: the item as JSON."""
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, meta=np.array(written(self.item)), **self.drawn.numbers)
+        np.savez(buffer, allow_pickle=False, meta=np.array(written(self.item)), **self.numbers)
         return buffer.getvalue()
 
 
 def made(item: Item, inputs: Subject) -> Made:
     """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
+    if isinstance(item.shows, View):
+        view = checked(item.shows, [inputs])
+        captions = _captions(item, view.title(inputs), (), inputs)
+        blocks = flat(view.show(inputs))
+        return Made(item, paper.numbers(blocks), paper.plate(view, [inputs], captions, OPACITIES[item.draw]))
     drawn = item.shows.drawn(inputs)
-    captions = _captions(item, drawn, inputs)
+    captions = _captions(item, drawn.title, drawn.lines, inputs)
     if isinstance(drawn.picture, HeadsOf):
-        return Made(item, drawn, head_maps(drawn.picture, captions))
+        return Made(item, drawn.numbers, head_maps(drawn.picture, captions))
     if isinstance(drawn.picture, PanelsOf):
-        return Made(item, drawn, panels(drawn.picture, captions))
+        return Made(item, drawn.numbers, panels(drawn.picture, captions))
     picture = replace(drawn.picture, opacities=OPACITIES[item.draw])
-    return Made(item, drawn, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
+    return Made(item, drawn.numbers, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
 
 
-def _captions(item: Item, drawn: Drawn, inputs: Subject) -> Captions:
-    lines = (f"Changed: {', '.join(item.edits)}", *drawn.lines) if item.edits else drawn.lines
+def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> Captions:
+    lines = (f"Changed: {', '.join(item.edits)}", *own) if item.edits else own
     if item.image:
         lines = (f"Picture: {item.image}", *lines)
     if item.source:
@@ -77,4 +86,4 @@ def _captions(item: Item, drawn: Drawn, inputs: Subject) -> Captions:
         "Source": clean(item.link),
         "vizkit": written(item),
     }
-    return Captions(clean(drawn.title), lines, footer, facts)
+    return Captions(clean(title), lines, footer, facts)

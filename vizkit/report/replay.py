@@ -53,7 +53,17 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
         item = entry.item
         loaded = model(item.source, item.model, item.size_hw, item.classes) if item.source else no_model()
         rgb = picture(item.image) if item.image else no_picture()
-        all_inputs.append(Subject(lambda loaded=loaded: loaded, rgb, item.edits, picture))
+        all_inputs.append(
+            Subject(
+                lambda loaded=loaded: loaded,
+                rgb,
+                item.edits,
+                picture,
+                image=item.image,
+                model=item.model,
+                point=item.at,
+            )
+        )
     return all_inputs
 
 

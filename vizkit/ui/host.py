@@ -44,8 +44,6 @@ from vizkit.views.controls import controls, options, rule_of
 from vizkit.views.rules import Rule
 from vizkit.views.view import View
 
-SAVES = False  # until the report holds views
-
 
 @dataclass
 class Drawing:
@@ -115,8 +113,7 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> 
 
 def _one(to: Drawing) -> None:
     show(to, to.view.show(to.of if to.view.together else to.of[0]))
-    if SAVES:
-        save(to.key, {"": saved.item_of(to.of[0].shown, to.view, to.opacity)}, to.of[0])
+    save(to.key, {"": saved.item_of(to.of[0].shown, to.view, to.opacity)}, to.of[0])
 
 
 def show(to: Drawing, blocks: Iterable[Block]) -> None:

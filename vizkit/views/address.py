@@ -3,12 +3,11 @@ them. A cell is "row,column" from 1."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
 from vizkit.views import Entry, entry
-from vizkit.views.controls import Control, controls, refusal
+from vizkit.views.controls import Control, changed, controls, refusal
 from vizkit.views.view import View
 
 __all__ = ["as_text", "from_address", "from_text", "key_of", "to_address"]
@@ -24,12 +23,11 @@ def key_of(entry: Entry, field: str, control: Control) -> str:
 
 def to_address(view: View) -> dict[str, Text]:
     """By their names in the address all settings that differ from the defaults."""
-    defaults = {part.name: part.default for part in fields(view)}
-    values = {name: getattr(view, name) for name in controls(view)}
+    asked = controls(view)
     return {
-        key_of(entry(view), name, control): as_text(control, values[name])
-        for name, control in controls(view).items()
-        if values[name] != defaults[name] and values[name] is not None
+        key_of(entry(view), name, asked[name]): as_text(asked[name], value)
+        for name, value in changed(view).items()
+        if value is not None
     }
 
 

@@ -13,24 +13,22 @@ last layer, or the mean of the heads.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
 from vizkit.views import rules
 from vizkit.views.rules import Rule, one_of, whole
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
 
-if TYPE_CHECKING:
-    from vizkit.views.subject import Subject
-    from vizkit.views.view import View
-
-Subjects = Sequence["Subject"]
+Subjects = Sequence[Subject]
 Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
 End = int | float | Callable[[Subjects], int | float]
 Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
-V = TypeVar("V", bound="View")
+V = TypeVar("V", bound=View)
 
 
-class ControlError(ValueError):
+class ControlError(ReportError):
     """A setting that this view, or this model, does not have; the message is one sentence for the user."""
 
 
@@ -62,6 +60,31 @@ class Control:
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
+
+    def described(self, default: object, cell: str) -> str:
+        """For a manual: its label, what it may be, and its help. `cell`: how a patch is named."""
+        usual = {"layer": "; by default the last", "head": "; by default the mean of all"}.get(self.kind, "")
+        return f"{self.label}: {self._allowed(cell)}{usual if default is None else ''}. {self.help}".strip()
+
+    def _allowed(self, cell: str) -> str:
+        """Its values in words; what depends on the model is said as such."""
+        if self.kind in ("number", "layer", "head"):
+            last = {"layer": "the last layer", "head": "the number of heads"}.get(self.kind, "what the model allows")
+            low, high = (last if callable(end) else f"{end:g}" for end in (self.low, self.high))
+            return f"a number from {low} to {high}"
+        if self.kind == "switch":
+            return "true or false"
+        if self.kind == "text":
+            return f"at most {self.longest} characters"
+        if self.kind == "query":
+            named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
+            return f"“patch” for that at the point, {named}, or a patch as {cell}"
+        few = "any of " if self.kind == "several" else ""
+        return few + ("those of the model" if callable(self.options) else self._listed(self.options))
+
+    def _listed(self, options: Sequence[str]) -> str:
+        named = [each if self.called(each) == each else f"{each} ({self.called(each)})" for each in options]
+        return " or ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
     def ends(self, of: Subjects) -> tuple[int | float, int | float]:
         low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
@@ -138,9 +161,15 @@ def rule_of(control: Control, of: Subjects) -> Rule[Any]:
     return one_of(options(control, of))
 
 
-def controls(view: "type[View] | View") -> dict[str, Control]:
+def controls(view: type[View] | View) -> dict[str, Control]:
     """By the names of its fields, in their order."""
     return {part.name: part.metadata["control"] for part in fields(view) if "control" in part.metadata}
+
+
+def changed(view: View) -> dict[str, Any]:
+    """The settings that are not as usual, by name."""
+    parts = ((part.name, getattr(view, part.name), part.default) for part in fields(view) if "control" in part.metadata)
+    return {name: value for name, value, default in parts if value != default}
 
 
 def checked(view: V, of: Subjects) -> V:
@@ -168,7 +197,7 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: 
     if control.kind in ("number", "layer", "head"):
         low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
-        return "" if fits else f"is from {low:g} to {high:g}, not {_short(value)}."
+        return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says
     if of is None and callable(control.options):

@@ -94,6 +94,17 @@ def test_a_link_to_a_view_without_them_keeps_them_for_the_next():
     assert test.session_state["input"] == "whole image"
 
 
+def test_a_reload_of_a_view_without_them_loses_nothing():
+    test = opened("attention", image="digit 3", models=[SWIN, VIT])
+    test.switch_page("pages/train.py").run()
+    again = opened("train", **test.query_params)
+    again.switch_page("pages/explore.py").run()
+    fine(again)
+    assert again.selectbox(key="image").value == "digit 3"
+    assert again.multiselect(key="models").value == [SWIN, VIT]
+    assert "models" not in opened("train").query_params
+
+
 def test_uploads_come_back_though_their_widget_was_gone():
     buffer = io.BytesIO()
     Image.fromarray(np.full((20, 30, 3), 99, np.uint8)).save(buffer, "PNG")

@@ -39,6 +39,40 @@ class Rows:
     key_regions: Int[np.ndarray, "*group key"] | None = None
     second_grid: Grid | None = None
 
+    def query_id(self, query: str | tuple[float, float]) -> int:
+        """The token that is asked: a special one by its name, or that at a point in fractions (x, y) of what the model
+        saw; where it has no row here, the first that has. As look.js finds it."""
+        asked = np.arange(self.values.shape[-2]) if self.query_ids is None else self.query_ids.ravel()
+        if query in self.query_special:
+            found = self.query_special.index(str(query))
+        elif self.query_grid is None or isinstance(query, str):
+            return int(asked[0])
+        else:
+            (rows, columns), (x, y) = self.query_grid, query
+            row, column = min(int(y * rows), rows - 1), min(int(x * columns), columns - 1)
+            found = len(self.query_special) + row * columns + column
+        return found if found in asked else int(asked[0])
+
+    def row_of(self, query_id: int) -> tuple[Float[np.ndarray, "row column"], dict[str, float]]:
+        """(what every place gets of this query's row, and each special token by name)."""
+        *_, queries, keys = self.values.shape
+        asked = np.arange(queries) if self.query_ids is None else self.query_ids.ravel()
+        place = int(np.flatnonzero(asked == query_id)[0])
+        ids = np.arange(keys) if self.key_ids is None else self.key_ids.reshape(-1, keys)[place // queries]
+        first, (rows, columns) = len(self.key_special), self.key_grid or (0, 0)
+        row = np.zeros(first + rows * columns)
+        np.add.at(row, ids[ids >= 0], self.values.reshape(-1, keys)[place][ids >= 0])
+        return row[first:].reshape(rows, columns), dict(zip(self.key_special, row[:first].tolist(), strict=True))
+
+    def cell_box(self, query_id: int) -> tuple[float, float, float, float] | None:
+        """Where the query lies, in fractions (x0, y0, x1, y1) of what the model saw; None for one without a place."""
+        at = query_id - len(self.query_special)
+        if at < 0 or self.query_grid is None:
+            return None
+        rows, columns = self.query_grid
+        row, column = divmod(at, columns)
+        return column / columns, row / rows, (column + 1) / columns, (row + 1) / rows
+
     def pack(self) -> dict[str, Any]:
         """As look.js reads it."""
         *_, queries, keys = self.values.shape

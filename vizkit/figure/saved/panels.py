@@ -12,7 +12,7 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, S
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
 from vizkit.figure.saved.text import fitting
 
-__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "panel_of", "panels"]
+__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "panel_of", "panels"]
 
 HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
 STRIP, ROWS = 13.0, 74.0  # of cells of a single row, and the room for the names of rows
@@ -40,7 +40,7 @@ def panels(drawn: PanelsOf, captions: Captions) -> Plate:
         share = panel.share if isinstance(panel, Tile) else 1.0
         if left + share * (WIDTH - 2 * MARGIN) > WIDTH - MARGIN + 1:
             left, y = MARGIN, lowest
-        made, bottom = _tile(panel, left, y) if isinstance(panel, Tile) else _chart(panel, y)
+        made, bottom = _tile(panel, left, y) if isinstance(panel, Tile) else chart_marks(panel, y)
         marks += made
         left, lowest = left + share * (WIDTH - 2 * MARGIN), max(lowest, bottom + 10)
     return below(marks, captions, WIDTH, lowest)
@@ -53,7 +53,8 @@ def _tile(tile: Tile, x: float, y: float) -> tuple[list[Mark], float]:
     return [title, Raster(tile.rgb, x, y + TEXT + 6, width, height)], y + TEXT + 6 + height
 
 
-def _chart(panel: Panel, y: float) -> tuple[list[Mark], float]:
+def chart_marks(panel: Panel, y: float) -> tuple[list[Mark], float]:
+    """(a chart with its title, from `y` down; where it ends)."""
     marks: list[Mark] = []
     if panel.title:
         y += TEXT * 1.2

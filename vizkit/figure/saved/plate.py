@@ -1,6 +1,6 @@
 """A picture to be saved, as marks on paper: `png` and `svg` draw the same ones. Lengths in points of the SVG."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.palette import CEILING, FLOOR, SCALE
 from vizkit.geometry import Box
 
-__all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Stroke", "Words"]
+__all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Stroke", "Words", "moved"]
 
 INK, PALE = "#16182b", "#565a75"
 
@@ -107,6 +107,13 @@ class Stroke:
             at = [start, *way[(way > start) & (way < end)], end]
             pieces.append(list(zip(*(np.interp(at, way, axis).tolist() for axis in places.T), strict=True)))
         return pieces
+
+
+def moved(mark: "Mark", x: float, y: float) -> "Mark":
+    """The same mark so much further to the right and down."""
+    if isinstance(mark, Stroke):
+        return replace(mark, points=tuple((left + x, top + y) for left, top in mark.points))
+    return replace(mark, x=mark.x + x, y=mark.y + y)
 
 
 PATTERNS = {"dash": (6.0, 3.0), "dot": (1.5, 2.5)}  # drawn, left out; points

@@ -11,7 +11,7 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, W
 from vizkit.figure.saved.text import wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Captions", "MapOf", "below", "one_map", "scale_bar", "top_lines"]
+__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "top_lines"]
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
@@ -49,23 +49,35 @@ class MapOf:
 
 def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, captions: Captions) -> Plate:
     marks, y = top_lines(captions, WIDTH)
+    made, y = map_marks(image, box_xyxy, drawn, y)
+    return below([*marks, *made], captions, WIDTH, y)
+
+
+def map_marks(
+    image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, y: float
+) -> tuple[list[Mark], float]:
+    """(the photograph with its map, what the model saw, the query's cell and the colours, from `y` down; where they
+    end)."""
     inner = WIDTH - 2 * MARGIN
     times = min(inner / image.shape[1], TALLEST / image.shape[0])
     width, height = image.shape[1] * times, image.shape[0] * times
     x0, y0, x1, y1 = box_xyxy
     marked = drawn.marked and (
-        x0 + drawn.marked[0] * (x1 - x0), y0 + drawn.marked[1] * (y1 - y0),
-        x0 + drawn.marked[2] * (x1 - x0), y0 + drawn.marked[3] * (y1 - y0),
-    )  # fmt: skip
+        x0 + drawn.marked[0] * (x1 - x0),
+        y0 + drawn.marked[1] * (y1 - y0),
+        x0 + drawn.marked[2] * (x1 - x0),
+        y0 + drawn.marked[3] * (y1 - y0),
+    )
     scale = SIGNED if drawn.signed else SCALE
-    over = Overlay(image, drawn.places, box_xyxy, (WIDTH - width) / 2, y, width, height, drawn.low, drawn.top,
-                   drawn.unit, scale, drawn.opacities, marked)  # fmt: skip
-    marks += [over, *over.outlines()]
+    left = (WIDTH - width) / 2
+    painted = {"low": drawn.low, "top": drawn.top, "unit": drawn.unit, "scale": scale, "opacities": drawn.opacities}
+    over = Overlay(image, drawn.places, box_xyxy, left, y, width, height, marked=marked, **painted)
     beyond = ("≤ ", "≥ ") if drawn.beyond else ("", "")
-    ends = (f"{beyond[0]}{_number(-drawn.top, drawn.unit)}", "0") if drawn.signed else (_number(drawn.low, drawn.unit),)
-    made, y = scale_bar(y + height + 10, inner, scale, (*ends, f"{beyond[1]}{_number(drawn.top, drawn.unit)}"),
-                        drawn.quantity)  # fmt: skip
-    return below([*marks, *made], captions, WIDTH, y)
+    low = number_words(-drawn.top if drawn.signed else drawn.low, drawn.unit)
+    ends = (f"{beyond[0]}{low}", "0") if drawn.signed else (low,)
+    top = f"{beyond[1]}{number_words(drawn.top, drawn.unit)}"
+    bar, y = scale_bar(y + height + 10, inner, scale, (*ends, top), drawn.quantity)
+    return [over, *over.outlines(), *bar], y
 
 
 def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
@@ -102,7 +114,8 @@ def below(marks: Sequence[Mark], captions: Captions, width: float, y: float) -> 
     return Plate(width, y + MARGIN * 0.8, captions.title, (*marks, *last), captions.facts)
 
 
-def _number(value: float, unit: str) -> str:
+def number_words(value: float, unit: str) -> str:
+    """As it stands beside colours and bars."""
     if unit == "%":
         return f"{100 * value:.3g} %".replace("-", "−")
     return f"{value:.3g}".replace("-", "−")

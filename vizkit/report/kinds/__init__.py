@@ -10,7 +10,6 @@ from vizkit.report.kinds.fused import Fused
 from vizkit.report.kinds.heads import Heads
 from vizkit.report.kinds.record import Drawn, Kind
 from vizkit.report.kinds.relevance import Relevance
-from vizkit.report.kinds.rollout import Multiplied
 from vizkit.report.kinds.slid import Slid
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "Fused",
     "Heads",
     "Kind",
-    "Multiplied",
     "Relevance",
     "Shows",
     "Slid",
@@ -37,7 +35,6 @@ KINDS: dict[str, type] = {
     "features": Features,
     "fused heads": Fused,
     "all heads": Heads,
-    "rollout": Multiplied,
     "relevance": Relevance,
     "channel": Channel,
     "chart": Chart,
@@ -46,6 +43,4 @@ KINDS: dict[str, type] = {
     "filters": Filters,
     "boxes": Framed,
 }
-Shows = (
-    Attention | Features | Heads | Multiplied | Relevance | Channel | Chart | Slid | Field | Filters | Framed | Fused
-)
+Shows = Attention | Features | Heads | Relevance | Channel | Chart | Slid | Field | Filters | Framed | Fused

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from vizkit.datasets import samples
 from vizkit.image import Picture
 from vizkit.ui.session import model_names
+from vizkit.ui.session.address import drop
 
 MAX_MODELS = 4
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, whose import takes seconds
@@ -15,6 +17,7 @@ MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 INPUTS = ("cropped", "whole image")
 OFFERED = "_sidebar_offers"
+KEPT, KEPT_KEYS = "kept_", ("models", "image", "input")
 
 
 class Opened(NamedTuple):
@@ -60,11 +63,29 @@ def add(name: str) -> None:
 def take_from_address() -> None:
     """What a link names for pickers that the open view has not: without a widget nobody else remembers it."""
     sources = {model_names.title(source): source for source in model_names.bundled()}
-    models = [sources.get(name, name) for name in st.query_params.get_all("models")]
-    named = {key: st.query_params.get(key) for key in ("image", "input")} | {"models": models[:MAX_MODELS]}
-    for key, value in named.items():
-        if value and key not in st.session_state and (key != "input" or value in INPUTS):
-            st.session_state[key] = value
+    named = {key: st.query_params.get_all(key) or st.query_params.get_all(KEPT + key) for key in KEPT_KEYS}
+    named["models"] = [sources.get(name, name) for name in named["models"]][:MAX_MODELS]
+    for key, values in named.items():
+        if values and key not in st.session_state and (key != "input" or values[0] in INPUTS):
+            st.session_state[key] = values if key == "models" else values[0]
+
+
+def keep_in_address(reads: str) -> None:
+    """What is chosen in pickers that the open view has not, under a name that no widget is bound to: a reload would
+    lose it. A default is in no address."""
+    usual = {"models": model_names.bundled()[:2], "image": samples.names()[0], "input": INPUTS[0]}
+    for key in KEPT_KEYS:
+        value = st.session_state.get(key)
+        if (
+            not value
+            or value == usual[key]
+            or {"models": "models", "image": "picture", "input": "picture and models"}[key] in reads
+        ):
+            drop(KEPT + key)
+            continue
+        names = [model_names.title(source) for source in value] if key == "models" else [str(value)]
+        if st.query_params.get_all(KEPT + key) != names:
+            st.query_params[KEPT + key] = names
 
 
 def renew_address() -> None:

@@ -117,7 +117,7 @@ def item_of(shown: Shown, shows: Any, draw: str = "over image", edits: tuple[str
 
     size_hw = shown.loaded.preprocessing.size_hw if whole_image() else None
     return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")),
-                cast("Draw", draw), size_hw, classes_of(shown.source), link(), edits=edits)  # fmt: skip
+                cast("Draw", draw), size_hw, classes_of(shown.source), link(), edits=edits, at=cursor())  # fmt: skip
 
 
 def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
@@ -152,7 +152,10 @@ def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None 
     if item.classes:
         source = f"{item.source}{MARK}{digest_of(item.classes)}"
         own = partial(cached.reading, own, source, item.classes)
-    return Subject(own, picture.rgb, item.edits, named) if item.edits else Kept(source, own, picture)
+    facts = {"image": item.image, "model": item.model, "point": item.at}
+    if item.edits:
+        return Subject(own, picture.rgb, item.edits, named, **facts)
+    return Kept(source, own, picture, **facts)
 
 
 # ---- the report of the session ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ def sidebar(reads: str) -> None:
     if reads != "picture and models":
         linked_picture.linked()
         chosen.take_from_address()
+    chosen.keep_in_address(reads)
     if "picture" in reads:
         _image_picker()
     else:
