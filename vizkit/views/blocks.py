@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.canvas.tile_maps import Tile
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
@@ -78,23 +79,6 @@ class Map(Block):
     said: str = ""
     picks: str = ""
     of: "Subject | None" = None
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
-    `signed`: drawn from blue over white at 0 to red. `unit`: "%" or ""."""
-
-    name: str
-    places: Float[np.ndarray, "row column"] | None
-    note: str = ""
-    more: str = ""
-    signed: bool = False
-    unit: str = ""
-
-    @property
-    def values(self) -> Float[np.ndarray, "row column"]:
-        return np.zeros((0, 0)) if self.places is None else self.places
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,8 @@ the same ones."""
 from dataclasses import dataclass
 from pathlib import Path
 
+from vizkit.figure.canvas import LOOK_HTML
+
 __all__ = ["SCRIPTS", "Script"]
 
 
@@ -15,5 +17,15 @@ class Script:
     css: Path
     js: tuple[Path, ...]
 
+    @property
+    def code(self) -> str:
+        return "\n".join(file.read_text(encoding="utf-8") for file in self.js)
 
-SCRIPTS: dict[str, Script] = {}
+
+_HERE = Path(__file__).parent
+_LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
+SCRIPTS = {
+    "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
+    "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
+}

@@ -1,25 +1,20 @@
 """Several maps of one picture side by side in the browser: a map's growth by layer, or what every method says."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.palette import OPACITIES, SIGNED, colours
+from vizkit.figure.canvas.tile_maps import Tile as Tile
+from vizkit.figure.canvas.tile_maps import tile_maps
+from vizkit.figure.palette import OPACITIES
 from vizkit.image import Picture
-from vizkit.ui.canvas import Canvas
+from vizkit.ui.canvas import script_canvas
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, title
-from vizkit.views.blocks import Tile as Tile
 from vizkit.views.rules import below
 
-HERE = Path(__file__).parent
-
-TILES = Canvas("vizkit_tiles", "<section role='group'></section>\n", HERE / "tiles.css", HERE / "tiles.js")
+TILES = script_canvas("vizkit_tiles")
 
 
 def tile(name: str, value: Explanation | str | None) -> Tile:
@@ -91,28 +86,6 @@ def _packed(
     label: str,
 ) -> dict[str, Any]:
     """As tiles.js reads it; `columns`: the model of every map, which saw its own part of the picture."""
-    height, width = picture.rgb.shape[:2]
-    floor, ceiling = OPACITIES[draw]
-    described, values, start = [], [], 0
-    for tile, shown, (bottom, top) in zip(maps, columns, limits, strict=True):
-        low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
-        values.append(sixteen_bits(tile.values, low, high).ravel())
-        rows, across = tile.values.shape
-        x0, y0, x1, y1 = shown.box_xyxy
-        described.append(
-            {"name": tile.name, "note": tile.note, "more": tile.more, "signed": tile.signed, "unit": tile.unit,
-             "rows": rows, "columns": across, "low": low, "high": high, "from": bottom, "to": top, "start": start,
-             "beyond": high > top * 1.0001, "box": (x0 / width, y0 / height, x1 / width, y1 / height)}
-        )  # fmt: skip
-        start += rows * across
-    return {
-        "maps": described,
-        "values": text64(np.concatenate(values)),
-        "plain": text64(colours()),
-        "signed": text64(colours(SIGNED)),
-        "image": cached.browser_image(picture.digest, picture.rgb),
-        "size": (height, width),
-        "floor": floor,
-        "ceiling": ceiling,
-        "label": label,
-    }
+    size_hw, image = picture.rgb.shape[:2], cached.browser_image(picture.digest, picture.rgb)
+    boxes = [shown.box_xyxy for shown in columns]
+    return tile_maps(maps, limits, boxes, size_hw, image, OPACITIES[draw], label)

@@ -1,0 +1,76 @@
+"""A view as a page of its own: no server, no network, nothing beside the file; a notebook shows the same."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from vizkit import __version__
+from vizkit.figure.canvas.scripts import SCRIPTS
+from vizkit.hosts.stage import FRAMES_BYTES, stage
+from vizkit.views import entry
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+
+__all__ = ["document", "fragment"]
+
+CSS = """:host { --st-primary-color: light-dark(#4338ca, #818cf8); --st-text-color: light-dark(#16182b, #e8eaf6);
+--st-secondary-background-color: light-dark(#f4f5fb, #1a1d33); --st-border-color: light-dark(#d9dcec, #2d3152);
+--st-font: system-ui, sans-serif; --st-base-radius: .5rem; display: block; color-scheme: light dark }"""
+
+
+def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
+    """A whole page, with how it is read and where it comes from. Raises NotApplicable as the view does."""
+    title = f"{entry(view).title}: {' · '.join(dict.fromkeys(each.name for each in of))}"
+    how = view.how
+    read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
+    images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
+    below = f"{f'Picture: {escape(images)} · ' if images else ''}vizkit {__version__}"
+    return (
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'></head>"
+        "<body style='margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.5 system-ui,sans-serif;"
+        "background:light-dark(#fff,#0f1120);color:light-dark(#16182b,#e8eaf6)'>"
+        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(entry(view).line)}</p>"
+        f"{fragment(view, of, most_bytes)}<details><summary>How to read this</summary>{read}</details>"
+        f"<p style='opacity:.7;font-size:.85rem'>{below}</p></body></html>"
+    )
+
+
+def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
+    """HTML to put into any page, also several times."""
+    book = stage(view, of, most_bytes=most_bytes)
+    used = {"vizkit_look", "vizkit_tiles", *_scripts(book["frames"])}
+    shells = {name: {"html": SCRIPTS[name].html, "css": CSS + SCRIPTS[name].css.read_text("utf-8")} for name in used}
+    functions = ",".join(f"{json.dumps(name)}: {_function(SCRIPTS[name].code)}" for name in sorted(used))
+    place = f"vizkit-{uuid.uuid4().hex}"
+    own = json.dumps(CSS + SCRIPTS["vizkit_stage"].css.read_text("utf-8"))
+    return (
+        f"<div id='{place}'></div><script type='application/json' id='{place}-book'>{_json(book)}</script>"
+        f"<script>(() => {{{SCRIPTS['vizkit_stage'].code}\nconst shells = {_json(shells)}, draw = {{{functions}}}\n"
+        "const scripts = {}\n"
+        "for (const name of Object.keys(draw)) scripts[name] = { ...shells[name], draw: draw[name] }\n"
+        f"const place = document.getElementById('{place}'), root = place.attachShadow({{ mode: 'open' }})\n"
+        f"const style = document.createElement('style'); style.textContent = {own}\n"
+        "const section = document.createElement('section'); root.append(style, section)\n"
+        f"stage(section, JSON.parse(document.getElementById('{place}-book').textContent), scripts)}})()</script>"
+    )
+
+
+def _function(code: str) -> str:
+    """A module's one function, in a scope of its own: modules use the same names inside."""
+    return f"(() => {{{code.replace('export default function', 'return function', 1)}}})()"
+
+
+def _json(value: Any) -> str:  # noqa: ANN401 - what JSON can hold
+    """As it may stand inside a script element."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _scripts(value: Any) -> set[str]:  # noqa: ANN401
+    """The names of all canvases in packed blocks."""
+    if isinstance(value, dict):
+        own = {value["script"]} if isinstance(value.get("script"), str) else set()
+        return own.union(*map(_scripts, value.values()))
+    return set().union(*map(_scripts, value)) if isinstance(value, list) else set()
