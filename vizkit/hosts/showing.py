@@ -67,8 +67,11 @@ class Showing:
 
     @property
     def said(self) -> str:
-        """What is to be seen, in a sentence; "" where nothing stands out."""
-        return next(filter(None, map(_sentence, self.blocks)), "")
+        """What is to be seen, of several models below one another after their names; "" where nothing stands out."""
+        first = [next(filter(None, map(_sentence, column)), "") for column in self._flat]
+        if len(first) == 1:
+            return first[0]
+        return "\n".join(f"{of.name}: {words}" for of, words in zip(self.subjects, first, strict=True) if words)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -131,7 +134,7 @@ class Showing:
             return f"<p>{escape(str(sentence))}</p>"
 
     def __repr__(self) -> str:
-        return f"{self.title}. {self.said}".strip()
+        return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
 
 
 def able(view: View, of: Sequence[Subject]) -> None:
