@@ -14,6 +14,8 @@ Nothing heavy is imported until one of these names is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vizkit.settings import __version__ as __version__
+
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import rollout
     from vizkit.hosts.library import show
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from vizkit.models import load, wrap
     from vizkit.scoring import explain
     from vizkit.standalone import save_html, trace
-
-__version__ = "0.1.0"
 
 __all__ = ["explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap"]
 

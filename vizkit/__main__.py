@@ -26,7 +26,6 @@ from vizkit.commands import (
     datasets,
     enlarge,
     evaluate,
-    explain,
     memory,
     receptive_field,
     report,
@@ -37,6 +36,7 @@ from vizkit.commands import (
     translate,
 )
 from vizkit.commands.detection import detect
+from vizkit.commands.explaining import explain
 from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load
 from vizkit.commands.output import refuse_output, writing_to

@@ -95,16 +95,14 @@ def _point(text: str) -> tuple[float, ...]:
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """As the view takes them. Raises ControlError for what no model allows."""
     from vizkit.views.address import from_text
-    from vizkit.views.controls import ControlError, controls, refusal
+    from vizkit.views.controls import controls, setting
 
-    found: dict[str, Any] = {}
-    for name, control in controls(class_of(arguments.entry.name)).items():
+    cls, found = class_of(arguments.entry.name), {}
+    for name, control in controls(cls).items():
         typed = vars(arguments).get(f"{SETTING}{name}")
         if typed is not None:
             read = typed if isinstance(typed, bool) else from_text(control, typed)
-            found[name] = typed if read is None else read
-            if sentence := refusal(control, found[name], None):
-                raise ControlError(f"--{name.replace('_', '-')} {sentence}")
+            found[name] = setting(cls, name, typed if read is None else read)
     return found
 
 

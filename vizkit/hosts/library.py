@@ -15,7 +15,7 @@ import numpy as np
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
 from vizkit.views import VIEWS, Entry, class_of
-from vizkit.views.controls import ControlError, checked, controls
+from vizkit.views.controls import ControlError, checked, controls, setting
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.views.view import View
 
@@ -72,7 +72,7 @@ def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
     if strange := next((name for name in settings if name not in asked), None):
         raise ControlError(f"{entry.title} has no setting {strange!r}; {_nearest(strange, asked)}.")
     clicked = {name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None}
-    return cls(**clicked | {name: _python(value) for name, value in settings.items()})
+    return cls(**clicked | {name: setting(cls, name, _python(value)) for name, value in settings.items()})
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit import __version__
 from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
+from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
 from vizkit.views import entry, name_of
 from vizkit.views.blocks import Block, Heading, Map, Said, flat

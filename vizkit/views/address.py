@@ -3,11 +3,11 @@ them. A cell is "row,column" from 1."""
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from vizkit.from_json import ReportError, read_fields
 from vizkit.views import Entry, entry
-from vizkit.views.controls import Control, changed, controls, refusal
+from vizkit.views.controls import Control, ControlError, changed, controls, setting
 from vizkit.views.view import View
 
 __all__ = ["as_text", "from_address", "from_text", "key_of", "to_address"]
@@ -38,11 +38,8 @@ def from_address(cls: type[V], address: Mapping[str, str | Sequence[str]]) -> V:
         text = address.get(key_of(entry(cls), name, control))
         if text is None or (value := from_text(control, text)) is None:
             continue
-        try:
-            read = read_fields(cls, {name: value})
-        except ReportError:
-            continue
-        settings |= {} if refusal(control, read[name], None) else read
+        with suppress(ControlError):
+            settings[name] = setting(cls, name, value)
     return cls(**settings)
 
 
@@ -77,7 +74,8 @@ def from_text(control: Control, text: str | Sequence[str]) -> Any:  # noqa: ANN4
     if control.kind == "query" and (cell := re.fullmatch(r"([1-9]\d{0,4}),([1-9]\d{0,4})", text)):
         return int(cell[1]) - 1, int(cell[2]) - 1
     if control.kind == "query" and text not in control.words.values():
-        return _option(control, re.sub(r"^\\?\[(.*?)\\?\]$", r"\1", text))
+        name = re.fullmatch(r"(\\?\[)?([^\[\]\\]+)(\\?\])?", text)
+        return _option(control, name[2]) if name and name[2].isprintable() else None
     return text if control.kind == "text" else _option(control, text)
 
 

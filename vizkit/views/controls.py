@@ -4,7 +4,7 @@ line and in a notebook.
     @dataclass(frozen=True)
     class Rollout(View):
         fusion: Literal["mean", "max", "min"] = choice("Heads", ("mean", "max", "min"), "How heads become one matrix.")
-        upto: int | None = layer("Up to layer", "Where the product ends.", plays=True)
+        depth: int | None = layer("Up to layer", "Where the product ends.", plays=True)
 
 A default never depends on what is shown, else a link without the field would change its meaning: None stands for the
 last layer, or the mean of the heads.
@@ -107,7 +107,7 @@ def several(label: str, options: Options, help: str = "", *, default: tuple[str,
     return _field(default, Control("several", label, help, options, **more))
 
 
-def number(label: str, low: End, high: End, default: float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def number(label: str, low: End, high: End, default: int | float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
     """From `low` to `high`, both allowed; `step=1` by default."""
     return _field(default, Control("number", label, help, low=low, high=high, **more))
 
@@ -177,16 +177,22 @@ def checked(view: V, of: Subjects) -> V:
     is not; a layer or head beyond a model's own becomes its last, for another model beside it may have it."""
     for name, control in controls(view).items():
         value = getattr(view, name)
-        if value is not None and (control.when is None or control.when(view)):
-            if control.kind in ("layer", "head") and isinstance(value, int):
-                value = min(value, int(control.ends(of)[1]))
-            if sentence := refusal(control, value, of):
-                raise ControlError(f"{name} {sentence}")
-        try:
-            view = replace(view, **read_fields(type(view), {name: value}))
-        except ReportError:
-            raise ControlError(f"{name} cannot be {_short(value)}.") from None
+        asked = control.when is None or control.when(view)
+        if asked and value is not None and control.kind in ("layer", "head"):
+            value = min(value, int(control.ends(of)[1]))
+        view = replace(view, **{name: setting(type(view), name, value, of if asked else None)})
     return view
+
+
+def setting(cls: type[View], name: str, value: Any, of: Subjects | None = None) -> Any:  # noqa: ANN401
+    """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
+    without them, where none can."""
+    if value is not None and (sentence := refusal(controls(cls)[name], value, of)):
+        raise ControlError(f"{name} {sentence}")
+    try:
+        return read_fields(cls, {name: value})[name]
+    except ReportError:
+        raise ControlError(f"{name} cannot be {_short(value)}.") from None
 
 
 def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: ANN401 - whatever somebody typed
@@ -208,7 +214,7 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: 
     return f"cannot be {_short(strange[0])}: there are {named}." if strange else ""
 
 
-def _said(end: End, otherwise: float) -> float:
+def _said(end: End, otherwise: float) -> int | float:
     return otherwise if callable(end) else end
 
 
