@@ -14,7 +14,7 @@ from vizkit.analysis.attribution.explaining import METHODS, applicable, explain,
 from vizkit.analysis.attribution.methods import Method, record_of
 from vizkit.analysis.attribution.subject import Stopped, Subject
 from vizkit.analysis.trust.scores import Case, score_case
-from vizkit.commands.maps import chosen
+from vizkit.commands.explaining.maps import chosen
 from vizkit.scoring import Question
 from vizkit.traces import NotApplicable
 from vizkit.ui.session import explained

@@ -94,7 +94,7 @@ METHOD = Method(
 USE_METHOD = """
 import numpy as np, torch, vizkit
 from vizkit.analysis.attribution.explaining import explain
-from vizkit.commands.maps import chosen
+from vizkit.commands.explaining.maps import chosen
 from vizkit.scoring import subject_of
 
 loaded = vizkit.load("bundled:digits_vit", device="cpu")

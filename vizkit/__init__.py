@@ -6,6 +6,7 @@
     trace.save_html("attention.html")
     vizkit.rollout(trace)  # (row, column): from which places anything reaches what the head reads
     vizkit.explain(loaded, image, "generic_relevance", target=3)  # a map with its words and its scale
+    vizkit.show("rollout", loaded, image, depth=3).save("rollout.svg")  # any view of the app
 
 Nothing heavy is imported until one of these names is used.
 """
@@ -13,16 +14,17 @@ Nothing heavy is imported until one of these names is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vizkit.settings import __version__ as __version__
+
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import rollout
+    from vizkit.hosts.library import show
     from vizkit.image import open_image
     from vizkit.models import load, wrap
     from vizkit.scoring import explain
     from vizkit.standalone import save_html, trace
 
-__version__ = "0.1.0"
-
-__all__ = ["explain", "load", "open_image", "rollout", "save_html", "trace", "wrap"]
+__all__ = ["explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap"]
 
 _HOME = {
     "load": "vizkit.models",
@@ -30,6 +32,7 @@ _HOME = {
     "open_image": "vizkit.image",
     "trace": "vizkit.standalone",
     "save_html": "vizkit.standalone",
+    "show": "vizkit.hosts.library",
     "rollout": "vizkit.analysis.attribution.rollout",
     "explain": "vizkit.scoring",
 }
@@ -39,7 +42,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Imports the module of a name of `__all__`, or a package, when it is first used."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in ("analysis", "models", "figure", "datasets"):
+    if name in ("analysis", "models", "figure", "datasets", "views"):
         return import_module(f"vizkit.{name}")
     raise AttributeError(f"module 'vizkit' has no attribute {name!r}")
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import vizkit
 from vizkit import __version__
@@ -26,19 +26,21 @@ from vizkit.commands import (
     datasets,
     enlarge,
     evaluate,
-    explain,
     memory,
     receptive_field,
     report,
     score,
     shift,
+    show,
     train,
     translate,
 )
 from vizkit.commands.detection import detect
+from vizkit.commands.explaining import explain
 from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
 from vizkit.commands.model_options import add_model_options, load
 from vizkit.commands.output import refuse_output, writing_to
+from vizkit.commands.parser import Parser
 from vizkit.heads import EMBEDDING
 from vizkit.saving import save_npz
 
@@ -58,13 +60,6 @@ EXTRAS = {
     for module in modules
 }
 """Packages that not every user needs, and which of the extras brings them."""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse prints its whole usage with an error; one sentence is enough."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
 
 
 def parser() -> Parser:
@@ -100,6 +95,7 @@ def parser() -> Parser:
                          "repeatable")  # fmt: skip
     tracing.set_defaults(run=trace)
 
+    show.add(commands)
     datasets.add(commands)
     train.add(commands)
     data_size.add(commands)

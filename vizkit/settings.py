@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+__version__ = "0.1.0"
+
 __all__ = ["GIB", "settings"]
 
 GIB = 2**30

@@ -14,8 +14,8 @@ import vizkit
 from tests.launching import on_two_nodes
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.explaining import explain
-from vizkit.commands import explain_folder
-from vizkit.commands.explain_folder import COLUMNS, pictures_in
+from vizkit.commands.explaining import explain_folder
+from vizkit.commands.explaining.explain_folder import COLUMNS, pictures_in
 from vizkit.datasets.insects import draw
 
 VIT = "bundled:digits_vit"

@@ -15,7 +15,7 @@ from vizkit.__main__ import main
 from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
 from vizkit.commands import score as command
-from vizkit.commands.maps import chosen
+from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.model_options import class_of
 from vizkit.datasets.insects import LABELS, draw
 

@@ -18,8 +18,9 @@ __all__ = ["add_device", "add_model_options", "add_pictures", "class_of", "load"
 MOST_NAMED = 5
 
 
-def add_model_options(command: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """`several`: --model may be given again, and `arguments.model` is a list."""
+def add_model_options(command: argparse.ArgumentParser, *, several: bool = False, head: str = "--head") -> None:
+    """`several`: --model may be given again, and `arguments.model` is a list. `head`: the option of what the outputs
+    are, where --head is another."""
     command.add_argument(
         "--model",
         required=True,
@@ -49,7 +50,9 @@ def add_model_options(command: argparse.ArgumentParser, *, several: bool = False
     command.add_argument(
         "--image-size", nargs=2, type=int, metavar=("H", "W"), help="another input than its own, pixels"
     )
-    command.add_argument("--head", choices=tuple(HEADS), help="what the outputs are, where the model does not say it")
+    command.add_argument(
+        head, dest="head", choices=tuple(HEADS), help="what the outputs are, where the model does not say it"
+    )
     add_device(command)
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.explain import add_methods
-from vizkit.commands.maps import chosen
+from vizkit.commands.explaining.explain import add_methods
+from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.model_options import add_model_options, load, several_processes
 from vizkit.commands.output import refuse_output, write_output
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from vizkit import __version__
 from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.hosts.stage import FRAMES_BYTES, stage
+from vizkit.settings import __version__
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 

@@ -11,17 +11,13 @@ from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.player import player
 from vizkit.views import Entry
+from vizkit.views.address import key_of
 from vizkit.views.controls import Control, controls, options
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
 SLIDER_PX, PLAYER_PX, LIST_PX = 150, 110, 150
-
-
-def key_of(entry: Entry, field: str, control: Control) -> str:
-    """The name of a field in the session and in the address."""
-    return control.key or f"{entry.page}_{field}"
 
 
 def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:

@@ -1,8 +1,8 @@
 """Every view as a record of settings with a function: `VIEWS` lists them, and hosts draw any of them.
 
-    Rollout(upto=3).show(Subject(lambda: loaded, image))     # the blocks, without any host
-    vizkit.show("rollout", loaded, image, upto=3)             # in a notebook
-    vizkit show rollout photo.jpg --upto 3 -o rollout.png     # on the command line
+    Rollout(depth=3).show(Subject(lambda: loaded, image))     # the blocks, without any host
+    vizkit.show("rollout", loaded, image, depth=3)            # in a notebook
+    vizkit show rollout photo.jpg --depth 3 -o rollout.png    # on the command line
 
 A new view is one file with its class, and one line in `VIEWS`.
 """

@@ -4,7 +4,7 @@ line and in a notebook.
     @dataclass(frozen=True)
     class Rollout(View):
         fusion: Literal["mean", "max", "min"] = choice("Heads", ("mean", "max", "min"), "How heads become one matrix.")
-        upto: int | None = layer("Up to layer", "Where the product ends.", plays=True)
+        depth: int | None = layer("Up to layer", "Where the product ends.", plays=True)
 
 A default never depends on what is shown, else a link without the field would change its meaning: None stands for the
 last layer, or the mean of the heads.
@@ -12,6 +12,7 @@ last layer, or the mean of the heads.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
 from typing import Any, Literal, TypeVar
 
 from vizkit.from_json import ReportError, read_fields
@@ -38,7 +39,8 @@ class Control:
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
     themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `plays`: a step of a sequence,
     which can be played. `more`: of those that few change. `key`: its name in the address, where views share it.
-    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text.
+    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text. `runs`: another value
+    runs the model again; all others are answered by what has been computed.
     """
 
     kind: Kind
@@ -54,9 +56,35 @@ class Control:
     key: str = ""
     when: Callable[[Any], bool] | None = None
     longest: int = 200
+    runs: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
+
+    def described(self, default: object, cell: str) -> str:
+        """For a manual: its label, what it may be, and its help. `cell`: how a patch is named."""
+        usual = {"layer": "; by default the last", "head": "; by default the mean of all"}.get(self.kind, "")
+        return f"{self.label}: {self._allowed(cell)}{usual if default is None else ''}. {self.help}".strip()
+
+    def _allowed(self, cell: str) -> str:
+        """Its values in words; what depends on the model is said as such."""
+        if self.kind in ("number", "layer", "head"):
+            last = {"layer": "the last layer", "head": "the number of heads"}.get(self.kind, "what the model allows")
+            low, high = (last if callable(end) else f"{end:g}" for end in (self.low, self.high))
+            return f"a number from {low} to {high}"
+        if self.kind == "switch":
+            return "true or false"
+        if self.kind == "text":
+            return f"at most {self.longest} characters"
+        if self.kind == "query":
+            named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
+            return f"“patch” for that at the point, {named}, or a patch as {cell}"
+        few = "any of " if self.kind == "several" else ""
+        return few + ("those of the model" if callable(self.options) else self._listed(self.options))
+
+    def _listed(self, options: Sequence[str]) -> str:
+        named = [each if self.called(each) == each else f"{each} ({self.called(each)})" for each in options]
+        return " or ".join(filter(None, (", ".join(named[:-1]), named[-1])))
 
     def ends(self, of: Subjects) -> tuple[int | float, int | float]:
         low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
@@ -149,34 +177,45 @@ def checked(view: V, of: Subjects) -> V:
     is not; a layer or head beyond a model's own becomes its last, for another model beside it may have it."""
     for name, control in controls(view).items():
         value = getattr(view, name)
-        if value is None or (control.when is not None and not control.when(view)):
-            continue
-        if control.kind in ("layer", "head") and isinstance(value, int):
+        asked = control.when is None or control.when(view)
+        if asked and value is not None and control.kind in ("layer", "head"):
             value = min(value, int(control.ends(of)[1]))
-            view = replace(view, **{name: value})
-        if sentence := _refusal(control, value, of):
-            raise ControlError(f"{name} {sentence}")
-        try:
-            read_fields(type(view), {name: value})
-        except ReportError:
-            raise ControlError(f"{name} cannot be {_short(value)}.") from None
+        view = replace(view, **{name: setting(type(view), name, value, of if asked else None)})
     return view
 
 
-def _refusal(control: Control, value: Any, of: Subjects) -> str:  # noqa: ANN401 - whatever somebody typed
-    """What is wrong with a value, after the name of its field; "" for one that can be read as it is."""
+def setting(cls: type[View], name: str, value: Any, of: Subjects | None = None) -> Any:  # noqa: ANN401
+    """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
+    without them, where none can."""
+    if value is not None and (sentence := refusal(controls(cls)[name], value, of)):
+        raise ControlError(f"{name} {sentence}")
+    try:
+        return read_fields(cls, {name: value})[name]
+    except ReportError:
+        raise ControlError(f"{name} cannot be {_short(value)}.") from None
+
+
+def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: ANN401 - whatever somebody typed
+    """What is wrong with a value, after the name of its field; "" for one that can be read as it is. Without subjects
+    what depends on them is not asked."""
     if control.kind == "text":
         return f"has at most {control.longest} characters." if len(str(value)) > control.longest else ""
     if control.kind in ("number", "layer", "head"):
-        low, high = control.ends(of)
+        low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
-        return "" if fits else f"is from {low:g} to {high:g}, not {_short(value)}."
+        return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says
-    known = options(control, of)
+    if of is None and callable(control.options):
+        return ""
+    known = options(control, of or ())
     strange = [each for each in (value if isinstance(value, tuple) else (value,)) if each not in known]
     named = ", ".join(known[:12]) + (" …" if len(known) > 12 else "")
     return f"cannot be {_short(strange[0])}: there are {named}." if strange else ""
+
+
+def _said(end: End, otherwise: float) -> int | float:
+    return otherwise if callable(end) else end
 
 
 def _short(value: object) -> str:

@@ -1,13 +1,17 @@
 """A view: a record of settings that knows what it shows of a subject. Every host draws it from that alone."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from vizkit.views.blocks import Block
 
 __all__ = ["How", "View"]
+
+WIDTH = 100  # characters of a manual's line
+INDENT: Any = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,24 @@ class How:
     source: str
 
 
+class Manual:
+    """The docstring of a view, made when somebody reads it: its own, how it is read, and what each field may be."""
+
+    def __init__(self, own: str) -> None:
+        self.own = own.strip()
+
+    def __get__(self, view: "View | None", cls: "type[View]") -> str:
+        if not hasattr(cls, "how") or "__dataclass_params__" not in vars(cls):  # not finished
+            return self.own
+        how, parts = cls.how, [part for part in fields(cls) if "control" in part.metadata]
+        said = [self.own, fill(how.read, WIDTH), fill(f"It does not show {how.not_shown}", WIDTH)]
+        said += [fill(f"Source: {how.source}.", WIDTH), *(["Settings:"] if parts else [])]
+        for part in parts:
+            words = part.metadata["control"].described(part.default, "(row, column) from 0")
+            said.append(f"    {part.name} = {part.default!r}\n{fill(words, WIDTH, **INDENT)}")
+        return "\n\n".join(said)
+
+
 @dataclass(frozen=True)
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
@@ -30,6 +52,9 @@ class View:
     together: ClassVar[bool] = False
     alone: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
 
     def show(self, of: Any) -> "Iterator[Block]":  # noqa: ANN401 - a Subject, or several where `together`
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no

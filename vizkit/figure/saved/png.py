@@ -32,7 +32,8 @@ def png(plate: Plate) -> bytes:
             _stroke(pen, mark, times)
         else:
             x, y = round(mark.x * times), round(mark.y * times)
-            size = (round((mark.x + mark.width) * times) - x, round((mark.y + mark.height) * times) - y)
+            right, lower = round((mark.x + mark.width) * times), round((mark.y + mark.height) * times)
+            size = (max(1, right - x), max(1, lower - y))
             paper.paste(_pixels(mark, size), (x, y))
     buffer = io.BytesIO()
     paper.save(buffer, "PNG", pnginfo=_written(plate), dpi=(72 * times, 72 * times))

@@ -15,8 +15,8 @@ from typing import Any
 
 import vizkit
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.explain_folder import explain_folder
-from vizkit.commands.maps import chosen, explained, said, write_numbers, write_picture
+from vizkit.commands.explaining.explain_folder import explain_folder
+from vizkit.commands.explaining.maps import chosen, explained, said, write_numbers, write_picture
 from vizkit.commands.model_options import add_model_options, class_of, load
 from vizkit.commands.output import refuse_output, writing_to
 

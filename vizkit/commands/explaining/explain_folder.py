@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit import writing
-from vizkit.commands.maps import chosen, explained, write_numbers, write_picture
+from vizkit.commands.explaining.maps import chosen, explained, write_numbers, write_picture
 from vizkit.commands.model_options import class_of, load, several_processes
 from vizkit.commands.output import writing_to
 from vizkit.heads import scorer

@@ -1,0 +1,157 @@
+"""`vizkit show`: every view, its options from its settings, and one sentence for whatever is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vizkit
+from vizkit.__main__ import main
+from vizkit.datasets import samples
+from vizkit.views import VIEWS, class_of
+from vizkit.views.controls import controls
+
+ROOT = Path(__file__).parents[2]
+VIT = "bundled:digits_vit"
+
+
+@pytest.fixture
+def show(tmp_path, capsys):
+    """Run it on the bundled ViT and the digit 3; (exit code, what it printed)."""
+
+    def run(*options, view="rollout", image="sample:digit 3", output="out.npz", model=VIT):
+        arguments = [view, image, "--model", model, "--device", "cpu", "-o", str(tmp_path / output), *options]
+        try:
+            code = main(["show", *arguments])
+        except SystemExit as end:
+            code = end.code
+        return code, capsys.readouterr()
+
+    return run
+
+
+def numbers(path):
+    with np.load(path, allow_pickle=False) as file:
+        return json.loads(file["meta"].item()), {name: file[name] for name in file.files if name != "meta"}
+
+
+def test_it_writes_what_the_library_gives(show, digits, tmp_path):
+    options = ["--depth", "3", "--fusion", "max", "--discard", "0.5", "--full", "--query", "5,3"]
+    code, printed = show(*options, "-o", str(tmp_path / "a.PNG"))
+    expected = vizkit.show(
+        "rollout", digits, "sample:digit 3", depth=3, fusion="max", discard=0.5, full=True, query=(4, 2)
+    )
+    meta, arrays = numbers(tmp_path / "out.npz")
+    assert (code, printed.err) == (0, "")
+    head, *seen, first, second = printed.out.splitlines()
+    assert head == f"{VIT} (bundled with vizkit, licence mit)"
+    assert "\n".join(seen).strip() == repr(expected)
+    assert (first, second) == (str(tmp_path / "out.npz"), str(tmp_path / "a.PNG"))
+    assert meta == json.loads(json.dumps(expected.meta))
+    assert arrays.keys() == expected.numbers.keys()
+    np.testing.assert_array_equal(arrays["places"], expected.numbers["places"])
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_options_take_the_words_of_the_page(show, tmp_path):
+    show("--query", "class", "--no-full")
+    by_words = numbers(tmp_path / "out.npz")
+    show("--query", "cls")
+    assert numbers(tmp_path / "out.npz")[0] == by_words[0]
+
+
+def test_a_point_an_edit_and_several_models(show, digits, tmp_path):
+    code, _ = show("--at", "0.3,0.6", "--edit", "heads:2.1=0", "--model", "bundled:digits_swin")
+    meta, arrays = numbers(tmp_path / "out.npz")
+    assert (code, meta["point"], meta["edits"]) == (0, [0.3, 0.6], ["heads:2.1=0"])
+    assert [each["name"] for each in meta["models"]] == [VIT, "bundled:digits_swin"]
+    alone = vizkit.show("rollout", digits, "sample:digit 3", at=(0.3, 0.6), edits=["heads:2.1=0"])
+    np.testing.assert_array_equal(arrays["places_1"], alone.numbers["places"])
+
+
+def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(samples.picture("digit 5")).save("digit 3", "PNG")
+    show(image="digit 3")
+    of_file = numbers(tmp_path / "out.npz")[0]["picture"]
+    show(image="sample:digit 3")
+    assert of_file != numbers(tmp_path / "out.npz")[0]["picture"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--depth", "x"], "depth is a number from 1, not 'x'."),
+        (["--fusion", "sum"], "fusion cannot be 'sum': there are mean, max, min."),
+        (["--query", "dist"], "query cannot be 'dist': there are cls, mean, patch."),
+        (["--query", "9,9"], "There is no patch at row 9, column 9: bundled:digits_vit has 8 × 8."),
+        (["--at", "2,2"], "A point is (x, y) in fractions of the picture, each from 0 to 1, not (2.0, 2.0)."),
+        (["--edit", "heads:99.1=0"], "heads:99.1=0: the model has 6 attention layers."),
+        (["--model", "bundled:digits_cnn"], "bundled:digits_cnn: This model has no attention layers; there is nothing"),
+        (["-o", "out.gif"], "out.gif cannot be written: give a name that ends in .png or .svg or .html or .npz."),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(show, tmp_path, options, sentence):
+    code, printed = show(*options)
+    assert (code, printed.out) == (2, "")
+    assert printed.err.startswith(f"vizkit: {sentence}")
+    assert printed.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"view": "rolout"}, "argument VIEW: invalid choice: 'rolout'"),
+        ({"image": "nowhere.png"}, "There is no file at this path; give the path of a picture."),
+        ({"image": "sample:digit 33"}, "No picture that comes with vizkit is called 'digit 33'"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(show, given, sentence):
+    code, printed = show(**given)
+    assert code == 2
+    assert sentence in printed.err
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("at", ["middle", "0.5", "1,2,3"])
+def test_what_is_no_point_is_refused(show, at):
+    code, printed = show("--at", at)
+    assert code == 2
+    assert f"argument --at: {at!r} is no point such as 0.5,0.5" in printed.err
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_setting_is_an_option_and_explained(view, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["show", view, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert end.value.code == 0
+    for name, control in controls(class_of(view)).items():
+        assert f"--{name.replace('_', '-')}" in told
+        assert " ".join(control.label.split()) in told
+
+
+def test_the_list_has_every_view(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["show", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert end.value.code == 0
+    assert [line.split()[0] for line in lines] == list(VIEWS)
+    assert all(
+        entry.line in line and f"(page {entry.page})" in line for line, entry in zip(lines, VIEWS.values(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--list"], ["--help"]])
+def test_what_there_is_needs_no_torch(arguments):
+    code = f"""import sys
+from vizkit.__main__ import main
+try: main({["show", *arguments]})
+except SystemExit: print("torch" in sys.modules)"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,290 @@
+"""What every view keeps to, as functions that give what breaks a rule. `test_contract.py` applies them to all views and
+to toys that break them."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from inspect import signature
+
+import numpy as np
+import torch
+from torch import nn
+
+import vizkit
+from vizkit.datasets import samples
+from vizkit.from_json import ReportError, read
+from vizkit.hosts import paper
+from vizkit.traces import NotApplicable
+from vizkit.views.address import from_address, to_address
+from vizkit.views.blocks import (
+    Block,
+    Canvas,
+    Chart,
+    Columns,
+    Folded,
+    Grid,
+    Later,
+    Map,
+    Numbers,
+    Part,
+    Said,
+    Table,
+    Tiles,
+)
+from vizkit.views.controls import Control, checked, controls, options
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+
+MODELS = {
+    "digits_vit": "digit 3",
+    "digits_swin": "digit 3",
+    "digits_cnn": "digit 3",
+    "insects_deit": "mayfly nymph",
+    "stranger": "mayfly nymph",
+}
+PROGRAM = re.compile(
+    r"\b(None|nan|inf|True|False)\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype", re.IGNORECASE
+)
+OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
+
+
+class Stranger(nn.Module):
+    """Anybody's module with attention, 4 × 4 patches."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Conv2d(3, 32, 56, 56), nn.Linear(32, 3)
+        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+
+    def forward(self, x):
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        return self.head((x + self.attention(x, x, x)[0]).mean(1))
+
+
+@cache
+def model(name: str):
+    if name != "stranger":
+        return vizkit.load(f"bundled:{name}", device="cpu")
+    with torch.random.fork_rng():
+        torch.manual_seed(4)
+        return vizkit.wrap(Stranger(), size_hw=(224, 224), labels=["nymph", "larva", "beetle"])
+
+
+def subject(name: str) -> Subject:
+    """Fresh: nothing has been computed of it."""
+    loaded = model(name)
+    return Subject(lambda: loaded, samples.picture(MODELS[name]), image=MODELS[name])
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+def values(control: Control, of: Sequence[Subject]) -> list:
+    """Each option, or the ends of what is allowed."""
+    if control.kind in ("number", "layer", "head"):
+        return list(control.ends(of))
+    if control.kind == "switch":
+        return [False, True]
+    if control.kind == "text":
+        return ["", "a word"]
+    known = options(control, of)
+    if control.kind == "several":
+        return [(), (known[0],), tuple(known)]
+    return [*known, (0, 0)] if control.kind == "query" else known
+
+
+def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
+    """(the field that is changed, "" for none; the view): one field at a time, where it is asked."""
+    usual = cls()
+    yield "", usual
+    for name, control in controls(cls).items():
+        for value in values(control, [of]):
+            base = usual if control.when is None or control.when(usual) else _asking(cls, name, of)
+            yield name, replace(base, **{name: value})
+
+
+def _asking(cls: type[View], name: str, of: Subject) -> View:
+    """A view of which this field is asked."""
+    asked = controls(cls)
+    changed = (
+        replace(cls(), **{other: value})
+        for other, control in asked.items()
+        if control.when is None
+        for value in values(control, [of])
+    )
+    return next(view for view in changed if asked[name].when(view))
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------
+@dataclass
+class Seen:
+    """What a view shows of one model as it is set. `passes`: how often the model has run for it."""
+
+    changed: str
+    view: View
+    blocks: Sequence
+    arrays: Sequence[dict]
+    refusal: Exception | None
+    passes: int
+
+    def __str__(self):
+        return f"{self.view}"
+
+
+@contextmanager
+def counted(network: nn.Module) -> Iterator[list]:
+    passes = []
+    handle = network.register_forward_pre_hook(lambda *_: passes.append(1))
+    try:
+        yield passes
+    finally:
+        handle.remove()
+
+
+def everything(blocks: Iterable) -> Iterator:
+    """All blocks, also those inside of others and what is folded."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Columns):
+            yield from (inner for part in block.parts for inner in everything(part))
+        elif isinstance(block, Part | Folded):
+            yield from everything(block.make())
+        elif isinstance(block, Later):
+            yield from everything(block.now())
+        elif isinstance(block, Canvas):
+            yield from everything(block.still)
+
+
+def seen(cls: type[View], of: Subject) -> list[Seen]:
+    """As it is usual and with each setting changed, of one subject: a later one finds what the first has computed."""
+    found = []
+    with counted(of.loaded.model) as before:  # what can be chosen may depend on what the model does
+        try:
+            variants = list(settings(cls, of))
+        except NotApplicable as sentence:
+            return [Seen("", cls(), [], [], sentence, 0)]
+    for changed, view in variants:
+        blocks, arrays, refusal = [], [], None
+        with counted(of.loaded.model) as passes:
+            try:
+                view = checked(view, [of])
+                blocks = list(everything(view.show([of] if view.together else of)))
+                arrays = [dict(block.make()) for block in blocks if isinstance(block, Numbers)]
+                view.title([of] if view.together else of)
+            except Exception as error:  # which it is, is for a rule to say
+                refusal = error
+        ran = len(passes) + (0 if found else len(before))
+        found.append(Seen(changed, view, blocks, arrays, refusal, ran))
+    return found
+
+
+def texts(block: object) -> Iterator[str]:
+    """What people read of a block; of a formula nothing."""
+    words = ("text", "title", "alt", "caption", "label", "quantity", "said", "button", "name", "note", "more")
+    yield from (value for name in words if isinstance(value := getattr(block, name, None), str))
+    if isinstance(block, Map):
+        yield from (str(part) for bar in block.bars for part in bar)
+    if isinstance(block, Tiles):
+        yield from (text for tile in block.maps for text in texts(tile))
+    if isinstance(block, Grid):
+        yield from (
+            text for tile in (*block.rows, *(each for row in block.maps for each in row)) for text in texts(tile)
+        )
+    if isinstance(block, Table):
+        yield from (str(part) for row in block.rows for cell in row.items() for part in cell if part is not None)
+    if isinstance(block, Later):
+        yield from (job.words for job in block.jobs)
+    if isinstance(block, Chart):
+        layout = block.figure.layout
+        yield from filter(None, (layout.title.text, layout.xaxis.title.text, layout.yaxis.title.text))
+
+
+# ---- rules: each gives what breaks it --------------------------------------------------------------------------------
+def not_blocks(found: list[Seen]) -> list[str]:
+    """Only blocks, which hosts can draw."""
+    known = {*paper.DRAWN, Columns, Part, Later}
+    return [f"{one}: {block!r}" for one in found for block in one.blocks
+            if not isinstance(block, Block) or type(block) not in known]  # fmt: skip
+
+
+def not_plain(found: list[Seen]) -> list[str]:
+    """Texts are words, not what programs write."""
+    every = ((one, text) for one in found for block in one.blocks for text in texts(block))
+    return [f"{one}: {text}" for one, text in every if PROGRAM.search(text) or "\n" in text]
+
+
+def not_refused(found: list[Seen]) -> list[str]:
+    """What has no meaning for a model is NotApplicable with one sentence; nothing else is raised."""
+    sentence = re.compile(r"[^\n]*\w[^\n]*\.")
+    return [f"{one}: {one.refusal!r}" for one in found if one.refusal is not None
+            and not (type(one.refusal) is NotApplicable and sentence.fullmatch(str(one.refusal))
+                     and not re.search(r"[.!?] [A-Z]", str(one.refusal)))]  # fmt: skip
+
+
+def silent(of_models: Iterable[list[Seen]]) -> bool:
+    """At first sight something is to be seen, and is said, of one model at least."""
+    blocks = (block for found in of_models for one in found if not one.changed for block in one.blocks)
+    return not any(block.text if isinstance(block, Said) else isinstance(block, Map) and block.said for block in blocks)
+
+
+def not_finite(found: list[Seen]) -> list[str]:
+    return [f"{one}: {name}" for one in found for each in one.arrays for name, array in each.items()
+            if np.asarray(array).dtype.kind in "fc" and not np.isfinite(array).all()]  # fmt: skip
+
+
+def other_keys(found: list[Seen]) -> list[str]:
+    """A setting changes no name of an array, and no name is there twice."""
+    drawn = [one for one in found if one.refusal is None]
+    every = [[name for each in one.arrays for name in each] for one in drawn]
+    return [f"{one}: {names}" for one, names in zip(drawn, every, strict=True)
+            if set(names) != set(every[0]) or len(names) != len(set(names))]  # fmt: skip
+
+
+def not_read_back(found: list[Seen]) -> list[str]:
+    """The record is its JSON."""
+    return [str(one) for one in found if one.refusal is None and not _same(one.view)]
+
+
+def _same(view: View) -> bool:
+    try:
+        return read(type(view), json.loads(json.dumps(asdict(view)))) == view
+    except (ReportError, TypeError):
+        return False
+
+
+def not_its_address(found: list[Seen]) -> list[str]:
+    """The settings are their address."""
+    return [
+        str(one)
+        for one in found
+        if one.refusal is None and from_address(type(one.view), to_address(one.view)) != one.view
+    ]
+
+
+def runs_the_model(found: list[Seen]) -> list[str]:
+    """Another setting is answered by what has been computed, unless its field says that it runs the model."""
+    first, *others = found
+    free = {name for name, control in controls(first.view).items() if not control.runs}
+    return [f"{one}: {one.passes} passes" for one in others if one.changed in free and one.passes]
+
+
+def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str]:
+    """The numbers of two runs from the beginning are equal to the last bit."""
+    every = []
+    for _ in range(2):
+        of = make()
+        try:
+            blocks = everything(cls().show([of] if cls.together else of))
+            every.append(
+                {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.make().items()}
+            )
+        except NotApplicable:
+            return []
+    first, second = every
+    return [name for name in first if np.asarray(first[name]).tobytes() != np.asarray(second[name]).tobytes()]
+
+
+def taken_names(cls: type[View]) -> set[str]:
+    """Of fields that `vizkit.show` has itself."""
+    return {part.name for part in fields(cls)} & OWN

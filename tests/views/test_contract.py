@@ -1,0 +1,286 @@
+"""Rules for all views, and toys that break each of them."""
+
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import ClassVar, Literal
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.views import contract
+from tests.views.contract import MODELS, model, seen, subject
+from vizkit.from_json import read_fields
+from vizkit.traces import NotApplicable
+from vizkit.ui.plain import plain
+from vizkit.views import VIEWS, Entry, class_of
+from vizkit.views.address import as_text, from_address, from_text, key_of, to_address
+from vizkit.views.blocks import Line, Numbers, Said
+from vizkit.views.controls import choice, controls, number, options, switch
+from vizkit.views.view import How, View
+
+ALL = [(view, name) for view in VIEWS for name in MODELS]
+RULES = (
+    contract.not_blocks,
+    contract.not_plain,
+    contract.not_refused,
+    contract.not_finite,
+    contract.other_keys,
+    contract.not_read_back,
+    contract.not_its_address,
+    contract.runs_the_model,
+)
+
+
+@cache
+def all_of(view, name):
+    return seen(class_of(view), subject(name))
+
+
+@pytest.mark.parametrize(("view", "name"), ALL)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_no_view_breaks_a_rule(rule, view, name):
+    assert rule(all_of(view, name)) == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_at_first_sight_something_is_said(view):
+    assert not contract.silent(all_of(view, name) for name in MODELS)
+
+
+@pytest.mark.parametrize(("view", "name"), ALL)
+def test_twice_the_same_numbers(view, name):
+    assert contract.not_the_same_twice(partial(subject, name), class_of(view)) == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_first_sight_runs_the_model(view):
+    """Else nothing would be counted in `runs_the_model`."""
+    reads_models = "models" in VIEWS[view].reads
+    assert any(one.passes for name in MODELS for one in all_of(view, name)) == reads_models
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_settings_have_names_of_their_own(view):
+    assert contract.taken_names(class_of(view)) == set()
+
+
+# ---- addresses -------------------------------------------------------------------------------------------------------
+def any_of(control, of):
+    """All values of a field, not its ends alone."""
+    values = contract.values(control, [of])
+    if control.kind not in ("number", "layer", "head"):
+        return st.sampled_from(values)
+    low, high = values
+    return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["digits_vit", "insects_deit"])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_settings_are_their_address(view, name, data):
+    cls, of = class_of(view), shared(name)
+    chosen = data.draw(st.fixed_dictionaries({field: any_of(each, of) for field, each in controls(cls).items()}))
+    made = cls(**read_fields(cls, chosen))
+    assert from_address(cls, to_address(made)) == made
+    assert to_address(cls()) == {}
+
+
+@cache
+def shared(name):
+    return subject(name)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_nonsense_in_an_address_is_left_out(view, data):
+    cls = class_of(view)
+    keys = [key_of(VIEWS[view], field, control) for field, control in controls(cls).items()]
+    odd = st.text(max_size=20) | st.sampled_from(["1e999", "-1", "99999999999", "true", "nan", "0,0", "1,1", "[", ""])
+    found = from_address(cls, data.draw(st.dictionaries(st.sampled_from([*keys, "other"]), odd)))
+    assert from_address(cls, to_address(found)) == found
+
+
+@pytest.mark.parametrize(("view", "name"), ALL)
+def test_an_address_has_the_words_of_the_page(view, name):
+    """As `vizkit.ui.asking` draws them."""
+    for control in controls(class_of(view)).values():
+        if control.kind not in ("choice", "query"):
+            continue
+        try:
+            known = options(control, [shared(name)])
+        except NotApplicable:
+            continue
+        for option in known:
+            label = control.words.get(
+                option, option if control.kind == "choice" or option == "patch" else f"[{option}]"
+            )
+            assert as_text(control, option) == plain(label)
+            assert [from_text(control, text) for text in (option, label, plain(label))] == [option] * 3
+
+
+# ---- each rule can fail ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Toy(View):
+    how: ClassVar = How("It is read.", "x", "anything.", "nobody")
+
+    level: int = number("Level", 0, 2, 1)
+
+    def title(self, of):
+        return "A toy"
+
+    def show(self, of):
+        yield Said("A toy is to be seen.")
+        yield Numbers(lambda: {"pixels": of.made(ran, of.whole())})
+
+
+def ran(trace):
+    return trace.logits.numpy()
+
+
+@dataclass(frozen=True)
+class Markup(Toy):
+    def show(self, of):
+        yield "**no block**"
+
+
+@dataclass(frozen=True)
+class Program(Toy):
+    def show(self, of):
+        yield Line(("blind:all=50,64", "None", "nan %")[self.level])
+
+
+@dataclass(frozen=True)
+class Crash(Toy):
+    def show(self, of):
+        yield Line("first")
+        raise KeyError("second")
+
+
+@dataclass(frozen=True)
+class Talks(Toy):
+    def show(self, of):
+        raise NotApplicable("There is no such thing. Try another.")
+        yield
+
+
+@dataclass(frozen=True)
+class Silent(Toy):
+    def show(self, of):
+        yield Said("")
+
+
+@dataclass(frozen=True)
+class Infinite(Toy):
+    def show(self, of):
+        yield Numbers(lambda: {"level": np.array([1.0, np.inf])})
+
+
+@dataclass(frozen=True)
+class Wanders(Toy):
+    def show(self, of):
+        yield Numbers(lambda: {f"level{self.level}": np.zeros(1)})
+
+
+@dataclass(frozen=True)
+class Double(Toy):
+    def show(self, of):
+        yield Numbers(lambda: {"level": np.zeros(1)})
+        yield Numbers(lambda: {"level": np.ones(1)})
+
+
+@dataclass(frozen=True)
+class Unread(Toy):
+    limits: object = None
+
+
+@dataclass(frozen=True)
+class Ambiguous(Toy):
+    side: Literal["left", "right"] = choice("Side", ("left", "right"), words={"left": "this", "right": "this"})
+
+
+@dataclass(frozen=True)
+class Runs(Toy):
+    def show(self, of):
+        yield Numbers(lambda: {"level": of.made(again, self.level, of.loaded)})
+
+
+def again(level, loaded):
+    size = loaded.preprocessing.channels, *loaded.preprocessing.size_hw
+    return loaded.model(torch.zeros(1, *size)).detach().numpy() + level
+
+
+@dataclass(frozen=True)
+class Says(Runs):
+    level: int = number("Level", 0, 2, 1, runs=True)
+
+
+@dataclass(frozen=True)
+class Random(Toy):
+    def show(self, of):
+        yield Numbers(lambda: {"level": np.random.default_rng().random(3)})
+
+
+@dataclass(frozen=True)
+class Named(Toy):
+    image: bool = switch("Image")
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    """An address takes the name of a view from the table."""
+    for cls in (Toy, *Toy.__subclasses__(), Says):
+        where = f"{cls.__module__}:{cls.__qualname__}"
+        monkeypatch.setitem(VIEWS, cls.__name__, Entry("Toy", "A toy.", where, name=cls.__name__, page="toy"))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("toy", [Toy, Says])
+def test_a_good_toy_breaks_no_rule(rule, toy):
+    found = seen(toy, subject("digits_vit"))
+    assert len(found) == 3
+    assert rule(found) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "toy"),
+    [
+        (contract.not_blocks, Markup),
+        (contract.not_plain, Program),
+        (contract.not_refused, Crash),
+        (contract.not_refused, Talks),
+        (contract.not_finite, Infinite),
+        (contract.other_keys, Wanders),
+        (contract.other_keys, Double),
+        (contract.not_read_back, Unread),
+        (contract.not_its_address, Ambiguous),
+        (contract.runs_the_model, Runs),
+    ],
+)
+def test_each_rule_can_fail(rule, toy):
+    assert rule(seen(toy, subject("digits_vit")))
+
+
+def test_the_other_rules_can_fail():
+    assert not contract.silent([seen(Toy, subject("digits_vit"))])
+    assert contract.silent([seen(Silent, subject("digits_vit"))])
+    assert contract.not_the_same_twice(partial(subject, "digits_vit"), Toy) == []
+    assert contract.not_the_same_twice(partial(subject, "digits_vit"), Random) == ["level"]
+    assert contract.taken_names(Toy) == set()
+    assert contract.taken_names(Named) == {"image"}
+
+
+def test_each_kind_of_program_text_is_found():
+    assert [
+        bool(contract.PROGRAM.search(text)) for text in ("Level None", "pixels:14x14:erase=1", "1 of 2", "[cls]")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert model("stranger").labels[0] == "nymph"

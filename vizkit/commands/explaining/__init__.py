@@ -1,0 +1,1 @@
+"""Where decisions came from: of one picture, and of a folder of them."""

@@ -1,0 +1,128 @@
+"""`vizkit.show`: any view of the app in a notebook, and its files.
+
+shown = vizkit.show("rollout", loaded, image, depth=3)  # the last line of a cell shows it
+shown.save("rollout.png")
+shown.numbers["by_layer"]
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vizkit.hosts.showing import Showing, able, listed
+from vizkit.image import RGB, open_image
+from vizkit.views import VIEWS, Entry, class_of
+from vizkit.views.controls import ControlError, checked, controls, setting
+from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
+from vizkit.views.view import View
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+
+__all__ = ["MOST_MODELS", "opened", "show"]
+
+MOST_MODELS = 4
+SAMPLE = "sample:"  # before the name of a picture that comes with vizkit, so that it hides no file
+NOT_RGB = "The image has to be 8-bit RGB, (height, width, 3), as vizkit.open_image gives it."
+
+
+def show(
+    name: str,
+    loaded: object = None,
+    image: object = None,
+    *,
+    at: object = None,
+    edits: Sequence[object] = (),
+    **settings: object,
+) -> Showing:
+    """What a view of the app shows: in a notebook it shows itself, `save` writes it, `numbers` are its arrays.
+
+    `name`: of a view, such as "rollout"; `python -m vizkit show --list` has them all, `help(vizkit.views.Rollout)` the
+    settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of a
+    picture that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the picture, as a click
+    there; else its middle. `edits`: changes of picture and model, such as "heads:3.5=0".
+
+    Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
+    not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
+    """
+    entry = _entry(name)
+    view = _view(entry, settings, at)
+    pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
+    opening = [lambda one=one: one for one in _models(loaded, entry)] or [no_model]
+    texts = [str(edit) for edit in edits]
+    subjects = [Subject(each, pictured, texts, image=image_name, point=_point(at)) for each in opening]
+    able(view, subjects)
+    return Showing(checked(view, subjects), subjects)
+
+
+# ---- what somebody gives ---------------------------------------------------------------------------------------------
+def _entry(name: str) -> Entry:
+    if name in VIEWS:
+        return VIEWS[name]
+    raise ControlError(f"There is no view {str(name)[:60]!r}; {_nearest(str(name), VIEWS)}.")
+
+
+def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
+    """Not yet checked with the subjects. A point that is given is asked, as one that is clicked on."""
+    cls = class_of(entry.name)
+    asked = controls(cls)
+    if strange := next((name for name in settings if name not in asked), None):
+        raise ControlError(f"{entry.title} has no setting {strange!r}; {_nearest(strange, asked)}.")
+    clicked = {name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None}
+    return cls(**clicked | {name: setting(cls, name, _python(value)) for name, value in settings.items()})
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = get_close_matches(name, known, n=3)
+    nearest = "the nearest is" if len(near) == 1 else "the nearest are"
+    return f"{nearest} {listed(near, 'and')}" if near else f"there are {listed(list(known), 'and')}"
+
+
+def _python(value: Any) -> Any:  # noqa: ANN401
+    """Of numpy's numbers Python's own, of a list a tuple, as the record holds them."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_python, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _point(at: object) -> tuple[float, float]:
+    match CENTRE if at is None else at:
+        case [int() | float() as x, int() | float() as y] if 0 <= x <= 1 and 0 <= y <= 1:
+            return min(x, 0.9999), min(y, 0.9999)  # within its last cell
+        case _:
+            raise ControlError(f"A point is (x, y) in fractions of the picture, each from 0 to 1, not {str(at)[:60]}.")
+
+
+def _models(loaded: object, entry: Entry) -> "list[Loaded]":
+    if "models" not in entry.reads:
+        return []
+    from vizkit.models import Loaded
+
+    given = list(loaded) if isinstance(loaded, list | tuple) else [] if loaded is None else [loaded]
+    if not 1 <= len(given) <= MOST_MODELS:
+        raise ControlError(f"{entry.title} shows one to {MOST_MODELS} models, not {len(given)}.")
+    models = [each for each in given if isinstance(each, Loaded)]
+    if len(models) < len(given):
+        raise ControlError("A model has to be what vizkit.load or vizkit.wrap gives.")
+    return models
+
+
+def opened(image: object, entry: Entry) -> tuple[RGB, str]:
+    """The pixels of an image, and its name where it comes with vizkit. Raises ValueError."""
+    from vizkit.datasets import samples
+
+    if image is None:
+        raise ControlError(f"{entry.title} shows something of a picture: give one.")
+    if isinstance(image, str | os.PathLike):
+        name = str(image).removeprefix(SAMPLE) if str(image).startswith(SAMPLE) else ""
+        if name and name not in samples.names():
+            near = _nearest(name, dict.fromkeys(samples.names()))
+            raise ControlError(f"No picture that comes with vizkit is called {name[:60]!r}; {near}.")
+        return (samples.picture(name), name) if name else (open_image(image), "")
+    rgb = np.asarray(image)
+    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
+        raise ControlError(NOT_RGB)
+    return np.ascontiguousarray(rgb), ""

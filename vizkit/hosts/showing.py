@@ -1,0 +1,174 @@
+"""A view with what it shows: its blocks, its numbers, and its files."""
+
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vizkit.hosts.paper import numbers
+from vizkit.image import digest_of
+from vizkit.settings import __version__
+from vizkit.traces import NotApplicable
+from vizkit.views import entry, name_of
+from vizkit.views.blocks import Block, Heading, Map, Said, flat
+from vizkit.views.controls import controls, options
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+from vizkit.writing import write
+
+if TYPE_CHECKING:
+    from vizkit.figure.saved.single import Captions
+
+__all__ = ["SUFFIXES", "Showing", "able", "listed"]
+
+SUFFIXES = (".png", ".svg", ".html", ".npz")
+UNTRAINED = " (random weights: its answers mean nothing)"
+
+
+class Showing:
+    """A view with what it shows of its subjects. `blocks`: all of them, of several models one after another, each below
+    its name; `numbers`: the arrays that are saved, of several models with "_1", "_2" after their names."""
+
+    def __init__(self, view: View, subjects: Sequence[Subject]) -> None:
+        self.view, self.subjects = view, tuple(subjects)
+        self._columns = _columns(view, self.subjects)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        named = len(self._columns) > 1
+        headings = [[Heading(of.name)] if named else [] for of in self.subjects]
+        return [block for above, column in zip(headings, self._flat, strict=False) for block in (*above, *column)]
+
+    @cached_property
+    def _flat(self) -> list[list[Block]]:
+        """Of each model, or of all at once."""
+        return [list(flat(column)) for column in self._columns]
+
+    @cached_property
+    def numbers(self) -> dict[str, np.ndarray]:
+        several = len(self._flat) > 1
+        return {
+            f"{name}_{number}" if several else name: values
+            for number, column in enumerate(self._flat, 1)
+            for name, values in numbers(column).items()
+        }
+
+    @property
+    def title(self) -> str:
+        return self.view.title(self.subjects if self.view.together else self.subjects[0])
+
+    @property
+    def said(self) -> str:
+        """What is to be seen, of several models below one another after their names; "" where nothing stands out."""
+        first = [next(filter(None, map(_sentence, column)), "") for column in self._flat]
+        if len(first) == 1:
+            return first[0]
+        return "\n".join(f"{of.name}: {words}" for of, words in zip(self.subjects, first, strict=True) if words)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the arrays are of, as it is saved beside them."""
+        models = [of for of in self.subjects if entry(self.view).reads != "picture"]
+        return {
+            "view": name_of(self.view),
+            "settings": asdict(self.view),
+            "models": [{"name": of.name, "source": of.loaded.source, "trained": of.loaded.trained} for of in models],
+            "picture": digest_of(self.subjects[0].original),
+            "point": self.subjects[0].point,
+            "edits": self.subjects[0].edits,
+            "vizkit": __version__,
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """As a picture (.png, .svg), a page that needs no server (.html), or numbers with what they are of in `meta`,
+        as JSON (.npz). Raises ValueError for other endings, OSError where the file cannot be written."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
+        write(path, {".npz": self._npz, ".html": self._html}.get(suffix, lambda: self._picture(suffix))())
+
+    def _npz(self) -> bytes:
+        content = io.BytesIO()
+        meta = np.array(json.dumps(self.meta, ensure_ascii=False))
+        np.savez(content, allow_pickle=False, meta=meta, **self.numbers)  # pyright: ignore[reportArgumentType]
+        return content.getvalue()
+
+    def _picture(self, suffix: str) -> bytes | str:
+        from vizkit.figure.saved.png import png
+        from vizkit.figure.saved.svg import svg
+        from vizkit.hosts.paper import plate
+
+        return (png if suffix == ".png" else svg)(plate(self.view, self.subjects, self._captions()))
+
+    def _captions(self) -> "Captions":
+        from vizkit.figure.saved.single import Captions
+        from vizkit.figure.saved.text import clean
+
+        lines = [f"Model: {each['name']}{'' if each['trained'] else UNTRAINED}" for each in self.meta["models"]]
+        lines += [f"Picture: {image}"] if (image := self.subjects[0].image) else []
+        lines += [f"Changed: {', '.join(self.meta['edits'])}"] if self.meta["edits"] else []
+        footer = [f"vizkit {__version__} · picture {self.meta['picture'][:12]}"]
+        facts = {"Description": clean("\n".join([*lines, *footer])), "vizkit": json.dumps(self.meta)}
+        return Captions(clean(self.title), lines, footer, facts)
+
+    def _html(self) -> str:
+        from vizkit.hosts.page import document
+
+        return document(self.view, self.subjects)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; of what is too large for that, a sentence."""
+        from vizkit.hosts.page import fragment
+
+        try:
+            return fragment(self.view, self.subjects)
+        except ValueError as sentence:
+            return f"<p>{escape(str(sentence))}</p>"
+
+    def __repr__(self) -> str:
+        return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
+
+
+def able(view: View, of: Sequence[Subject]) -> None:
+    """Raises NotApplicable where a view has nothing to choose from for one of these models."""
+    for each in of:
+        with _naming(each, of):
+            for control in controls(view).values():
+                options(control, [each])
+                control.ends([each])
+
+
+def _columns(view: View, of: Sequence[Subject]) -> list[list[Block]]:
+    """The blocks of each subject, or of all at once."""
+    if view.together:
+        return [list(view.show(of))]
+    columns: list[list[Block]] = []
+    for each in of:
+        with _naming(each, of):
+            columns.append(list(view.show(each)))
+    return columns
+
+
+@contextmanager
+def _naming(one: Subject, of: Sequence[Subject]) -> Iterator[None]:
+    """Of several models the one of which a sentence says that the view has no meaning for it."""
+    try:
+        yield
+    except NotApplicable as sentence:
+        raise NotApplicable(f"{one.name}: {sentence}" if len(of) > 1 else str(sentence)) from None
+
+
+def _sentence(block: Block) -> str:
+    return block.text if isinstance(block, Said) else block.said if isinstance(block, Map) else ""
+
+
+def listed(names: Sequence[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
