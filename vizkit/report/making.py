@@ -16,7 +16,6 @@ from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
 from vizkit.hosts import paper
 from vizkit.report.item import Item, complete, written
-from vizkit.views.blocks import flat
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -56,8 +55,9 @@ def made(item: Item, inputs: Subject) -> Made:
     if isinstance(item.shows, View):
         view = checked(item.shows, [inputs])
         captions = _captions(item, view.title(inputs), (), inputs)
-        blocks = flat(view.show(inputs))
-        return Made(item, paper.numbers(blocks), paper.plate(view, [inputs], captions, OPACITIES[item.draw]))
+        shown = paper.shown(view, [inputs])
+        numbers = paper.numbers(*(blocks for _, blocks in shown))
+        return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw]))
     drawn = item.shows.drawn(inputs)
     captions = _captions(item, drawn.title, drawn.lines, inputs)
     if isinstance(drawn.picture, HeadsOf):
