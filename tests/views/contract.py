@@ -45,9 +45,7 @@ MODELS = {
     "insects_deit": "mayfly nymph",
     "stranger": "mayfly nymph",
 }
-PROGRAM = re.compile(
-    r"\b(None|nan|inf|True|False)\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype", re.IGNORECASE
-)
+PROGRAM = re.compile(r"\b(None|nan|NaN|inf|True|False)\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
 
 

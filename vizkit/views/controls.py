@@ -142,7 +142,7 @@ def deepest(of: Subjects) -> int:
 
 
 def most_heads(of: Subjects) -> int:
-    return max((subject.heads for subject in of), default=1)
+    return max((subject.heads for subject in of), default=1) or 1
 
 
 def tokens_that_ask(of: Subjects) -> list[str]:

@@ -33,7 +33,9 @@ RGB = UInt8[np.ndarray, "_row _column 3"]
 class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
-    seed: int = number("Another order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed")
+    seed: int = number(
+        "Another order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed", runs=True
+    )
 
     overlays: ClassVar = False
     how: ClassVar = How(
