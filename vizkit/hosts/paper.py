@@ -24,6 +24,7 @@ from vizkit.figure.saved.single import (
 )
 from vizkit.figure.saved.text import fitting, wrapped
 from vizkit.views.blocks import (
+    Answered,
     Block,
     Canvas,
     Chart,
@@ -257,6 +258,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Heading: _heading,
     Line: lambda to, block: to.text(block.text, SMALL * 1.1, PALE),
     Said: _said,
+    Answered: _nothing,
     Formula: _nothing,
     Map: _map,
     Tiles: _tiles,

@@ -14,11 +14,12 @@ from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, saved
 from vizkit.ui.session.shown import cursor
-from vizkit.ui.widgets import chart
+from vizkit.ui.widgets import chart, known
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import Entry
 from vizkit.views.blocks import (
+    Answered,
     Block,
     Canvas,
     Chart,
@@ -246,6 +247,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
     Line: lambda to, block: st.caption(plain(block.text)),
     Said: _said,
+    Answered: lambda to, block: known.say(block.loaded),
     Formula: lambda to, block: st.latex(block.latex),
     Map: _map,
     Tiles: _tiles,

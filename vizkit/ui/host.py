@@ -1,6 +1,7 @@
 """Draws any view on a page: its controls in one line, what it shows of every model, its help and its Save."""
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -30,10 +31,10 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     with asking:
         view, opacity = ask(entry, cls, [of for _, of in able])
     if cls.together or not entry.needs:
-        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name))
+        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name), 0)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
-            reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"))
+            reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 
@@ -54,9 +55,12 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> 
     able.append((column, of))
 
 
-def _one(to: Drawing) -> None:
+def _one(to: Drawing, index: int) -> None:
     show(to, to.view.show(to.of if to.view.together else to.of[0] if to.of else saved.NOTHING))
+    key = f"{to.entry.name}{index}"
     if to.of:
-        save(to.key, {"": saved.item_of(to.of[0].shown, to.view, to.opacity)}, to.of[0])
+        item = saved.item_of(to.of[0].shown, to.view, to.opacity)
+        item = item if "picture" in to.entry.reads else replace(item, image="")
+        save(key, {"": item}, to.of[0])
     else:
-        save(to.key, {"": saved.item_alone(to.view)}, saved.NOTHING)
+        save(key, {"": saved.item_alone(to.view)}, saved.NOTHING)
