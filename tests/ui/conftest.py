@@ -3,6 +3,7 @@ it sends to the canvases."""
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,15 @@ def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
     for name, value in query.items():
         test.query_params[name] = value
     return (test if page == shell.FIRST else test.switch_page(f"pages/{page}.py")).run()
+
+
+def at_rest(test: AppTest, within_s: float = 120) -> AppTest:
+    """When all work beside the page is done."""
+    end = time.monotonic() + within_s
+    names = [str(name) for name in test._session_state.filtered_state if str(name).startswith("_task_")]
+    while any(test.session_state[name].running for name in names) and time.monotonic() < end:
+        time.sleep(0.05)
+    return test.run()
 
 
 def texts(test: AppTest) -> str:

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
+LEGIBLE_PX = 60  # of a patch, from which its number can be read on any ground
 
 
 def pulled_apart(
@@ -34,7 +35,7 @@ def pulled_apart(
         r, c = divmod(index, columns)
         y, x = gap + r * cell, gap + c * cell
         out[y : y + size, x : x + size] = large[r * size : (r + 1) * size, c * size : (c + 1) * size]
-        if size >= 34 if numbers is None else numbers:
+        if size >= LEGIBLE_PX if numbers is None else numbers:
             number(out, str(index + 1), x, y, size)
         if index == chosen:
             cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))
@@ -61,6 +62,16 @@ def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:
         )
 
 
+def beside(
+    left: UInt8[np.ndarray, "height width 3"], right: UInt8[np.ndarray, "height width 3"], gap: int = 8
+) -> UInt8[np.ndarray, "_ _ 3"]:
+    """Two pictures of one size as one, side by side on a phone too. At least 240 pixels each, so that patches keep
+    their edges."""
+    zoom = -(-240 // left.shape[0])
+    first, second = (each.repeat(zoom, 0).repeat(zoom, 1) for each in (left, right))
+    return np.concatenate([first, np.full((len(first), gap, 3), PAPER, np.uint8), second], 1)
+
+
 def strip(values: np.ndarray, *, height: int = 28, width: int = 640) -> UInt8[np.ndarray, "out_height out_width 3"]:
     """A vector as a row of coloured cells, blue below zero, red above, white at zero."""
     limit = float(np.abs(values).max()) or 1.0
@@ -69,6 +80,14 @@ def strip(values: np.ndarray, *, height: int = 28, width: int = 640) -> UInt8[np
     end = np.where(share[:, None] > 0, red, blue)
     row = 255 + (end - 255) * np.abs(share)[:, None]
     return np.repeat(row[None].round().astype(np.uint8), height, 0)
+
+
+def colour_strips(values: np.ndarray, colours: int) -> UInt8[np.ndarray, "_ _ 3"]:
+    """The numbers of a patch, a strip for each colour on one scale, with white between them."""
+    limit, parts = float(np.abs(values).max()) or 1.0, values.reshape(colours, -1)
+    strips = [strip(np.append(part, limit))[:, :-1] for part in parts]  # the last number fixes the scale
+    gap = np.full((6, strips[0].shape[1], 3), PAPER, np.uint8)
+    return np.concatenate([piece for each in strips for piece in (each, gap)][:-1])
 
 
 def filter_tiles(

@@ -33,6 +33,7 @@ from vizkit.views.blocks import (
     Heading,
     Line,
     Map,
+    Metrics,
     Numbers,
     Picture,
     Proof,
@@ -107,8 +108,10 @@ def _said(to: Column, block: Said) -> None:
 
 def _map(to: Column, block: Map) -> None:
     of, rows = to.subject(block), block.rows
+    if block.instead is not None:
+        return _picture(to, Picture(block.instead, block.label, block.said))
     if rows.key_grid is None:
-        return
+        return None
     asked = rows.query_id(block.query)
     places, _ = rows.row_of(asked)
     unit = "" if rows.kind in ("similarity", "features") else "%"
@@ -243,6 +246,11 @@ def _nothing(to: Column, block: Block) -> None:
     """Not on paper."""
 
 
+def _metrics(to: Column, block: Metrics) -> None:
+    for what, number, more in block.items:
+        _bar(to, what, f"{number} ({more})" if more else number)
+
+
 def _canvas(to: Column, block: Canvas) -> None:
     for inner in flat(block.still):
         DRAWN[type(inner)](to, inner)
@@ -259,6 +267,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Picture: _picture,
     Chart: _chart,
     Table: _table,
+    Metrics: _metrics,
     Canvas: _canvas,
     Folded: _nothing,
     Proof: _proof,

@@ -25,6 +25,7 @@ from vizkit.views.blocks import (
     Heading,
     Line,
     Map,
+    Metrics,
     Picture,
     Proof,
     Said,
@@ -122,15 +123,18 @@ def _map(block: Map, of: Sequence[Subject], draw: str) -> Iterator[dict[str, Any
     height, width = subject.rgb.shape[:2]
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
+    box = (x0 / width, y0 / height, x1 / width, y1 / height)
+    drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[draw]
     data = block.rows.pack() | {
-        "image": data_url(subject.rgb, 640),
-        "size": (height, width),
-        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "image": data_url(drawn, 640),
+        "size": drawn.shape[:2],
+        "box": box,
+        "frame": (0, 0, 1, 1) if block.instead is None else box,
         "point": subject.point,
         "special": special,
         "epoch": f"{subject.point}{special}",
-        "show_grid": True,
+        "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
         "sentence": block.said,
@@ -215,6 +219,10 @@ def _table(block: Table, of: Sequence[Subject], draw: str) -> Iterator[dict[str,
     yield {"kind": "table", "names": names, "rows": rows, "caption": block.caption}
 
 
+def _metrics(block: Metrics, of: Sequence[Subject], draw: str) -> Iterator[dict[str, Any]]:
+    yield {"kind": "table", "names": ["", "", ""], "rows": [list(item) for item in block.items], "caption": ""}
+
+
 def _canvas(block: Canvas, of: Sequence[Subject], draw: str) -> Iterator[dict[str, Any]]:
     yield {"kind": "canvas", "script": block.script, "data": block.data}
 
@@ -234,6 +242,7 @@ PACKED: dict[type, Callable[[Any, Sequence[Subject], str], Iterator[dict[str, An
     Picture: _picture,
     Chart: _chart,
     Table: _table,
+    Metrics: _metrics,
     Canvas: _canvas,
     Proof: _proof,
 }

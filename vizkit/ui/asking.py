@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.controls import choose_drawing, more
@@ -22,7 +23,7 @@ SLIDER_PX, PLAYER_PX, LIST_PX = 150, 110, 150
 def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:
     """The view as it is set, and how maps are drawn (a key of OPACITIES)."""
     asked = controls(cls)
-    values: dict[str, Any] = {}
+    values, drawn = dict[str, Any](), next(iter(OPACITIES))
 
     def choose(rare: bool) -> None:
         for name, control in asked.items():
@@ -31,9 +32,10 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose(rare=False)
-        with more():
-            choose(rare=True)
-            drawn = choose_drawing()
+        if cls.overlays or any(control.more for control in asked.values()):
+            with more():
+                choose(rare=True)
+                drawn = choose_drawing() if cls.overlays else drawn
     return cls(**values), drawn
 
 
@@ -92,15 +94,19 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
     )
 
 
-def _layer(key: str, control: Control, of: Sequence[Subject], default: int | None) -> int | None:
-    low, high = (int(end) for end in control.ends(of))
-    keep_valid(key, range(low, high + 1))
-    last = default is None
+def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:  # noqa: ANN401
+    """None for the last layer, where that is usual: then it stands for whatever is the last."""
+    low, high = control.ends(of)
+    kind = float if isinstance(control.step, float) else int
+    low, high, step = kind(low), kind(high), kind(control.step)
+    if kind is int:
+        keep_valid(key, range(int(low), int(high) + 1))
     value = st.slider(
         control.label,
         low,
-        max(low + 1, high),
-        high if last else default,
+        max(low + step, high),
+        min(kind(high if default is None else default), max(low + step, high)),
+        step,
         key=key,
         bind="query-params",
         disabled=high <= low,
@@ -109,8 +115,8 @@ def _layer(key: str, control: Control, of: Sequence[Subject], default: int | Non
     )
     if control.plays:
         with st.container(width=PLAYER_PX):
-            player(f"{key}_play", key, low, high, f"Play: {control.label.lower()}")
-    return None if last and value >= high else int(value)
+            player(f"{key}_play", key, int(low), int(high), f"Play: {control.label.lower()}")
+    return None if default is None and value >= high else value
 
 
 def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> int | None:
@@ -118,22 +124,6 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
     keep_valid(key, known)
     value = st.selectbox(control.label, known, key=key, bind="query-params", width=PLAYER_PX, help=control.help or None)
     return None if value == "mean" else int(value)
-
-
-def _number(key: str, control: Control, of: Sequence[Subject], default: float) -> float:
-    low, high = control.ends(of)
-    kind = type(default)
-    return st.slider(
-        control.label,
-        kind(low),
-        kind(high),
-        default,
-        kind(control.step),
-        key=key,
-        bind="query-params",
-        width=SLIDER_PX,
-        help=control.help or None,
-    )
 
 
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
@@ -150,9 +140,9 @@ WIDGETS = {
     "choice": _choice,
     "several": _several,
     "query": _query,
-    "layer": _layer,
+    "layer": _slider,
     "head": _head,
-    "number": _number,
+    "number": _slider,
     "switch": _switch,
     "text": _text,
 }

@@ -32,6 +32,7 @@ from vizkit.views.blocks import (
     Later,
     Line,
     Map,
+    Metrics,
     Numbers,
     Part,
     Picture,
@@ -87,20 +88,30 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, saved.Kept]] = []
-    columns = [(contextlib.nullcontext(), shown) for shown in page.shown] if cls.together else page.columns()
-    for column, shown in columns:
+    for column, shown in _places(cls, entry, page):
         with column:
             reading.guarded(_add_able, able, cls, column, saved.subject_of(shown, page.picture))
     if not able and entry.needs:
         return
+    for _, of in able:
+        of.beside = tuple(other for _, other in able if other is not of)
     with asking:
         view, opacity = ask(entry, cls, [of for _, of in able])
-    if cls.together:
+    if cls.together or not entry.needs:
         reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name))
-    for index, (column, of) in enumerate([] if cls.together else able):
+    for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
             reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"))
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
+
+
+def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
+    """Where each model stands, and what it computed."""
+    if not entry.needs:
+        return []
+    if cls.together or cls.alone:
+        return [(contextlib.nullcontext(), shown) for shown in (page.shown if cls.together else [page.focus])]
+    return page.columns()
 
 
 def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:  # noqa: ANN401
@@ -112,8 +123,11 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> 
 
 
 def _one(to: Drawing) -> None:
-    show(to, to.view.show(to.of if to.view.together else to.of[0]))
-    save(to.key, {"": saved.item_of(to.of[0].shown, to.view, to.opacity)}, to.of[0])
+    show(to, to.view.show(to.of if to.view.together else to.of[0] if to.of else saved.NOTHING))
+    if to.of:
+        save(to.key, {"": saved.item_of(to.of[0].shown, to.view, to.opacity)}, to.of[0])
+    else:
+        save(to.key, {"": saved.item_alone(to.view)}, saved.NOTHING)
 
 
 def show(to: Drawing, blocks: Iterable[Block]) -> None:
@@ -137,6 +151,7 @@ def _map(to: Drawing, block: Map) -> None:
         block.bars,
         field,
         sentence=block.said,
+        instead=block.instead,
     )
 
 
@@ -205,6 +220,12 @@ def _picture(to: Drawing, block: Picture) -> None:
         st.caption(plain(block.caption))
 
 
+def _metrics(to: Drawing, block: Metrics) -> None:
+    with st.container(horizontal=True):
+        for what, number, more in block.items:
+            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
+
+
 def _columns(to: Drawing, block: Columns) -> None:
     for column, part in zip(st.columns(block.widths or len(block.parts)), block.parts, strict=True):
         with column:
@@ -221,7 +242,7 @@ def _part(to: Drawing, block: Part) -> None:
 def _later(to: Drawing, block: Later) -> None:
     of = next(of for of in to.of if of is block.of)
     todo = [job for job in block.jobs if of.find(job.key) is None]
-    task = f"{to.key}_{len(block.jobs)}"
+    task = to.next_key("later")
 
     def work(at_work: background.Task) -> None:
         for index, job in enumerate(todo):
@@ -283,6 +304,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Picture: _picture,
     Chart: _chart,
     Table: _table,
+    Metrics: _metrics,
     Columns: _columns,
     Part: _part,
     Folded: _folded,

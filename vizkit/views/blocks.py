@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
 
-Limits = tuple[float, float]  # the values at the two ends of the colours
+Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
 
 
 class Block:
@@ -68,17 +68,19 @@ class Map(Block):
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it. `of`: the subject on whose picture it lies, where
-    the view is given several at once.
+    the view is given several at once. `instead`: drawn in the place of the picture: what the model saw of it, in
+    another form.
     """
 
     rows: Rows
     query: str | tuple[float, float]
     label: str
     quantity: str
-    bars: tuple[tuple[str, float | str], ...] = ()
+    bars: tuple[tuple[str, int | float | str], ...] = ()
     said: str = ""
     picks: str = ""
     of: "Subject | None" = None
+    instead: UInt8[np.ndarray, "row column 3"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,7 @@ class Picture(Block):
     rgb: UInt8[np.ndarray, "height width 3"]
     alt: str
     caption: str = ""
-    share: float = 1.0
+    share: int | float = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,13 @@ class Chart(Block):
     alt: str
     title: str = ""
     picks: str = ""
+
+
+@dataclass(frozen=True)
+class Metrics(Block):
+    """Numbers to be read at a glance: (what, number, more) of each."""
+
+    items: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,7 @@ class Columns(Block):
     """Beside one another, below one another on a phone; `widths` relative to each other."""
 
     parts: tuple[tuple[Block, ...], ...]
-    widths: tuple[float, ...] = ()
+    widths: tuple[int | float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

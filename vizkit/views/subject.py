@@ -52,6 +52,7 @@ class Subject:
     ) -> None:
         self.open, self.original, self.edits, self.picture_of = open, rgb, tuple(edits), picture_of
         self.image, self.model, self.point = image, model, point
+        self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self._made: dict[Hashable, Any] = {}
 
     @cached_property
@@ -140,6 +141,13 @@ class Subject:
         return unprepare(prepare(self.rgb, preprocessing)[0], preprocessing)
 
     @property
+    def pixels(self) -> "Tensor":
+        """The model's input, (1, channel, height, width)."""
+        from vizkit.models import pixels_of
+
+        return pixels_of(self.loaded, self.rgb)
+
+    @property
     def layers(self) -> "tuple[Attention, ...]":
         """Those with learned attention, in the order of the forward pass."""
         from vizkit.analysis.attention.attention_map import layers
@@ -210,13 +218,14 @@ class Subject:
         return name, *(self._named(name, value) for value in given)
 
     def _named(self, name: str, value: Any) -> Hashable:  # noqa: ANN401
-        hash(value)
-        if value is None or type(value).__hash__ is not object.__hash__:
+        if value is None or isinstance(value, str | int | float):
             return value
+        if isinstance(value, tuple):
+            return tuple(self._named(name, part) for part in value)
         own = {"whole": self.whole, "seen": lambda: self.seen, "loaded": lambda: self.loaded}
         found = next((what for what, give in own.items() if give() is value), None)
         if found is None:
-            raise TypeError(f"{name}: a {type(value).__name__} is told apart by its place in memory alone.")
+            raise TypeError(f"{name}: a {type(value).__name__} cannot be told from another one of its kind.")
         return found
 
     def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":

@@ -355,6 +355,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     patches.components: lambda: (
         patches.components(row_of(p, 1 + 10 * count)) for p, count in product(SHARES, (1, 2, 8))
     ),
+    patches.spectrum: lambda: (patches.spectrum(row_of(p, count)) for p, count in product(SHARES, (1, 2, 8, 28))),
+    patches.even: lambda: (
+        patches.even(torch.linspace(1, times, 11), layer) for times, layer in product((1, 1.5, 3), (1, 8))
+    ),
     patches.alike: lambda: (
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
         for alike, others in product((0, *COUNTS), (0, 1, 8))
@@ -398,6 +402,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for sign, heads, near in product((-1, 1), (1, 2, 8), (0, 1, 2))
     ),
     positions.saturation: lambda: (positions.saturation(16 * row_of(p, 9).view(1, 3, 3)) for p in SHARES),
+    positions.range_of: lambda: (positions.range_of(scale * torch.rand(3, 5, 5)) for scale in (0, 0.1, 2.0, 90.0)),
+    positions.rotations: lambda: (positions.rotations(scale * torch.ones(1, 5, 5)) for scale in (-0.3, 0.0, 1.0)),
     positions.fading: lambda: (
         positions.fading(torch.exp(-(torch.arange(20) - at).abs() / width), at)
         for at, width in product((0, 8), (0.1, 1, 5))

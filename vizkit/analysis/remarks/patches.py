@@ -17,8 +17,10 @@ def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, i
     count = grid[0] * grid[1]
     length = counted(count + special, "token") + (f", {counted(special, 'special one')} included" if special else "")
     pairs = _pairs(grid, windows)
-    return Remark(f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}.",
-                  {"patches": count, "tokens": count + special})  # fmt: skip
+    return Remark(
+        f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}.",
+        {"patches": count, "tokens": count + special},
+    )
 
 
 def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -> str:
@@ -38,8 +40,11 @@ def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -
 def quadratic(tokens: int, dim: int) -> Remark:
     """The part of a layer's multiply–adds, 12·N·C² + 2·N²·C with its MLP, that grows with the square of the tokens."""
     share = tokens / (6 * dim + tokens)
-    return Remark(f"Here {percent(share)} of the multiply–adds of one layer, attention and MLP together, grow with the "
-                  "square of the number of patches.", {"share": share})  # fmt: skip
+    return Remark(
+        f"Here {percent(share)} of the multiply–adds of one layer, attention and MLP together, grow with the "
+        "square of the number of patches.",
+        {"share": share},
+    )
 
 
 def components(explained: Float[Tensor, " component"]) -> Remark | None:
@@ -52,6 +57,27 @@ def components(explained: Float[Tensor, " component"]) -> Remark | None:
     return Remark(f"{which} {percent(float(sums[half - 1]))} of the variance of the filters.", {"count": half})
 
 
+def spectrum(explained: Float[Tensor, " component"]) -> Remark:
+    """How many components of the filters explain half of their variance, or how much those given do."""
+    sums = explained.cumsum(0)
+    half, shown = int((sums < 0.5).sum()) + 1, float(sums[-1])
+    many = "so these filters are of many kinds"
+    if half <= len(explained):
+        words = f"It takes {counted(half, 'component')} to explain half of the variance of the filters, {many}."
+        return Remark(words, {"count": half})
+    words = f"The first {len(explained)} components explain {percent(shown)} of the variance of the filters, {many}."
+    return Remark(words, {"share": shown})
+
+
+def even(patches: Float[Tensor, " patch"], layer: int) -> Remark:
+    """Where no patch is an outlier: how much the longest is longer than the median."""
+    times = float(patches.max() / patches.median().clamp(min=1e-12))
+    return Remark(
+        f"After layer {layer} no patch is an outlier: the longest is {times:.1f} times as long as the median.",
+        {"times": times},
+    )
+
+
 def alike(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
     """`cosines`: of the chosen place with every place, itself too; `after`: "block 4 of 12". None where no other is
     alike."""
@@ -59,8 +85,11 @@ def alike(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
     if others < 1:
         return None
     are = "is" if others == 1 else "are"
-    return Remark(f"After {after}, {counted(others, 'other place')} of {len(cosines) - 1:,} {are} similar to the "
-                  f"chosen one: cosine {ALIKE} or more.", {"alike": others})  # fmt: skip
+    return Remark(
+        f"After {after}, {counted(others, 'other place')} of {len(cosines) - 1:,} {are} similar to the "
+        f"chosen one: cosine {ALIKE} or more.",
+        {"alike": others},
+    )
 
 
 def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark | None:
@@ -69,8 +98,11 @@ def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark
         return None
     times = float(patches.max() / patches.median().clamp(min=1e-12))
     are = "is an outlier" if count == 1 else "are outliers"
-    return Remark(f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
-                  f"{times:.1f} times as long as the median.", {"outliers": count, "times": times})  # fmt: skip
+    return Remark(
+        f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
+        f"{times:.1f} times as long as the median.",
+        {"outliers": count, "times": times},
+    )
 
 
 def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"], blocks: int) -> Remark | None:
@@ -82,5 +114,4 @@ def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"
     who = (
         f"{blocks} blocks, each of which adds to the tokens, make them" if blocks > 1 else "The block makes the tokens"
     )
-    return Remark(f"{who} {how}: their mean norm goes from "
-                  f"{first:.3g} to {last:.3g}.", {"first": first, "last": last})  # fmt: skip
+    return Remark(f"{who} {how}: their mean norm goes from {first:.3g} to {last:.3g}.", {"first": first, "last": last})

@@ -14,6 +14,7 @@ from vizkit.analysis.remarks.remark import Remark, of_all, percent
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
 HALF = 0.5  # of a cosine
+MOST_TOLD = math.log(1000)  # of a difference in logits
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
 
@@ -121,6 +122,25 @@ def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     if sum(ends.values()) < 0.5:
         return None
     return Remark(f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid.", ends)
+
+
+def range_of(by_offset: Float[Tensor, "head down right"]) -> Remark:
+    """Where no head favours near or far keys: how much the bias can change a weight at all."""
+    heads = by_offset.flatten(1)
+    spread = float((heads.amax(1) - heads.amin(1)).max())
+    times = f"at most {math.exp(spread):.1f}" if spread < MOST_TOLD else "over 1,000"
+    words = f"By itself the bias makes one offset {times} times as heavy as another of its head."
+    return Remark(words, {"spread": spread})
+
+
+def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
+    """How much of a product of equal vectors is left one step away, and at the farthest offset; of the first head."""
+    first = by_offset[0]
+    down, right = first.shape[0] // 2, first.shape[1] // 2
+    step, far = float(first[down, min(right + 1, 2 * right)]), float(first[-1, -1])
+    near, away = (f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in (step, far))
+    words = f"Rotated by one step to the right, {near} of a product of equal vectors is left, at the farthest {away}."
+    return Remark(words, {"one step": step, "farthest": far})
 
 
 def fading(likeness: Float[Tensor, " position"], position: int) -> Remark | None:

@@ -1,7 +1,6 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -206,25 +205,6 @@ def _parts(
 
     with device_lock():
         return attention_parts(_loaded, pixels_of(_loaded, _rgb), layer, token_id=token_id)
-
-
-@remembered
-def shuffled_logits(
-    source: str, digests: tuple[str, ...], preprocessing: Preprocessing, seed: int | None, with_positions: bool,
-    _loaded: "Loaded", _pictures: Sequence[np.ndarray],
-) -> np.ndarray:  # fmt: skip
-    """(picture, output) after the patches were shuffled; `seed=None` leaves them in order."""
-    import torch
-
-    from vizkit.analysis.attention.patches import permutation
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.positions import first_grid, logits_shuffled
-
-    pixels = torch.cat([pixels_of(_loaded, rgb) for rgb in _pictures])
-    rows, columns = first_grid(_loaded, preprocessing.size_hw)
-    order = torch.arange(rows * columns) if seed is None else permutation(rows * columns, seed)
-    with device_lock():
-        return logits_shuffled(_loaded, pixels, order, with_positions).numpy()
 
 
 def statistics(source: str, picture: Picture, loaded: "Loaded") -> "tuple[Layer, ...]":

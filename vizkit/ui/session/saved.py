@@ -131,6 +131,13 @@ def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # n
     return Item(Chart(title, lines, panels), "", "", "", link=link())
 
 
+def item_alone(shows: Any) -> "Item":  # noqa: ANN401
+    """Of what depends on neither model nor picture."""
+    from vizkit.report.item import Item
+
+    return Item(shows, "", "", "", link=link())
+
+
 def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
     """Of what depends on the chosen image and on no model."""
     from vizkit.report.item import Item

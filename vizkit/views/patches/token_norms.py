@@ -1,0 +1,75 @@
+"""Token norms by layer: how long the vectors of all tokens are after every layer, and where the long ones lie.
+
+Far longer patches than all others (Darcet et al. 2024) stand out as a line above the band, and on the image as spots.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from vizkit.analysis.attention.token_norms import Norms, lines_of, token_norms
+from vizkit.analysis.remarks import patches
+from vizkit.figure.attention.token_lengths import token_lengths
+from vizkit.geometry import id_at, name_of
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
+from vizkit.views.controls import number
+from vizkit.views.rows_of import stage_for_browser
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+
+def most_layers(of: Sequence[Subject]) -> int:
+    return max((len(each.seen.features) for each in of), default=1) or 1
+
+
+@dataclass(frozen=True)
+class TokenNorms(View):
+    """The norm of every token's vector after each layer."""
+
+    block: int = number("Layer", 1, most_layers, 1, "Which layer the map shows.", key="block")
+
+    alone: ClassVar = True
+    how: ClassVar = How(
+        "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
+        "than all others, mostly on plain background: the model stores global information there. In models with "
+        "registers the registers have large norms and the patches do not.",
+        r"\lVert x_{l,i} \rVert_2, \quad \text{outlier: above median} + 5\,\text{MAD}",
+        "what is stored.",
+        "Darcet et al. 2024, fig. 3 and 7",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Norms of the tokens: layer {self.block}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        norms = token_norms(of.seen)
+        index = min(self.block, len(norms)) - 1
+        layer, features = norms[index], of.seen.features[index]
+        places = [id_at(each.tokens, of.asked) for each in of.seen.features]
+        count, longest = int(layer.outliers.sum()), float(layer.patches.max())
+        said = first_said(
+            patches.outliers(layer.patches, count, index + 1),
+            patches.even(layer.patches, index + 1),
+        )
+        figure = token_lengths(lines_of(norms, places), index)
+        chart = Chart(figure, "Norms of the tokens by layer")
+        over = (Map(stage_for_browser(features), of.asked, "Norms of", "length of the token's vector", said=said),)
+        words: list[Block] = [
+            Line(
+                f"patches: median {layer.median:.2f}, longest {longest:.2f} · outliers, above median + 5 MAD = "
+                f"{layer.threshold:.2f}: {count} of {len(layer.patches)}"
+            )
+        ]
+        if (place := places[index]) is not None:
+            at = name_of(features.tokens, place)
+            words.append(Line(f"the chosen patch: {at}, {float(layer.norms[place]):.2f}"))
+        shown = over if features.tokens.grid else (Said(said),)
+        yield Columns(((Heading(f"Norms after {layer.name}"), *shown, *words), (chart,)), (1, 1))
+        yield Numbers(partial(numbers, norms))
+
+
+def numbers(norms: Sequence[Norms]) -> dict[str, np.ndarray]:
+    return {f"layer{number}": each.norms.numpy() for number, each in enumerate(norms, 1)}

@@ -1,0 +1,1 @@
+"""How a transformer knows where a patch is."""
