@@ -6,7 +6,6 @@
 import argparse
 import shutil
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from PIL import Image, ImageDraw
 from tests.browser.conftest import FLAGS, serving
 from tests.browser.steps import LONG_MS, still
 from vizkit.ui.shell import PAGES
+from vizkit.ui.views import package_of
 
 LOOKS = {"1440_light": (1440, 900, "light"), "1440_dark": (1440, 900, "dark"), "390_light": (390, 844, "light")}
 MODELS = {"swin": ["bundled:insects_swin"], "two tokens": ["bundled:insects_deit"]}  # what a view needs, beside these:
@@ -56,7 +56,7 @@ def addresses(stems: list[str]) -> list[tuple[str, str]]:
     """(page and view, address) of every view, with models that it is about."""
     listed = []
     for stem in stems:
-        for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS:
+        for view in package_of(stem).VIEWS:
             query = {"image": "mayfly nymph", "models": MODELS.get(view.needs, OTHERS), f"{stem}_view": view.title}
             listed.append((f"{stem} · {view.title}", f"{stem}?{urlencode(query, doseq=True)}"))
     return listed

@@ -16,7 +16,6 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from playwright.sync_api import sync_playwright
 from tests.browser.conftest import FLAGS, serving
 from tests.images.test_decoding import scan_bomb
 from vizkit.ui.shell import PAGES
+from vizkit.ui.views import package_of
 
 SESSIONS, CHANGES = 20, 30  # of every session: 600 in all
 MODELS = ("bundled:insects_vit", "bundled:insects_deit", "bundled:insects_swin")
@@ -215,12 +215,7 @@ def wander(visitor: Visitor, number: int, changes: int) -> None:
     """One visitor on all pages: ten changes of whatever stands there, then another view, model and picture."""
     choice = random.Random(number)
     stems = [stem for pages in PAGES.values() for stem, *_ in pages if stem not in ("train", "evaluate", "report")]
-    views = [
-        (stem, view.title)
-        for stem in stems
-        for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS
-        if view.title not in SLOW
-    ]
+    views = [(stem, view.title) for stem in stems for view in package_of(stem).VIEWS if view.title not in SLOW]
     for count in range(changes):
         found = list(widgets(visitor.snapshot))
         if count % 10 == 0 or not found:

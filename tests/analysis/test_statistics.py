@@ -12,6 +12,7 @@ import vizkit
 from vizkit.analysis.attention.statistics import (
     Layer,
     by_layer,
+    entropy_by_place,
     farthest_px,
     layer,
     mean_distance_px,
@@ -259,3 +260,30 @@ def test_two_keys_and_one():
 def test_the_farthest_that_a_window_lets_look():
     assert farthest_px((4, 5), 8.0) == 40.0  # 3-4-5
     assert farthest_px((1, 1), 16.0) == 0
+
+
+# ---- by place --------------------------------------------------------------------------------------------------------
+def test_the_entropy_of_a_place_is_that_of_its_own_row():
+    """Two tokens in front of 2 × 5 places; one place attends to a single token, one to four alike, the rest evenly."""
+    weights = torch.full((1, HEADS, 12, 12), 1 / 12)
+    weights[0, :, 2], weights[0, :, 5] = torch.eye(12)[0], torch.tensor([0.25] * 4 + [0.0] * 8)
+    found = entropy_by_place(whole_image(2, weights))
+    expected = torch.ones(2, 5)
+    expected[0, 0], expected[0, 3] = 0.0, math.log(4) / math.log(12)
+    torch.testing.assert_close(found, expected)
+
+
+def test_of_windows_only_their_own_keys_count():
+    attention = windows()
+    found = entropy_by_place(attention, 1)
+    assert found.shape == (5, 7)
+    group, position = map(int, (attention.query_ids == 9).nonzero()[0])
+    row, keys = attention.weights[group, 1, position], int((attention.key_ids[group] >= 0).sum())
+    entropy = -float((row * row.log()).sum()) / math.log(keys)
+    assert float(found.flatten()[9]) == pytest.approx(min(1.0, entropy), abs=1e-5)
+
+
+def test_without_places_there_is_no_map_of_entropies():
+    tokens = Tokens("words", ("a", "b", "c", "d"), None, stride=1.0)
+    words = Attention("a", random_weights(1, HEADS, 4, 4), tokens, tokens, all_ids(4), all_ids(4))
+    assert entropy_by_place(words) is None

@@ -1,11 +1,11 @@
 """Steps that journeys have in common: wait until a page stands still, choose a view."""
 
 import re
-from importlib import import_module
 
 from playwright.sync_api import Page, expect
 
 from vizkit.ui.shell import PAGES
+from vizkit.ui.views import package_of
 
 MAIN = "[data-testid='stMain']"
 PHONE_PX = 390
@@ -33,7 +33,7 @@ def ready(page: Page) -> None:
 def choose(page: Page, title: str) -> None:
     """A view of the page. Its own line under the buttons says that the run which draws it has begun."""
     (stem,) = re.findall(r"^https?://[^/]+/(\w+)", page.url)
-    (line,) = (view.line for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS if view.title == title)
+    (line,) = (view.line for view in package_of(stem).VIEWS if view.title == title)
     pick(page, f"{stem}_view", title)
     expect(page.locator(MAIN).get_by_text(line, exact=True)).to_be_visible(timeout=LONG_MS)
     ready(page)

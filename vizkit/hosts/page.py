@@ -9,7 +9,6 @@ from typing import Any
 from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.hosts.stage import FRAMES_BYTES, stage
 from vizkit.settings import __version__
-from vizkit.views import entry
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -22,7 +21,7 @@ CSS = """:host { --st-primary-color: light-dark(#4338ca, #818cf8); --st-text-col
 
 def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
     """A whole page, with how it is read and where it comes from. Raises NotApplicable as the view does."""
-    title = f"{entry(view).title}: {' · '.join(dict.fromkeys(each.name for each in of))}"
+    title = f"{view.title(of if view.together else of[0])}: {' · '.join(dict.fromkeys(each.name for each in of))}"
     how = view.how
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
     images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
@@ -32,7 +31,7 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
         "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'></head>"
         "<body style='margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.5 system-ui,sans-serif;"
         "background:light-dark(#fff,#0f1120);color:light-dark(#16182b,#e8eaf6)'>"
-        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(entry(view).line)}</p>"
+        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(view.summary())}</p>"
         f"{fragment(view, of, most_bytes)}<details><summary>How to read this</summary>{read}</details>"
         f"<p style='opacity:.7;font-size:.85rem'>{below}</p></body></html>"
     )

@@ -31,6 +31,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Limits,
     Line,
     Map,
     Metrics,
@@ -156,9 +157,7 @@ def _grid(to: Column, block: Grid) -> None:
         _tile_rows(to, named, block.of, limits, len(block.of))
 
 
-def _tile_rows(
-    to: Column, maps: Sequence[Tile], of: Sequence[Subject], limits: Sequence[tuple[float, float]], across: int
-) -> None:
+def _tile_rows(to: Column, maps: Sequence[Tile], of: Sequence[Subject], limits: Sequence[Limits], across: int) -> None:
     """Maps beside one another, each with its own ends of the colours, or all with one bar where they share them."""
     one_scale = len(set(limits)) == 1 and len({(tile.signed, tile.unit) for tile in maps}) == 1
     side = INNER / across - GAP
@@ -171,14 +170,12 @@ def _tile_rows(
         to.y = lowest + 4
     if one_scale and maps:
         (low, top), tile = limits[0], maps[0]
-        ends = (number_words(low, tile.unit), number_words(top, tile.unit))
+        ends = (number_words(float(low), tile.unit), number_words(float(top), tile.unit))
         marks, to.y = scale_bar(to.y, INNER, SIGNED if tile.signed else SCALE, ends, "one scale for all of them")
         to.marks += marks
 
 
-def _tile(
-    to: Column, tile: Tile, of: Subject, limits: tuple[float, float], x: float, side: float, *, said: bool
-) -> float:
+def _tile(to: Column, tile: Tile, of: Subject, limits: Limits, x: float, side: float, *, said: bool) -> float:
     """Where it ends."""
     to.marks.append(Words(fitting(tile.name, SMALL, side), x, to.y + SMALL, SMALL))
     y = to.y + SMALL + 4
@@ -194,7 +191,7 @@ def _tile(
     box = (x0 - left, y0 - upper, x1 - left, y1 - upper)
     tall = side * part.shape[0] / part.shape[1]
     scale = SIGNED if tile.signed else SCALE
-    low, top = limits
+    low, top = map(float, limits)
     to.marks.append(Overlay(part, tile.places, box, x, y, side, tall, low, top, tile.unit, scale, to.opacities))
     y += tall
     if said:

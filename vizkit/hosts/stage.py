@@ -23,6 +23,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Limits,
     Line,
     Map,
     Metrics,
@@ -171,9 +172,7 @@ def _grid(block: Grid, of: Sequence[Subject], draw: str) -> Iterator[dict[str, A
     yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": values}
 
 
-def _maps(
-    maps: Sequence[Tile], limits: Sequence[tuple[float, float]], of: Sequence[Subject], alt: str, draw: str
-) -> dict[str, Any]:
+def _maps(maps: Sequence[Tile], limits: Sequence[Limits], of: Sequence[Subject], alt: str, draw: str) -> dict[str, Any]:
     picture = of[0].rgb if of else None
     if picture is None:
         return {}

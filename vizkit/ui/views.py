@@ -87,11 +87,13 @@ def open_page(stem: str) -> None:
 
 
 def package_of(stem: str) -> ModuleType | SimpleNamespace:
-    """What a page is made of: its own package, or the records that name it."""
-    name = f"vizkit.ui.pages.{stem}"
-    if find_spec(name):
-        return import_module(name)
-    return SimpleNamespace(__name__=name, VIEWS=tuple(each for each in VIEWS.values() if each.page == stem))
+    """What a page is made of: the records that name it, after what its own package has."""
+    name, records = f"vizkit.ui.pages.{stem}", tuple(each for each in VIEWS.values() if each.page == stem)
+    if not find_spec(name):
+        return SimpleNamespace(__name__=name, VIEWS=records)
+    package: Any = import_module(name)
+    package.VIEWS = (*(each for each in package.VIEWS if not each.name), *records)
+    return package
 
 
 def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:

@@ -123,6 +123,14 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Entropy",
+            "How evenly every patch spreads its attention, layer by layer.",
+            "attention.entropy:Entropy",
+            "transformer",
+            name="entropy",
+            page="attention",
+        ),
+        Entry(
             "Rollout", "Which patches contribute to one token when all layers are multiplied.", "rollout:Rollout",
             "transformer", name="rollout", page="rollout",
         ),

@@ -64,3 +64,8 @@ class View:
     def title(self, of: Any) -> str:  # noqa: ANN401
         """Of a saved picture: what it is of, with its settings."""
         raise NotImplementedError
+
+    @classmethod
+    def summary(cls) -> str:
+        """What it shows, in one sentence: the first of the class's own words."""
+        return (cls.__doc__ or "").partition("\n")[0].strip()

@@ -188,6 +188,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     attention.with_depth: lambda: (
         attention.with_depth(trace_of(recorded(p), recorded(q)), (0.1, 0.1)) for p, q in product(SHARES, SHARES)
     ),
+    attention.evenness: lambda: (
+        attention.evenness([torch.full((count,), p), torch.full((3,), q), torch.zeros(0)], number)
+        for p, q, count, number in product(SHARES, SHARES, (0, 1, 8), (1, 2))
+    ),
     attention.extremes: lambda: (
         attention.extremes((statistics(near, far), statistics(far, far)))
         for near, far in product((0.4, 1.0, 8.0), (1.0, 11.0, 80.0))

@@ -16,6 +16,7 @@ from tests.ui.test_views import opened
 from vizkit.ui import canvas
 from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.needs import NEEDS
+from vizkit.ui.views import package_of
 from vizkit.views.rules import POINT, RefusedError, below, maybe, number, one_of, record, several, tuple_of, whole
 
 
@@ -136,7 +137,7 @@ def accepted(rule: canvas.Rule, value: object) -> bool:
 @pytest.mark.parametrize(("name", "told"), TELL.items(), ids=TELL)
 def test_forged_values_leave_a_page_as_it_was(name: str, told: Told, rules: dict[str, dict[str, canvas.Rule]]):
     """What breaks a rule changes nothing; all that keeps to one is drawn, and what the script sends is among it."""
-    views = import_module(f"vizkit.ui.pages.{told.page}").VIEWS
+    views = package_of(told.page).VIEWS
     needs = next(view.needs for view in views if view.title == told.view)
     test = opened(told.page, told.view, [NEEDS[needs or "model"].models[0]])
     own = rules[name]
@@ -201,7 +202,7 @@ PLACES = {
 @pytest.mark.parametrize("page", PLACES)
 def test_no_place_in_a_link_breaks_a_page(page: str, value: str):
     view, names = PLACES[page]
-    needs = next(each.needs for each in import_module(f"vizkit.ui.pages.{page}").VIEWS if each.title == view)
+    needs = next(each.needs for each in package_of(page).VIEWS if each.title == view)
     test = opened(page, view, [NEEDS[needs or "model"].models[0]], **dict.fromkeys(names, value))
     assert not test.exception, test.exception[0].value
 

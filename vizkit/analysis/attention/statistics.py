@@ -13,12 +13,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.geometry import steps_px
+from vizkit.geometry import on_grid, steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 __all__ = [
     "Layer",
     "by_layer",
+    "entropy_by_place",
     "farthest_px",
     "layer",
     "mean_distance_px",
@@ -73,6 +74,19 @@ def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     weights = attention.weights.float()  # 0 log 0 is 0; torch.special.entr takes four times as long
     terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
     return _over_queries(attention, -terms.sum(-1))
+
+
+def entropy_by_place(attention: Attention, head: int | None = None) -> Float[Tensor, "row column"] | None:
+    """H / log N of every patch's own row, 0 (one token) to 1 (evenly over all N keys that it compares), NaN where no
+    patch asks; of one head from 0, or the mean of all. None where the queries have no place."""
+    if attention.query.grid is None:
+        return None
+    weights = attention.weights.float()
+    weights = weights if head is None else weights[:, [min(head, weights.shape[1] - 1)]]
+    terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
+    compared = (attention.key_ids != PADDING).sum(-1).clamp(min=2).log()
+    rows = -terms.sum(-1).mean(1) / compared[:, None]
+    return on_grid(rows.flatten().clamp(0, 1), attention.query_ids.flatten(), attention.query)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What stands out in attention weights: of one query in one layer, of a head over all queries, and with depth."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -184,6 +185,21 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     words = (f"Most local is head {local[0]} of layer {local[1]}, {counted(round(near), 'pixel')} far on average; most "
              f"global is head {wide[0]} of layer {wide[1]}, {counted(round(far), 'pixel')}.")  # fmt: skip
     return Remark(words, {"nearest": near, "farthest": far})
+
+
+def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> Remark | None:
+    """How evenly the patches attend after layer `number`, beside the layer in which they do so least. `by_layer`: the
+    entropies of the patches, 0 to 1, none where a layer's queries have no place."""
+    means = {at: float(each.mean()) for at, each in enumerate(by_layer, 1) if len(each)}
+    if number not in means:
+        return None
+    sharpest = min(means, key=lambda at: means[at])
+    here = f"In layer {number} a patch spreads its attention to {percent(means[number])} of the possible entropy"
+    beside = (
+        "the least of all layers" if sharpest == number else f"least in layer {sharpest}, {percent(means[sharpest])}"
+    )
+    only = "" if len(means) == 1 else f"; {beside}"
+    return Remark(f"{here}{only}.", {"entropy": means[number], "sharpest": sharpest})
 
 
 ALIKE = 0.9  # cosine of the weights of two heads over all queries

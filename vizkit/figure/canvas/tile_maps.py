@@ -33,7 +33,7 @@ class Tile:
 
 def tile_maps(
     maps: Sequence[Tile],
-    limits: Sequence[tuple[float, float]],
+    limits: Sequence[tuple[int | float, int | float]],
     boxes_xyxy: Sequence[Box],
     size_hw: tuple[int, int],
     image_url: str,

@@ -34,7 +34,7 @@ def tiles(
     shown: Shown,
     picture: Picture,
     draw: str,
-    limits: Sequence[tuple[float, float]],
+    limits: Sequence[tuple[int | float, int | float]],
     *,
     label: str = "",
     chosen: int | None = None,
@@ -55,7 +55,7 @@ def matrix(
     maps: Sequence[Sequence[Tile]],
     picture: Picture,
     draw: str,
-    limits: Sequence[Sequence[tuple[float, float]]],
+    limits: Sequence[Sequence[tuple[int | float, int | float]]],
     *,
     label: str = "",
     named: bool = True,
@@ -82,7 +82,7 @@ def _packed(
     columns: Sequence[Shown],
     picture: Picture,
     draw: str,
-    limits: Sequence[tuple[float, float]],
+    limits: Sequence[tuple[int | float, int | float]],
     label: str,
 ) -> dict[str, Any]:
     """As tiles.js reads it; `columns`: the model of every map, which saw its own part of the picture."""

@@ -11,6 +11,7 @@ from vizkit.analysis.remarks import positions
 from vizkit.figure.attention.bias_map import bias_map
 from vizkit.figure.charts import heat_map
 from vizkit.models.probes.positions import RelativeBias, biased_layers, kind, relative_bias, rope_similarity
+from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Columns, Folded, Line, Numbers, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.subject import Subject
@@ -69,6 +70,8 @@ class Relative(View):
             yield Said(first_said(positions.rotations(heads)))
             yield Chart(figure, "Similarity of rotations by offset")
         layers = biased_layers(of.loaded.model)
+        if not layers and not arrays:
+            raise NotApplicable(f"{of.name} has no relative positions: neither a bias by offset nor rotations.")
         if layers:
             bias = relative_bias(of.loaded, min(self.layer, len(layers)) - 1)
             arrays |= {"bias": bias.by_offset.numpy(), "index": bias.index.numpy()}

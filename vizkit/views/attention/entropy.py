@@ -1,0 +1,93 @@
+"""Entropy: how evenly every patch of this picture spreads its attention, layer by layer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vizkit.analysis.attention.statistics import by_layer, entropy_by_place
+from vizkit.analysis.remarks import attention
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.charts import dots_by_depth
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Chart, Line, Map, Numbers, Proof, Tile, Tiles, first_said
+from vizkit.views.controls import choice, head, layer
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+
+@dataclass(frozen=True)
+class Entropy(View):
+    """How evenly every patch of this picture spreads its attention, layer by layer."""
+
+    layer: int | None = layer("Layer", "Whose map is large.", plays=True, key="layer")
+    head: int | None = head("Head", "One head, or the mean of all heads of a layer.", key="head")
+    scale: Literal["0 to 1", "to the largest"] = choice(
+        "Colours", ("0 to 1", "to the largest"), "The same for all layers, or up to each map's own largest.", more=True
+    )
+
+    how: ClassVar = How(
+        "A bright patch attends to many places about evenly, a dark one to few. Step through the layers: where a model "
+        "decides what belongs together, the rows become sharper. A dot of the chart is a head.",
+        r"H_i = -\frac{1}{\log N} \sum_j A_{ij} \log A_{ij}",
+        "to which places a patch attends, and whether the model uses what it finds there.",
+        "Shannon 1948; of attention: Zhai et al. 2023, § 3",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Entropy of attention: layer {self.number(of)} of {of.depth}"
+
+    def number(self, of: Subject) -> int:
+        return min(self.layer or of.depth, of.depth)
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        if not of.layers:
+            raise NotApplicable(of.seen.no_attention + ".")
+        maps = [entropy_by_place(each, None if self.head is None else self.head - 1) for each in of.layers]
+        number = self.number(of)
+        chosen = maps[number - 1]
+        which = f"head {self.head}" if self.head else "mean of the heads"
+        yield Line(f"layer {number} of {of.depth} · {of.layers[number - 1].name} · {which}")
+        if chosen is not None:
+            yield Map(
+                rows(chosen, self.top(chosen)),
+                of.asked,
+                "Entropy of",
+                "entropy of a patch's attention, as a share of the largest possible",
+                said=first_said(attention.evenness([values(each) for each in maps], number)),
+            )
+        placed = [(at, each) for at, each in enumerate(maps, 1) if each is not None]
+        yield Tiles(
+            "Layer by layer",
+            tuple(Tile(f"{at}", np.nan_to_num(each.numpy())) for at, each in placed),
+            tuple((0, self.top(each)) for _, each in placed),
+            "The entropy of every patch. Click to see it large.",
+            "layer",
+            tuple(at for at, _ in placed),
+            number,
+            66,
+        )
+        heads = of.made(by_layer, of.seen)
+        figure = dots_by_depth([each.entropy.numpy() for each in heads], "H / log N", "Entropy of every head", top=1.05)
+        yield Chart(figure, "Entropy of every head by layer")
+        yield Proof(of.seen)
+        yield Numbers(partial(dict, {f"layer{at}": each.numpy() for at, each in placed}))
+
+    def top(self, entropy: Tensor) -> float:
+        return 1.0 if self.scale == "0 to 1" else float(entropy.nan_to_num(0.0).max()) or 1.0
+
+
+def rows(entropy: Tensor, top: float) -> Rows:
+    """As a canvas draws it: the only row there is."""
+    grid = (entropy.shape[0], entropy.shape[1])
+    values = entropy.nan_to_num(0.0).numpy().astype(np.float32).reshape(1, -1)
+    return Rows(values, grid, bounds=(0.0, 1.0), top=top, kind="features")
+
+
+def values(entropy: Tensor | None) -> Tensor:
+    """Of the patches that ask."""
+    return torch.zeros(0) if entropy is None else entropy[entropy.isfinite()]
