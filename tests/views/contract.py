@@ -81,7 +81,8 @@ def subject(name: str) -> Subject:
 def values(control: Control, of: Sequence[Subject]) -> list:
     """Each option, or the ends of what is allowed."""
     if control.kind in ("number", "layer", "head"):
-        return list(control.ends(of))
+        low, high = control.ends(of)
+        return [low, high] if low <= high else [low]
     if control.kind == "switch":
         return [False, True]
     if control.kind == "text":

@@ -66,7 +66,7 @@ def any_of(control, of):
     values = contract.values(control, [of])
     if control.kind not in ("number", "layer", "head"):
         return st.sampled_from(values)
-    low, high = values
+    low, high = values[0], values[-1]
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 
 

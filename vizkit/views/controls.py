@@ -148,7 +148,7 @@ def deepest(of: Subjects) -> int:
 
 
 def most_heads(of: Subjects) -> int:
-    return max((subject.heads for subject in of), default=1)
+    return max((subject.heads for subject in of), default=1) or 1
 
 
 def tokens_that_ask(of: Subjects) -> list[str]:
@@ -185,7 +185,8 @@ def checked(view: V, of: Subjects) -> V:
         value = getattr(view, name)
         asked = control.when is None or control.when(view)
         if asked and value is not None and control.kind in ("layer", "head"):
-            value = min(value, int(control.ends(of)[1]))
+            last = int(control.ends(of)[1])
+            value, asked = min(value, max(1, last)), last > 0  # of a model that has none the view itself says so
         view = replace(view, **{name: setting(type(view), name, value, of if asked else None)})
     return view
 
