@@ -61,8 +61,8 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "super_resolution": 1, "detection": 1, "swin": 2, "trust": 2, "remarks": 3, "": 4,
     },
     "vizkit.figure": {
-        "": 0, "canvas": 0, "attention": 1, "convolution": 1, "distillation": 1, "evaluation": 1, "saved": 1, "swin": 1,
-        "training": 1,
+        "": 0, "canvas": 1, "attention": 2, "convolution": 2, "distillation": 2, "evaluation": 2, "saved": 2, "swin": 2,
+        "training": 2,
     },
     "vizkit.report": {"kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
@@ -70,7 +70,8 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "super_resolution": 5, "detection": 5, "": 6, "experiments": 7,
     },
     "vizkit.ui": {
-        "plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "asking": 5, "host": 6, "views": 7, "pages": 8,
+        "plain": 0, "": 1, "session": 2, "sidebar": 3, "widgets": 4, "asking": 5, "drawing": 6, "host": 7, "views": 8,
+        "pages": 9,
     },
 }  # fmt: skip
 ONLY_IN = {  # a package and the modules that may import it

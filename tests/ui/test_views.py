@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import vizkit
 import vizkit.ui.pages
+import vizkit.views
 from tests.ui.conftest import texts
+from vizkit.datasets import samples
 from vizkit.image import Picture
 from vizkit.ui import shell
 from vizkit.ui.session.needs import NEEDS
@@ -175,15 +178,25 @@ def test_a_view_that_does_not_work_is_named(toy, stem: str, code: str, needs: st
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------
-def test_the_recipe_of_architecture_adds_a_view(toy):
+def test_the_recipe_of_architecture_adds_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One file and one line: the view is then on its page, in a notebook, on paper and in a link."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    text = text.partition("\n### Add a view\n")[2].partition("\n##")[0]
+    text = text.partition("\n### Add a view\n")[2].partition("\n## ")[0]
     code, line = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    module = re.search(r"pages/\w+/(\w+)\.py", text)
+    module = re.search(r"vizkit/views/(\w+)\.py`: a frozen", text)
     assert module
-    stem, view = toy("toy_recipe", line.strip(), module[1], code)
-    assert list(missing(stem, view)) == []
-    test = opened(stem, view.title, ["bundled:digits_cnn"])
+    (tmp_path / f"{module[1]}.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(vizkit.views, "__path__", [*vizkit.views.__path__, str(tmp_path)])
+    entry = eval(line, {"Entry": View})
+    monkeypatch.setitem(vizkit.views.VIEWS, entry.name, entry)
+    test = opened(entry.page, entry.title, ["bundled:digits_cnn"])
     assert not test.exception
     assert "None of your models is a transformer; shown: ViT · digits." in texts(test)
     assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]
+    test.toggle(key="patches_special").set_value(True).run()
+    assert "The model reads the image as 65 tokens." in texts(test)
+    assert test.query_params["patches_special"] == "true"
+    shown = vizkit.show(entry.name, vizkit.load("bundled:digits_vit"), samples.picture(IMAGE), special=True)
+    assert "65 tokens" in repr(shown)
+    shown.save(tmp_path / "sizes.png")
+    assert (tmp_path / "sizes.png").stat().st_size > 1000

@@ -45,9 +45,7 @@ MODELS = {
     "insects_deit": "mayfly nymph",
     "stranger": "mayfly nymph",
 }
-PROGRAM = re.compile(
-    r"\b(None|nan|inf|True|False)\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype", re.IGNORECASE
-)
+PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
 
 
@@ -83,7 +81,8 @@ def subject(name: str) -> Subject:
 def values(control: Control, of: Sequence[Subject]) -> list:
     """Each option, or the ends of what is allowed."""
     if control.kind in ("number", "layer", "head"):
-        return list(control.ends(of))
+        low, high = control.ends(of)
+        return [low, high] if low <= high else [low]
     if control.kind == "switch":
         return [False, True]
     if control.kind == "text":
@@ -119,14 +118,14 @@ def _asking(cls: type[View], name: str, of: Subject) -> View:
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 @dataclass
 class Seen:
-    """What a view shows of one model as it is set. `passes`: how often the model has run for it."""
+    """What a view shows of one model as it is set. `calls`: of layers of the model, for it."""
 
     changed: str
     view: View
     blocks: Sequence
     arrays: Sequence[dict]
     refusal: Exception | None
-    passes: int
+    calls: int
 
     def __str__(self):
         return f"{self.view}"
@@ -134,12 +133,14 @@ class Seen:
 
 @contextmanager
 def counted(network: nn.Module) -> Iterator[list]:
-    passes = []
-    handle = network.register_forward_pre_hook(lambda *_: passes.append(1))
+    """A list that grows with every call of one of its layers: recording does not call the network as a whole."""
+    calls = []
+    handles = [part.register_forward_pre_hook(lambda *_: calls.append(1)) for part in network.modules()]
     try:
-        yield passes
+        yield calls
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def everything(blocks: Iterable) -> Iterator:
@@ -166,7 +167,7 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
             return [Seen("", cls(), [], [], sentence, 0)]
     for changed, view in variants:
         blocks, arrays, refusal = [], [], None
-        with counted(of.loaded.model) as passes:
+        with counted(of.loaded.model) as calls:
             try:
                 view = checked(view, [of])
                 blocks = list(everything(view.show([of] if view.together else of)))
@@ -174,7 +175,7 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
                 view.title([of] if view.together else of)
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
-        ran = len(passes) + (0 if found else len(before))
+        ran = len(calls) + (0 if found else len(before))
         found.append(Seen(changed, view, blocks, arrays, refusal, ran))
     return found
 
@@ -266,7 +267,7 @@ def runs_the_model(found: list[Seen]) -> list[str]:
     """Another setting is answered by what has been computed, unless its field says that it runs the model."""
     first, *others = found
     free = {name for name, control in controls(first.view).items() if not control.runs}
-    return [f"{one}: {one.passes} passes" for one in others if one.changed in free and one.passes]
+    return [f"{one}: {one.calls} calls" for one in others if one.changed in free and one.calls]
 
 
 def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str]:

@@ -56,13 +56,6 @@ def test_twice_the_same_numbers(view, name):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_first_sight_runs_the_model(view):
-    """Else nothing would be counted in `runs_the_model`."""
-    reads_models = "models" in VIEWS[view].reads
-    assert any(one.passes for name in MODELS for one in all_of(view, name)) == reads_models
-
-
-@pytest.mark.parametrize("view", VIEWS)
 def test_settings_have_names_of_their_own(view):
     assert contract.taken_names(class_of(view)) == set()
 
@@ -73,7 +66,7 @@ def any_of(control, of):
     values = contract.values(control, [of])
     if control.kind not in ("number", "layer", "head"):
         return st.sampled_from(values)
-    low, high = values
+    low, high = values[0], values[-1]
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 
 
@@ -274,9 +267,15 @@ def test_the_other_rules_can_fail():
     assert contract.taken_names(Named) == {"image"}
 
 
+def test_what_the_model_runs_is_counted():
+    for _ in range(2):  # of another subject too, whose model has run before
+        assert [one.calls > 0 for one in seen(Toy, subject("digits_vit"))] == [True, False, False]
+    assert all(one.calls > 0 for one in seen(Runs, subject("digits_vit")))
+
+
 def test_each_kind_of_program_text_is_found():
     assert [
-        bool(contract.PROGRAM.search(text)) for text in ("Level None", "pixels:14x14:erase=1", "1 of 2", "[cls]")
+        bool(contract.PROGRAM.search(text)) for text in ("Level None", "pixels:14x14:erase=1", "on none of 5", "[cls]")
     ] == [
         True,
         True,

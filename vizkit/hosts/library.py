@@ -8,6 +8,7 @@ shown.numbers["by_layer"]
 import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = ["MOST_MODELS", "opened", "show"]
 
 MOST_MODELS = 4
 SAMPLE = "sample:"  # before the name of a picture that comes with vizkit, so that it hides no file
+NO_MODEL = "no model"  # as it is called
 NOT_RGB = "The image has to be 8-bit RGB, (height, width, 3), as vizkit.open_image gives it."
 
 
@@ -51,9 +53,8 @@ def show(
     entry = _entry(name)
     view = _view(entry, settings, at)
     pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
-    opening = [lambda one=one: one for one in _models(loaded, entry)] or [no_model]
-    texts = [str(edit) for edit in edits]
-    subjects = [Subject(each, pictured, texts, image=image_name, point=_point(at)) for each in opening]
+    given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
+    subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
 

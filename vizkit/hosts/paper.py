@@ -24,6 +24,7 @@ from vizkit.figure.saved.single import (
 )
 from vizkit.figure.saved.small_maps import SmallMap, across, small_maps
 from vizkit.views.blocks import (
+    Answered,
     Block,
     Canvas,
     Chart,
@@ -268,6 +269,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Heading: _heading,
     Line: _line,
     Said: _said,
+    Answered: _nothing,
     Formula: _nothing,
     Map: _map,
     Tiles: _tiles,

@@ -76,12 +76,13 @@ class Showing:
     @property
     def meta(self) -> dict[str, Any]:
         """What the arrays are of, as it is saved beside them."""
-        models = [of for of in self.subjects if entry(self.view).reads != "picture"]
+        reads = entry(self.view).reads
+        models = self.subjects if "models" in reads else ()
         return {
             "view": name_of(self.view),
             "settings": asdict(self.view),
             "models": [{"name": of.name, "source": of.loaded.source, "trained": of.loaded.trained} for of in models],
-            "picture": digest_of(self.subjects[0].original),
+            "picture": digest_of(self.subjects[0].original) if "picture" in reads else "",
             "point": self.subjects[0].point,
             "edits": self.subjects[0].edits,
             "vizkit": __version__,
@@ -115,7 +116,8 @@ class Showing:
         lines = [f"Model: {each['name']}{'' if each['trained'] else UNTRAINED}" for each in self.meta["models"]]
         lines += [f"Picture: {image}"] if (image := self.subjects[0].image) else []
         lines += [f"Changed: {', '.join(self.meta['edits'])}"] if self.meta["edits"] else []
-        footer = [f"vizkit {__version__} · picture {self.meta['picture'][:12]}"]
+        digest = self.meta["picture"][:12]
+        footer = [f"vizkit {__version__}{digest and f' · picture {digest}'}"]
         facts = {"Description": clean("\n".join([*lines, *footer])), "vizkit": json.dumps(self.meta)}
         return Captions(clean(self.title), lines, footer, facts)
 

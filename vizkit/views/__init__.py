@@ -123,6 +123,15 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Masked",
+            "The causal mask of a decoder.",
+            "attention.masked:Masked",
+            "",
+            reads="nothing",
+            name="causal-mask",
+            page="attention",
+        ),
+        Entry(
             "Entropy",
             "How evenly every patch spreads its attention, layer by layer.",
             "attention.entropy:Entropy",

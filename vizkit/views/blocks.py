@@ -16,6 +16,7 @@ from vizkit.figure.canvas.tile_maps import Tile
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
+    from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
@@ -46,6 +47,13 @@ class Said(Block):
     place is kept."""
 
     text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Answered(Block):
+    """Beside answers of a model: hosts that can say what it knows at all, such as twelve drawn insects, say it here."""
+
+    loaded: "Loaded"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,12 @@ Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
 End = int | float | Callable[[Subjects], int | float]
 Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
 V = TypeVar("V", bound=View)
+USUAL = {
+    "layer": "; by default the last",
+    "head": "; by default the mean of all",
+    "number": "; by default the highest",
+}
+"""What None stands for, in a manual."""
 
 
 class ControlError(ReportError):
@@ -63,8 +69,8 @@ class Control:
 
     def described(self, default: object, cell: str) -> str:
         """For a manual: its label, what it may be, and its help. `cell`: how a patch is named."""
-        usual = {"layer": "; by default the last", "head": "; by default the mean of all"}.get(self.kind, "")
-        return f"{self.label}: {self._allowed(cell)}{usual if default is None else ''}. {self.help}".strip()
+        usual = USUAL.get(self.kind, "") if default is None else ""
+        return f"{self.label}: {self._allowed(cell)}{usual}. {self.help}".strip()
 
     def _allowed(self, cell: str) -> str:
         """Its values in words; what depends on the model is said as such."""
@@ -142,7 +148,7 @@ def deepest(of: Subjects) -> int:
 
 
 def most_heads(of: Subjects) -> int:
-    return max((subject.heads for subject in of), default=1)
+    return max((subject.heads for subject in of), default=1) or 1
 
 
 def tokens_that_ask(of: Subjects) -> list[str]:
@@ -179,7 +185,8 @@ def checked(view: V, of: Subjects) -> V:
         value = getattr(view, name)
         asked = control.when is None or control.when(view)
         if asked and value is not None and control.kind in ("layer", "head"):
-            value = min(value, int(control.ends(of)[1]))
+            last = int(control.ends(of)[1])
+            value, asked = min(value, max(1, last)), last > 0  # of a model that has none the view itself says so
         view = replace(view, **{name: setting(type(view), name, value, of if asked else None)})
     return view
 

@@ -1,4 +1,4 @@
-"""Views of Attention, Patches and Positions are saved as they are seen, and are the same again from replay.json."""
+"""Views of Attention, and all that are records, are saved as they are seen, and are the same again from replay.json."""
 
 import base64
 
@@ -10,17 +10,14 @@ from tests.ui.conftest import SWIN, VIT, fine, opened, saved_again, sent
 from vizkit.datasets import samples
 from vizkit.models import load
 from vizkit.report.kinds import Attention, Chart, Fused, Heads
+from vizkit.views import VIEWS
 from vizkit.views.subject import Subject
 
 SAVES = {  # page, view → key of its Save, how many pictures it has
     ("attention", "Walk-through"): ("walk", 2),
     ("attention", "Explorer"): ("explorer", 2),
     ("attention", "Statistics"): ("statistics0", 1),
-    ("attention", "Masked"): ("masked", 1),
-    ("patches", "Token norms by layer"): ("norms", 2),
-    ("patches", "Cost"): ("cost", 1),
-    ("positions", "Learned"): ("learned0", 1),
-    ("positions", "Sinusoids"): ("sinusoids", 1),
+    **{(each.page, each.title): (f"{each.name}0", 1) for each in VIEWS.values()},
 }
 
 

@@ -30,6 +30,7 @@ ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last c
 PictureOf = Callable[[str], RGB]
 T = TypeVar("T")
 NOTHING = Subject(no_model, no_picture())
+WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
 
 
 class Kept(Subject):
@@ -152,8 +153,9 @@ def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named
 
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
     """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
-    if picture is None or not item.source:
+    if not item.source:
         return NOTHING if picture is None else Subject(no_model, picture.rgb)
+    picture = picture or WITHOUT
     own = cached.opening(item.source, picture if item.size_hw else None)
     source = item.source
     if item.classes:

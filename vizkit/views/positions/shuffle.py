@@ -18,7 +18,20 @@ from vizkit.figure.patches import beside
 from vizkit.image import prepare, unprepare
 from vizkit.models import pixels_of
 from vizkit.models.probes.positions import first_grid, logits_shuffled
-from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Numbers, Picture, Said, Table, first_said
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Chart,
+    Columns,
+    Job,
+    Later,
+    Line,
+    Numbers,
+    Picture,
+    Said,
+    Table,
+    first_said,
+)
 from vizkit.views.controls import number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -33,7 +46,9 @@ RGB = UInt8[np.ndarray, "_row _column 3"]
 class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
-    seed: int = number("Another order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed")
+    seed: int = number(
+        "Another order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed", runs=True
+    )
 
     overlays: ClassVar = False
     how: ClassVar = How(
@@ -54,6 +69,7 @@ class Shuffle(View):
         if loaded.head.probable:
             labels = [loaded.label(output) for output in range(len(of.seen.logits))]
             yield Said(first_said(positions.shuffled(answers[True], answers[False], labels)))
+            yield Answered(loaded)
             yield Columns(tuple((chart,) for chart in charts(of, answers)))
         else:
             yield from values(of, answers)

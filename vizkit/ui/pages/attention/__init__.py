@@ -8,5 +8,4 @@ VIEWS = (
     ),
     View("Explorer", "The heads of a layer fused, as a map and as the whole matrix.", "explorer", "transformer"),
     View("Statistics", "How far and how evenly every head attends, and to which tokens.", "statistics", "transformer"),
-    View("Masked", "The causal mask of a decoder.", "masked", "", reads="nothing"),
 )

@@ -1,0 +1,266 @@
+"""The blocks of a view as elements of the page, each drawn when it is ready."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from vizkit.traces import NotApplicable
+from vizkit.ui import reading
+from vizkit.ui.asking import key_of
+from vizkit.ui.canvas import script_canvas
+from vizkit.ui.plain import plain
+from vizkit.ui.session import background, saved
+from vizkit.ui.session.shown import cursor
+from vizkit.ui.widgets import chart, known
+from vizkit.ui.widgets.query_map import show_map
+from vizkit.ui.widgets.tiles import matrix, tiles
+from vizkit.views import Entry
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Canvas,
+    Chart,
+    Columns,
+    Folded,
+    Formula,
+    Grid,
+    Heading,
+    Later,
+    Line,
+    Map,
+    Metrics,
+    Numbers,
+    Part,
+    Picture,
+    Proof,
+    Said,
+    Table,
+    Tiles,
+)
+from vizkit.views.controls import controls, rule_of
+from vizkit.views.rules import Rule
+from vizkit.views.view import View
+
+
+@dataclass
+class Drawing:
+    """One column of a view on the page: what its blocks are of, and how maps are drawn. `key`: before the keys of its
+    elements."""
+
+    entry: Entry
+    view: View
+    of: Sequence[saved.Kept]
+    opacity: str
+    key: str
+    count: int = 0
+
+    def next_key(self, kind: str) -> str:
+        """Of an element: the same at every run in which the blocks before it are the same."""
+        self.count += 1
+        return f"{self.key}_{kind}{self.count}"
+
+    def state(self, field: str) -> str:
+        """Where the session has a field of this view."""
+        return key_of(self.entry, field, controls(self.view)[field])
+
+    def subject(self, block: Map | Tiles) -> saved.Kept:
+        """On whose picture it lies."""
+        return next(of for of in self.of if block.of in (None, of))
+
+    def pick(self, field: str, values: Sequence[Any]) -> Callable[[int], None] | None:
+        """What a click on number i does."""
+        if not field:
+            return None
+        key = self.state(field)
+
+        def picked(index: int) -> None:
+            st.session_state[key] = values[index]
+
+        return picked
+
+
+def show(to: Drawing, blocks: Iterable[Block]) -> None:
+    """Each where the page stands, drawn when it is ready."""
+    for block in blocks:
+        DRAWN[type(block)](to, block)
+
+
+# ---- one block each --------------------------------------------------------------------------------------------------
+def _map(to: Drawing, block: Map) -> None:
+    of = to.subject(block)
+    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else cursor())
+    field = to.state(block.picks) if block.picks else ""
+    show_map(
+        to.next_key("map"),
+        block.rows,
+        asking,
+        of.picture,
+        to.opacity,
+        block.label,
+        block.bars,
+        field,
+        sentence=block.said,
+        instead=block.instead,
+    )
+
+
+def _tiles(to: Drawing, block: Tiles) -> None:
+    if block.title:
+        st.markdown(f"**{plain(block.title)}**")
+    of = to.subject(block)
+    chosen = block.values.index(block.chosen) if block.chosen in block.values else None
+    tiles(
+        to.next_key("tiles"),
+        block.maps,
+        of.shown,
+        of.picture,
+        to.opacity,
+        block.limits,
+        label=block.alt,
+        chosen=chosen,
+        on_pick=to.pick(block.picks, block.values),
+        tile_px=block.tile_px,
+    )
+
+
+def _grid(to: Drawing, block: Grid) -> None:
+    columns = [of for of in to.of if of in block.of]
+    flat = [value for value in block.values for _ in columns]
+    matrix(
+        to.next_key("grid"),
+        block.rows,
+        [of.shown for of in columns],
+        block.maps,
+        columns[0].picture,
+        to.opacity,
+        block.limits,
+        label=block.alt,
+        on_pick=to.pick(block.picks, flat),
+        chosen=flat.index(block.chosen) if block.chosen in flat else None,
+    )
+
+
+def _chart(to: Drawing, block: Chart) -> None:
+    if block.title:
+        st.markdown(f"**{plain(block.title)}**")
+    point: tuple[Rule[Any], Callable[[Any], None]] | None = None
+    if block.picks:
+        key, control = to.state(block.picks), controls(to.view)[block.picks]
+
+        def picked(value: Any) -> None:  # noqa: ANN401
+            st.session_state[key] = value
+
+        point = rule_of(control, to.of), picked
+    chart.chart(block.figure, to.next_key("chart"), block.alt, point)
+
+
+def _table(to: Drawing, block: Table) -> None:
+    st.dataframe(
+        [dict(row) for row in block.rows], hide_index=True, height="content", placeholder="–", key=to.next_key("table")
+    )
+    if block.caption:
+        st.caption(plain(block.caption))
+
+
+def _picture(to: Drawing, block: Picture) -> None:
+    width = "stretch" if block.share == 1 else max(1, round(block.share * 1000))
+    st.image(block.rgb, alt=block.alt, width=width, output_format="PNG")
+    if block.caption:
+        st.caption(plain(block.caption))
+
+
+def _metrics(to: Drawing, block: Metrics) -> None:
+    with st.container(horizontal=True):
+        for what, number, more in block.items:
+            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
+
+
+def _columns(to: Drawing, block: Columns) -> None:
+    for column, part in zip(st.columns(block.widths or len(block.parts)), block.parts, strict=True):
+        with column:
+            show(to, part)
+
+
+def _part(to: Drawing, block: Part) -> None:
+    try:
+        show(to, block.make())
+    except NotApplicable as sentence:
+        st.caption(f":material/block: {plain(sentence)}")
+
+
+def _later(to: Drawing, block: Later) -> None:
+    of = next(of for of in to.of if of is block.of)
+    todo = [job for job in block.jobs if of.find(job.key) is None]
+    task = to.next_key("later")
+
+    def work(at_work: background.Task) -> None:
+        for index, job in enumerate(todo):
+            progress = partial(_report, at_work, job.words, index, len(todo))
+            progress(0, 1)
+            of.kept(job.key, partial(job.work, progress))
+            at_work.results += 1
+
+    begun = f"_begun_{task}"
+    if todo and not background.at_work(task):
+        asked = tuple(job.key for job in block.jobs)
+        if block.button or st.session_state.get(begun) == asked:  # stopped, or not wanted yet
+            st.button(
+                block.button or "Go on",
+                key=f"start_{task}",
+                icon=":material/play_arrow:",
+                on_click=background.start,
+                args=(task, work),
+            )
+        else:
+            st.session_state[begun] = asked
+            background.start(task, work)
+    background.show(task)
+    show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+
+
+def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:
+    task.report(words, index * total + done, count * total)
+
+
+def _canvas(to: Drawing, block: Canvas) -> None:
+    tells = {}
+    for name, (rule, field) in block.tells.items():
+        tells[name] = (rule, partial(st.session_state.__setitem__, to.state(field)))
+    script_canvas(block.script)(to.next_key(block.script), block.data, **tells)
+
+
+def _folded(to: Drawing, block: Folded) -> None:
+    opened = st.expander(block.title, key=to.next_key("folded"), on_change="rerun")
+    if opened.open:
+        with opened:
+            show(to, block.make())
+
+
+def _said(to: Drawing, block: Said) -> None:
+    st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
+
+
+DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
+    Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
+    Line: lambda to, block: st.caption(plain(block.text)),
+    Said: _said,
+    Answered: lambda to, block: known.say(block.loaded),
+    Formula: lambda to, block: st.latex(block.latex),
+    Map: _map,
+    Tiles: _tiles,
+    Grid: _grid,
+    Later: _later,
+    Canvas: _canvas,
+    Picture: _picture,
+    Chart: _chart,
+    Table: _table,
+    Metrics: _metrics,
+    Columns: _columns,
+    Part: _part,
+    Folded: _folded,
+    Proof: lambda to, block: reading.proof(block.trace),
+    Numbers: lambda to, block: None,  # of a Save alone
+}
