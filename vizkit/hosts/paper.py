@@ -151,7 +151,9 @@ def _map(to: Column, block: Map) -> None:
     """The row of its query over the picture, its sentence, and what it lists."""
     if block.rows.key_grid is not None:
         of, own = to.subject(block), block.instead
-        image, box = (of.rgb, of.box_xyxy) if own is None else (own, (0, 0, own.shape[1], own.shape[0]))
+        image, box = (
+            (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
+        )
         to.add(map_marks(image, box, _row(block, to.opacities), to.y, to.width), 2)
     to.text(block.said, TEXT * 1.15)
     to.add(shares(block.bars, to.y, to.width), 4)
@@ -176,8 +178,8 @@ def _tiles(to: Column, block: Tiles) -> None:
         _heading(to, Heading(block.title))
     of, chosen = [to.subject(block)] * len(block.maps), [value == block.chosen for value in block.values]
     maps = _small(block.maps, of, block.limits, chosen or [False] * len(of))
-    beside = across(len(maps), block.tile_px, to.width)
-    to.add(small_maps(maps, beside, block.tile_px, to.opacities, to.y, to.width))
+    beside = across(len(maps), float(block.tile_px), to.width)
+    to.add(small_maps(maps, beside, float(block.tile_px), to.opacities, to.y, to.width))
 
 
 def _grid(to: Column, block: Grid) -> None:
@@ -233,8 +235,8 @@ def _metrics(to: Column, block: Metrics) -> None:
 
 
 def _proof(to: Column, block: Proof) -> None:
-    """Nothing of one that holds."""
-    to.text(block.trace.check.failure, TEXT, CLASSES[5])
+    """Only of one that failed: its sentence has to stand beside the pictures."""
+    to.text(block.trace.check.failure or "", TEXT, CLASSES[5])
 
 
 def _canvas(to: Column, block: Canvas) -> None:

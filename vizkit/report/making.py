@@ -53,9 +53,10 @@ def made(item: Item, inputs: Subject) -> Made:
     """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
     if isinstance(item.shows, View):
-        view = checked(item.shows, [inputs])
-        captions = _captions(item, view.title(inputs), (), inputs)
-        shown = paper.shown(view, [inputs])
+        of = [inputs, *inputs.beside][: 1 + len(item.others)]
+        view = checked(item.shows, of)
+        captions = _captions(item, view.title(of if view.together else inputs), (), inputs)
+        shown = paper.shown(view, of)
         numbers = paper.numbers(*(blocks for _, blocks in shown))
         return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw]))
     drawn = item.shows.drawn(inputs)
@@ -73,12 +74,11 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
     if item.image:
         lines = (f"Picture: {item.image}", *lines)
     if item.source:
-        untrained = "" if inputs.loaded.trained else " (random weights: its answers mean nothing)"
-        source = "" if item.model in item.source else f" ({item.source})"
-        lines = (f"Model: {item.model}{source}{untrained}", *lines)
+        models = zip((item, *item.others), (inputs, *inputs.beside), strict=False)
+        lines = (*(_model(each.model, each.source, of) for each, of in models), *lines)
     version = f"vizkit {item.version}"
-    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (("weights", item.weights), ("picture", item.pixels))
-               if whole]  # fmt: skip
+    weights = [("weights", each.weights) for each in (item, *item.others)]
+    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (*weights, ("picture", item.pixels)) if whole]
     footer = [" · ".join([version, *digests])]
     facts = {
         "Description": clean("\n".join([*lines, *footer, item.link])),
@@ -87,3 +87,8 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
         "vizkit": written(item),
     }
     return Captions(clean(title), lines, footer, facts)
+
+
+def _model(name: str, source: str, of: Subject) -> str:
+    untrained = "" if of.loaded.trained else " (random weights: its answers mean nothing)"
+    return f"Model: {name}{'' if name in source else f' ({source})'}{untrained}"

@@ -59,7 +59,8 @@ def _one(to: Drawing, index: int) -> None:
     show(to, to.view.show(to.of if to.view.together else to.of[0] if to.of else saved.NOTHING))
     key = f"{to.entry.name}{index}"
     if to.of:
-        item = saved.item_of(to.of[0].shown, to.view, to.opacity)
+        others = [each.shown for each in to.of[1:]] if to.view.together else []
+        item = saved.item_of(to.of[0].shown, to.view, to.opacity, others=others)
         item = item if "picture" in to.entry.reads else replace(item, image="")
         save(key, {"": item}, to.of[0])
     else:

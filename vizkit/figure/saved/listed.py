@@ -12,11 +12,11 @@ __all__ = ["glance", "shares", "table"]
 BAR, GAP = 14.0, 8.0
 GLANCE, LARGE = 100.0, 16.0  # the least width of a number at a glance, and its size
 PALEST, RULE = "#e4e2f7", "#d9dbe6"
-MOST_LINES = 12  # of a cell
+MOST_LINES = 60  # of a cell
 Drawn = tuple[list[Mark], float]
 
 
-def shares(items: Sequence[tuple[str, float | str]], y: float, sheet: float = WIDTH) -> Drawn:
+def shares(items: Sequence[tuple[str, int | float | str]], y: float, sheet: float = WIDTH) -> Drawn:
     """(a line for each: its name, its share as a bar and as a number, or a text of its own; where they end)."""
     inner = sheet - 2 * MARGIN
     marks: list[Mark] = []
@@ -51,7 +51,7 @@ def glance(items: Sequence[tuple[str, str, str]], y: float, sheet: float = WIDTH
     return marks, y
 
 
-def table(rows: Sequence[Mapping[str, str | float | None]], y: float, sheet: float = WIDTH) -> Drawn:
+def table(rows: Sequence[Mapping[str, str | int | float | None]], y: float, sheet: float = WIDTH) -> Drawn:
     """(rows below the names of their columns, each column as wide as it needs where there is room; where they end)."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[clean(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
@@ -71,7 +71,7 @@ def table(rows: Sequence[Mapping[str, str | float | None]], y: float, sheet: flo
     return marks, y + GAP
 
 
-def _cell(value: str | float | None) -> str:
+def _cell(value: str | int | float | None) -> str:
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
     return "–" if value is None else clean(str(value))

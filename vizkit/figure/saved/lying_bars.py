@@ -36,7 +36,7 @@ def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark],
     zero, top = left - low * times, y
     marks: list[Mark] = []
     for name in names:
-        lines = wrapped(name, SMALL, room - 4, 3)
+        lines = wrapped(name, SMALL, room - 4, 12)
         there = [(index, kind[name]) for index, kind in enumerate(kinds) if name in kind]
         tall = max(len(lines) * SMALL * 1.2, len(there) * THICK)
         start = y + (tall - len(lines) * SMALL * 1.2) / 2
@@ -47,7 +47,7 @@ def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark],
             marks += _bar(value or 0.0, words, zero, times, start + at * THICK, panel.lines[index].colour)
         y += tall + GAP
     marks.append(Stroke(((zero, top - 2), (zero, y - 2)), PALE, 0.6))
-    for line in wrapped(panel.y or panel.x, SMALL, inner, 2):
+    for line in wrapped(panel.y or panel.x, SMALL, inner, 12):
         y += SMALL * 1.2
         marks.append(Words(line, MARGIN, y, SMALL, PALE))
     named, y = legend([line for line in panel.lines if line.name], y, sheet)
@@ -83,7 +83,7 @@ def legend(lines: Sequence[Line], y: float, sheet: float = WIDTH) -> tuple[list[
             x, at = MARGIN + wide * place, y
             ink = CLASSES[line.colour % len(CLASSES)]
             marks.append(Stroke(((x, y + TEXT * 1.3 - 3), (x + 22, y + TEXT * 1.3 - 3)), ink, 1.6, line.dash))
-            for words in wrapped(line.name, SMALL, wide - 30, 3) or [""]:
+            for words in wrapped(line.name, SMALL, wide - 30, 12) or [""]:
                 at += TEXT * 1.3
                 marks.append(Words(words, x + 27, at, SMALL))
             lowest = max(lowest, at)

@@ -59,7 +59,7 @@ def _tile(tile: Tile, x: float, y: float) -> tuple[list[Mark], float]:
 def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
     """(a chart with its title, from `y` down on a sheet that is so wide; where it ends)."""
     marks: list[Mark] = []
-    for line in wrapped(panel.title, TEXT, sheet - 2 * MARGIN, 4):
+    for line in wrapped(panel.title, TEXT, sheet - 2 * MARGIN, 12):
         y += TEXT * 1.2
         marks.append(Words(line, MARGIN, y, TEXT))
     drawn, y = (bar_marks if panel.bars else _cells if panel.cells else _lines)(panel, y + 6, sheet)

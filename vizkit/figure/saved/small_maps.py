@@ -79,7 +79,7 @@ def small_maps(
 
 def _words(each: SmallMap, side: float) -> list[tuple[str, str]]:
     """The name and the note above a map, with their colours."""
-    name, note = wrapped(each.name, SMALL, side, 3), wrapped(each.note, SMALL, side, 6)
+    name, note = wrapped(each.name, SMALL, side, 12), wrapped(each.note, SMALL, side, 12)
     return [*((line, INK) for line in name), *((line, PALE) for line in note)]
 
 
