@@ -154,7 +154,10 @@ def page(*blocks):
 
 
 def bar(name: str, count: int = 3) -> Chart:
-    return Chart(bars([f"{name} {index}" for index in range(count)], [float(index) for index in range(count)], "shares", name), name)
+    return Chart(
+        bars([f"{name} {index}" for index in range(count)], [float(index) for index in range(count)], "shares", name),
+        name,
+    )
 
 
 def test_columns_without_room_stand_below_one_another():
@@ -314,10 +317,10 @@ def rows() -> Rows:
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [((0.1, 0.1), 1), ((0.9, 0.1), 2), ((0.1, 0.9), 3), ((0.9999, 0.9999), 4), ("cls", 1), ("nobody", 1)],
+    [((0.1, 0.1), 1), ((0.9, 0.1), 2), ((0.1, 0.9), 3), ((0.9999, 0.9999), 4), ("cls", 4), ("nobody", 4)],
 )
 def test_whose_row_it_is(query, expected):
-    assert rows().query_id(query) == expected  # [cls] has no row here, so the first that has
+    assert rows().query_id(query) == expected  # [cls] has no row here, so that at the centre: row 2, column 2
 
 
 def test_a_row_lies_at_its_keys():

@@ -154,15 +154,15 @@ def _map(to: Column, block: Map) -> None:
         image, box = (
             (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
         )
-        to.add(map_marks(image, box, _row(block, to.opacities), to.y, to.width), 2)
+        to.add(map_marks(image, box, _row(block, of.asked, to.opacities), to.y, to.width), 2)
     to.text(block.said, TEXT * 1.15)
     to.add(shares(block.bars, to.y, to.width), 4)
 
 
-def _row(block: Map, opacities: Draw) -> MapOf:
+def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
     """As the page draws it: the strength of features has no unit that a reader knows, so it is of the strongest."""
     rows = block.rows
-    asked = rows.query_id(block.query)
+    asked = rows.query_id(block.query, point)
     places, _ = rows.row_of(asked)
     top = rows.top or float(places.max(initial=0))
     row = MapOf(places, rows.low, top, block.quantity, marked=rows.cell_box(asked), opacities=opacities)

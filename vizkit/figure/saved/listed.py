@@ -39,13 +39,16 @@ def glance(items: Sequence[tuple[str, str, str]], y: float, sheet: float = WIDTH
     wide = (sheet - 2 * MARGIN) / beside
     marks: list[Mark] = []
     for start in range(0, len(items), beside):
+        row = items[start : start + beside]
+        above = max(len(wrapped(what, SMALL, wide - GAP, MOST_LINES)) for what, _, _ in row)
         lowest = y
-        for place, (what, number, more) in enumerate(items[start : start + beside]):
-            at = y
+        for place, (what, number, more) in enumerate(row):
+            x, at = MARGIN + place * wide, y
             for text, size, ink in ((what, SMALL, PALE), (number, LARGE, INK), (more, SMALL, PALE)):
+                at = y + above * SMALL * 1.3 if text is number else at  # all numbers on one line
                 for line in wrapped(text, size, wide - GAP, MOST_LINES):
                     at += size * 1.3
-                    marks.append(Words(line, MARGIN + place * wide, at - 0.2 * size, size, ink))
+                    marks.append(Words(line, x, at - 0.2 * size, size, ink))
             lowest = max(lowest, at)
         y = lowest + GAP
     return marks, y
