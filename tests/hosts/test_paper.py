@@ -15,7 +15,8 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import font
-from vizkit.hosts.paper import DRAWN, numbers, plate
+from vizkit.hosts.column import DRAWN
+from vizkit.hosts.paper import numbers, plate
 from vizkit.hosts.paper import sheet as paper_sheet
 from vizkit.traces import Tokens
 from vizkit.views import blocks

@@ -75,7 +75,8 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
         lines = (f"Picture: {item.image}", *lines)
     if item.source:
         models = zip((item, *item.others), (inputs, *inputs.beside), strict=False)
-        lines = (*(_model(each.model, each.source, of) for each, of in models), *lines)
+        named = " · ".join(_model(each.model, each.source, of) for each, of in models)
+        lines = (f"{'Models' if item.others else 'Model'}: {named}", *lines)
     version = f"vizkit {item.version}"
     weights = [("weights", each.weights) for each in (item, *item.others)]
     digests = [f"{name} {whole[:SHOWN]}" for name, whole in (*weights, ("picture", item.pixels)) if whole]
@@ -91,4 +92,4 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
 
 def _model(name: str, source: str, of: Subject) -> str:
     untrained = "" if of.loaded.trained else " (random weights: its answers mean nothing)"
-    return f"Model: {name}{'' if name in source else f' ({source})'}{untrained}"
+    return f"{name}{'' if name in source else f' ({source})'}{untrained}"
