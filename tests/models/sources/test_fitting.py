@@ -175,8 +175,8 @@ def test_of_torchvision_nothing_for_others():
 
 
 def test_those_that_say_least_against_the_file_come_first(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    """Six are compared, three are named; what does not fit at all is left out."""
-    compared = {"a": 2, "b": None, "c": 0, "d": 1, "e": 5, "f": 4, "g": 0}
+    """Six are compared, three are named, equal ones in their order; what does not fit at all is left out."""
+    compared = {"a": 2, "b": None, "z": 0, "c": 0, "e": 5, "f": 4, "g": 0}
     asked = []
 
     def compare(path, name, weights):
@@ -185,25 +185,42 @@ def test_those_that_say_least_against_the_file_come_first(tmp_path, monkeypatch:
 
     monkeypatch.setattr(module, "candidates", lambda weights: list(compared))
     monkeypatch.setattr(module, "compared", compare)
-    assert fitting(tmp_path / "x.pth", {"w": torch.empty(1)}) == ["c", "d", "a"]
-    assert asked == list("abcdef")
+    assert fitting(tmp_path / "x.pth", {"w": torch.empty(1)}) == ["z", "c", "a"]
+    assert asked == list("abzcef")
 
 
 def test_options_that_differ_are_counted(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "planned", lambda *given: ({"depth": 3, "num_heads": 2}, (64, 64)))
-    monkeypatch.setattr(module, "plan", lambda *given, **args: torch.nn.Linear(1, 1))
-    monkeypatch.setattr(module, "translated", lambda *given, **args: {})
-    monkeypatch.setattr(module, "misfit", lambda *given: "")
+    model, file, weights = torch.nn.Linear(1, 1), "x.pth", {"w": torch.empty(1)}
+    options = {"depth": 3, "num_heads": 2}
+
+    def planned(path, name, given, own):
+        assert (path, name, given, own) == (file, "vit", weights, {})
+        return options, (64, 64)
+
+    def plan(name, size, path, **given):
+        assert (name, size, path, given) == ("vit", (64, 64), file, options)
+        return model
+
+    def translated(path, name, given, made, *, stretch):
+        assert (path, name, given, made, stretch) == (file, "vit", weights, model, False)
+        return {"theirs": 1}
+
+    def misfit(path, name, state, own):
+        assert (path, name, state, list(own)) == (file, "vit", {"theirs": 1}, ["weight", "bias"])
+        return ""
+
+    for name, stand_in in {"planned": planned, "plan": plan, "translated": translated, "misfit": misfit}.items():
+        monkeypatch.setattr(module, name, stand_in)
     monkeypatch.setattr(module, "noted", lambda args, size: "depth=3, num_heads=2, 64 × 64")
-    assert module.compared(tmp_path / "x.pth", "vit_tiny_patch16_224", {}) == 3
+    assert module.compared(tmp_path / file, "vit", weights) == 3
     monkeypatch.setattr(module, "misfit", lambda *given: "another shape")
-    assert module.compared(tmp_path / "x.pth", "vit_tiny_patch16_224", {}) is None
+    assert module.compared(tmp_path / file, "vit", weights) is None
     monkeypatch.setattr(module, "plan", lambda *given, **args: None)
     monkeypatch.setattr(module, "misfit", lambda *given: "")
-    assert module.compared(tmp_path / "x.pth", "vit_tiny_patch16_224", {}) is None
+    assert module.compared(tmp_path / file, "vit", weights) is None
 
     def refused(*given):
         raise ModelError("no")
 
     monkeypatch.setattr(module, "planned", refused)
-    assert module.compared(tmp_path / "x.pth", "vit_tiny_patch16_224", {}) is None
+    assert module.compared(tmp_path / file, "vit", weights) is None

@@ -115,7 +115,7 @@ def charts(of: Subject, counted: Counted, beside: Sequence[Counted], images: int
     drawn = []
     for name, (pick, label) in picked.items():
         values, off = of_heads(counted, pick)
-        top = max(highest(each, pick, whiskers) for each in (counted, *beside))
+        top = max(highest(each, pick, whiskers) for each in (counted, *beside)) or 1.0
         depth = max(len(each[0]) for each in (counted, *beside))
         figure = dots_by_depth(values, label, name, spread=off if whiskers else None, top=1.05 * top, depth=depth)
         drawn.append((Chart(figure, f"{name} of every head by layer"),))
@@ -140,7 +140,7 @@ def highest(counted: Counted, pick: Pick, whiskers: bool) -> float:
     """The highest dot of a model, with its whisker; layers without the statistic and without places count as 0."""
     values, off = of_heads(counted, pick)
     heights = [value + each if whiskers else value for value, each in zip(values, off, strict=True)]
-    return max((float(np.nan_to_num(each).max()) for each in heights), default=0.0) or 1.0
+    return max((float(np.nan_to_num(each).max()) for each in heights), default=0.0)
 
 
 def numbers(mean: Sequence[Layer]) -> dict[str, np.ndarray]:
