@@ -92,7 +92,7 @@ def show(to: Drawing, blocks: Iterable[Block]) -> None:
 def _map(to: Drawing, block: Map) -> None:
     of = to.subject(block)
     asking = replace(of.shown, query=block.query if isinstance(block.query, str) else cursor())
-    field = to.state(block.picks) if block.picks else ""
+    field = to.state(block.picks) if block.picks else "query"  # of the page: a click asks for a patch
     show_map(
         to.next_key("map"),
         block.rows,

@@ -123,6 +123,14 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Statistics",
+            "How far and how evenly every head attends, and to which tokens.",
+            "attention.statistics:Statistics",
+            "transformer",
+            name="head-statistics",
+            page="attention",
+        ),
+        Entry(
             "Masked",
             "The causal mask of a decoder.",
             "attention.masked:Masked",

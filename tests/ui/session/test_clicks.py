@@ -40,7 +40,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
     "vizkit_tiles": lambda data: ("pick", 0),
     "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
-    "vizkit_player": lambda data: ("step", data["first"]),
+    "vizkit_player": lambda data: ("step", data["last" if data["position"] == data["first"] else "first"]),
 }
 NOT_CLICKED = {
     "vizkit_copy_link",
