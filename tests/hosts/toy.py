@@ -81,3 +81,10 @@ class Toy(View):
         yield Folded("Few ask for this", refused)
         yield Formula(r"a^2")
         yield Numbers(lambda: {"heat": self.step * HEAT})
+
+
+def unpooled(value, pool):
+    """As stage.js reads it."""
+    if isinstance(value, dict):
+        return pool[value["$"]] if "$" in value else {name: unpooled(part, pool) for name, part in value.items()}
+    return [unpooled(part, pool) for part in value] if isinstance(value, list) else value

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from tests.hosts.toy import unpooled
 from vizkit.report.document import Report
 from vizkit.report.document import opened as read
 from vizkit.report.making import made
@@ -60,9 +61,10 @@ def at_rest(test: AppTest, within_s: float = 120) -> AppTest:
 def texts(test: AppTest) -> str:
     """As they are read: the marks that keep names from being Markdown are not seen."""
     kinds = (test.markdown, test.caption, test.warning, test.error, test.info, test.title, test.subheader)
-    return "\n".join(
-        re.sub(r"\\(?=[^\w\s])", "", element.value).replace(JOINER, "") for kind in kinds for element in kind
-    )
+    own = [element.value for kind in kinds for element in kind]
+    said = [re.sub(r"\\(?=[^\w\s])", "", text).replace(JOINER, "") for text in own]
+    blocks = [block for _, name, data in canvases(test) if name == "vizkit_stage" for block in staged(data)]
+    return "\n".join([*said, *(block["text"] for block in blocks if "text" in block)])
 
 
 def fine(test: AppTest) -> None:
@@ -76,16 +78,31 @@ def components(test: AppTest) -> list:
     return [component for component in test.main.get("bidi_component") if component.key != "copy_link"]
 
 
+def canvases(test: AppTest) -> Iterator[tuple[str, str, dict]]:
+    """(id, component, what it was given) of all; of a stage also those that it draws at its present step."""
+    for proto in (component.proto for component in test.main.get("bidi_component")):
+        data = json.loads(proto.json or "{}")
+        yield proto.id, proto.component_name, data
+        if proto.component_name == "vizkit_stage":
+            yield from ((proto.id, each["script"], each["data"]) for each in staged(data) if each["kind"] == "canvas")
+
+
+def staged(data: dict) -> list[dict]:
+    """The blocks of a stage at its present step, as its script reads them."""
+    book = json.loads(data["book"])
+    (column,) = unpooled(book["frames"][book["field"]["values"].index(data["value"])], book["pool"])
+    return column
+
+
 def sent(test: AppTest, key: str) -> dict:
-    """What the canvas whose key begins so was given."""
-    protos = [component.proto for component in test.main.get("bidi_component")]
-    return next(json.loads(proto.json) for proto in protos if f"-{key}" in proto.id)
+    """What the canvas whose key begins so was given; of a stage its first map."""
+    found = [(name, data) for id, name, data in canvases(test) if f"-{key}" in id]
+    return next(data for name, data in found if name != "vizkit_stage")
 
 
 def sent_to(test: AppTest, component: str) -> list[dict]:
     """What all canvases of one kind were given."""
-    protos = [component.proto for component in test.main.get("bidi_component")]
-    return [json.loads(proto.json) for proto in protos if proto.component_name == component]
+    return [data for _, name, data in canvases(test) if name == component]
 
 
 def forged(test: AppTest, component: str, values: dict[str, Any]) -> AppTest:

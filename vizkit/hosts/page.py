@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from vizkit.figure.canvas.scripts import SCRIPTS
+from vizkit.figure.canvas.scripts import SCRIPTS, mounted
 from vizkit.hosts.stage import FRAMES_BYTES, stage
 from vizkit.settings import __version__
 from vizkit.views.subject import Subject
@@ -40,26 +40,21 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
 def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
     """HTML to put into any page, also several times."""
     book = stage(view, of, most_bytes=most_bytes)
-    used = {"vizkit_look", "vizkit_tiles", *_scripts(book["frames"])}
-    shells = {name: {"html": SCRIPTS[name].html, "css": CSS + SCRIPTS[name].css.read_text("utf-8")} for name in used}
-    functions = ",".join(f"{json.dumps(name)}: {_function(SCRIPTS[name].code)}" for name in sorted(used))
+    used = sorted({"vizkit_look", "vizkit_tiles", *_scripts(book["frames"])})
+    own = [SCRIPTS[name] for name in ("vizkit_scrubber", "vizkit_stage")]
+    style = CSS + "".join(script.css.read_text("utf-8") for script in own)
     place = f"vizkit-{uuid.uuid4().hex}"
-    own = json.dumps(CSS + SCRIPTS["vizkit_stage"].css.read_text("utf-8"))
     return (
         f"<div id='{place}'></div><script type='application/json' id='{place}-book'>{_json(book)}</script>"
-        f"<script>(() => {{{SCRIPTS['vizkit_stage'].code}\nconst shells = {_json(shells)}, draw = {{{functions}}}\n"
-        "const scripts = {}\n"
-        "for (const name of Object.keys(draw)) scripts[name] = { ...shells[name], draw: draw[name] }\n"
-        f"const place = document.getElementById('{place}'), root = place.attachShadow({{ mode: 'open' }})\n"
-        f"const style = document.createElement('style'); style.textContent = {own}\n"
-        "const section = document.createElement('section'); root.append(style, section)\n"
-        f"stage(section, JSON.parse(document.getElementById('{place}-book').textContent), scripts)}})()</script>"
+        f"<script>(() => {{{''.join(script.code for script in own)}\n{mounted(used)}\n"
+        f"const book = JSON.parse(document.getElementById('{place}-book').textContent), bus = new EventTarget()\n"
+        f"const root = document.getElementById('{place}').attachShadow({{ mode: 'open' }})\n"
+        f"const style = document.createElement('style'); style.textContent = {_json(style)}\n"
+        "const above = document.createElement('div'), section = document.createElement('section')\n"
+        "root.append(style, above, section)\n"
+        "if (book.field) scrubber(above, book.field, bus)\n"
+        "stage(section, book, scripts, bus)})()</script>"
     )
-
-
-def _function(code: str) -> str:
-    """A module's one function, in a scope of its own: modules use the same names inside."""
-    return f"(() => {{{code.replace('export default function', 'return function', 1)}}})()"
 
 
 def _json(value: Any) -> str:  # noqa: ANN401 - what JSON can hold

@@ -1,5 +1,6 @@
 """The controls of a view as widgets of the page, bound to the address."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.controls import choose_drawing, more
-from vizkit.ui.widgets.player import player
+from vizkit.ui.widgets.stage import scrubber
 from vizkit.views import Entry
 from vizkit.views.address import key_of
 from vizkit.views.controls import Control, controls, options
@@ -17,7 +18,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, PLAYER_PX, LIST_PX = 150, 110, 150
+SLIDER_PX, SCRUBBER_PX, LIST_PX, HEAD_PX = 150, 270, 150, 110
+PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
 def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:
@@ -101,28 +103,30 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
     low, high, step = kind(low), kind(high), kind(control.step)
     if kind is int:
         keep_valid(key, range(int(low), int(high) + 1))
-    value = st.slider(
-        control.label,
-        low,
-        max(low + step, high),
-        min(kind(high if default is None else default), max(low + step, high)),
-        step,
-        key=key,
-        bind="query-params",
-        disabled=high <= low,
-        width=SLIDER_PX,
-        help=control.help or None,
-    )
+    place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
+    with place:
+        value = st.slider(
+            control.label,
+            low,
+            max(low + step, high),
+            min(kind(high if default is None else default), max(low + step, high)),
+            step,
+            key=key,
+            bind="query-params",
+            disabled=high <= low,
+            width=SLIDER_PX,
+            help=control.help or None,
+        )
     if control.plays:
-        with st.container(width=PLAYER_PX):
-            player(f"{key}_play", key, int(low), int(high), f"Play: {control.label.lower()}")
+        with st.container(width=SCRUBBER_PX):
+            scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
     return None if default is None and value >= high else value
 
 
 def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> int | None:
     known = ["mean", *(str(number) for number in range(1, int(control.ends(of)[1]) + 1))]
     keep_valid(key, known)
-    value = st.selectbox(control.label, known, key=key, bind="query-params", width=PLAYER_PX, help=control.help or None)
+    value = st.selectbox(control.label, known, key=key, bind="query-params", width=HEAD_PX, help=control.help or None)
     return None if value == "mean" else int(value)
 
 

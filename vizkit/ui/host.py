@@ -2,19 +2,25 @@
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from vizkit.hosts.packing import Packed
+from vizkit.hosts.stage import leading
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, show
 from vizkit.ui.session import saved
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.save import save
+from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
-from vizkit.views.controls import controls, options
+from vizkit.views.controls import controls, options, rule_of
 from vizkit.views.view import View
+
+FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
 
 
 def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, which is drawn by this very module
@@ -60,7 +66,10 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> 
 
 
 def _one(to: Drawing, index: int) -> None:
-    show(to, to.view.show(to.of if to.view.together else to.of[0] if to.of else saved.NOTHING))
+    book, blocks = leading(to.view, to.of or [saved.NOTHING], to.opacity, FRAMES_BYTES)
+    if book is not None:
+        _turned(to, book)
+    show(to, blocks)
     key = f"{to.entry.name}{index}"
     if to.of:
         others = [each.shown for each in to.of[1:]] if to.view.together else []
@@ -69,3 +78,17 @@ def _one(to: Drawing, index: int) -> None:
         save(key, {"": item}, to.of[0])
     else:
         save(key, {"": saved.item_alone(to.view)}, saved.NOTHING)
+
+
+def _turned(to: Drawing, book: Packed) -> None:
+    """What a played field changes, at every step: the browser turns it without asking here."""
+    asked = controls(to.view)
+    picks = {
+        name: (rule_of(control, to.of), partial(st.session_state.__setitem__, to.state(name)))
+        for name, control in asked.items()
+    }
+
+    def clicked(point: tuple[float, float], field: str) -> None:
+        st.session_state["at"], st.session_state[to.state(field) if field else "query"] = point, "patch"
+
+    stage(to.next_key("stage"), book, to.state(book["field"]["name"]), picks, clicked)

@@ -96,6 +96,11 @@ class Control:
         low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
         return low, high
 
+    def steps(self, of: Subjects) -> list[int | float]:
+        """All its values, in order: of one that is played."""
+        low, high = self.ends(of)
+        return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
+
 
 def _field(default: Any, control: Control) -> Any:  # noqa: ANN401
     return field(default=default, metadata={"control": control})

@@ -40,7 +40,8 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
     "vizkit_tiles": lambda data: ("pick", 0),
     "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
-    "vizkit_player": lambda data: ("step", data["last" if data["position"] == data["first"] else "first"]),
+    "vizkit_scrubber": lambda data: ("step", data["values"][-1 if data["value"] == data["values"][0] else 0]),
+    "vizkit_stage": lambda data: ("point", {"point": POINT, "field": ""}),
 }
 NOT_CLICKED = {
     "vizkit_copy_link",

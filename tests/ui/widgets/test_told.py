@@ -72,7 +72,7 @@ TELL = {
     "vizkit_windows": Told("swin", "Shift", {"step": 2, "token": 5}),
     "vizkit_slide": Told("convolution", "Slide", {"at": [3, 4], "kernel": [1, 0.5, -1] * 3, "steps": [3, 1, 1, 1]}),
     "vizkit_feature_maps": Told("convolution", "Feature maps", {"unit": [0, 1, 1]}),
-    "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}),
+    "vizkit_tiles": Told("relevance", "Maps", {"pick": 0}),
     "vizkit_translate": Told("sequences", "Translate", {
         "at": 2,
         "force": {"step": 0, "word": "", "of": ""},
@@ -82,7 +82,10 @@ TELL = {
     "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
-    "vizkit_player": Told("rollout", "Rollout", {"step": 1}),
+    "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
+    "vizkit_stage": Told("rollout", "Rollout", {
+        "set": ["query", "mean"], "point": {"point": [0.25, 0], "field": "query"},
+    }),
     "vizkit_switches": Told("intervene", "Switches", {
         "switched": {"number": 1, "hidden": [0, 3], "off": ["0.1"], "tool": "Hide", "painted": []},
     }),

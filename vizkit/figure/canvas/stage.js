@@ -1,101 +1,115 @@
-// A view drawn in the browser: a column for each model, its blocks below one another, and a field that is turned here:
-// every step of it is in the data, so no step needs a server. Canvases are those of the app, mounted as the app does.
-// `scripts`: by name the html, the css and the function of each canvas.
+// A view drawn in the browser: a column for each model, its blocks below one another. Every step of the field that is played
+// is in the data, so no step needs a server; scrubber.js says which is shown. Canvases are those of the app, mounted as the
+// app does. `scripts`: by name the html, the css and the function of each canvas. `tell`: what a click asks for.
 
-function stage(root, data, scripts, told = () => {}) {
+const STAGES = new WeakMap()
+const WORDS = { heading: 'h4', line: 'p', said: 'p', proof: 'p', formula: 'code' }
+
+function stage(root, book, scripts, bus, tell = () => {}) {
   const make = (tag, props = {}, ...inner) => {
     const made = Object.assign(document.createElement(tag), props)
     made.append(...inner)
     return made
   }
   const given = value => Array.isArray(value) ? value.map(given)          // large texts stand once, in the pool
-    : value && typeof value === 'object' ? ('$' in value ? data.pool[value.$]
+    : value && typeof value === 'object' ? ('$' in value ? book.pool[value.$]
       : Object.fromEntries(Object.entries(value).map(([name, part]) => [name, given(part)]))) : value
-  const columns = make('div', { className: 'columns' })
-  const field = data.field
-  let now = field ? String(field.value) : '', timer = null
-  const slider = make('input', { type: 'range' }), said = make('b'), play = make('button', { type: 'button', textContent: '▶ Play' })
-  if (field) {
-    Object.assign(slider, { min: 0, max: field.values.length - 1, value: field.values.indexOf(field.value) })
-    slider.setAttribute('aria-label', field.label)
-    const form = make('form', { title: field.help }, play, make('span', { textContent: field.label }), slider, said)
-    form.onsubmit = () => false
-    root.append(form)
+  let state = STAGES.get(root)                                            // kept from run to run, so that nothing flickers
+  if (!state) {
+    state = { columns: make('div', { className: 'columns' }), places: [] }
+    root.append(state.columns)
+    STAGES.set(root, state)
   }
-  root.append(columns)
+  const field = book.field, name = field && (field.key || field.name), opened = new Map(), places = state.places     // (column, block) → what it is drawn in
+  const frameAt = index => {
+    if (!opened.has(index)) opened.set(index, given(book.frames[index]))
+    return opened.get(index)
+  }
 
-  const places = []                                                       // (column, block) → what it is drawn in
-  const canvas = (place, name, content) => {
+  // ---- one block each ---------------------------------------------------------------------------------------------------
+  const longest = (column, index, kind) => book.frames.reduce((most, frame) => {
+    const block = frame && frame[column][index], text = block && block.kind === kind ? given(block.text) : ''
+    return text.length > most.length ? text : most
+  }, '')
+  const write = (place, block) => {                                       // with room for the longest: no step moves the rest
+    if (!place.words) {
+      place.words = make('span')
+      place.element.replaceChildren(make(WORDS[block.kind], { className: block.kind }, place.words))
+    }
+    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place.column, place.index, block.kind) }
+    place.words.textContent = block.text
+  }
+  const canvas = (place, block) => {
+    const script = scripts[block.script]
     if (!place.shadow) {
       const inner = make('div')
       place.shadow = inner.attachShadow({ mode: 'open' })
-      place.shadow.append(make('style', { textContent: scripts[name].css }))
-      place.shadow.append(document.createRange().createContextualFragment(scripts[name].html))
+      place.shadow.append(make('style', { textContent: script.css }))
+      place.shadow.append(document.createRange().createContextualFragment(script.html))
       place.element.replaceChildren(inner)
     }
-    scripts[name].draw({
-      data: content, parentElement: place.shadow,
-      setStateValue: (what, value) => told(what, value),
-      setTriggerValue: (what, value) => { if (what === 'pick') picked(place.block, value) },
+    script.draw({
+      data: block.data, parentElement: place.shadow,
+      setStateValue: (what, value) => { if (what === 'point') tell('point', { point: value, field: block.picks || '' }) },
+      setTriggerValue: (what, value) => { if (what === 'pick') pick(block, block.values[value]) },
     })
   }
-  const picked = (block, index) => {
-    if (field && block.picks === field.name) turn(String(block.values[index]))
+  const pick = (block, value) => {
+    if (!field || block.picks !== field.name) return tell('set', [block.picks, value])
+    bus.dispatchEvent(new CustomEvent('vizkit-step', { detail: { name, value, chosen: true, answers: 0, missing: 0 } }))
   }
-  const words = { heading: ['h4', ''], line: ['p', 'quiet'], said: ['p', 'said'], proof: ['p', 'quiet'], formula: ['code', ''] }
-  const fill = (place, block) => {
-    place.block = block
-    if (words[block.kind]) {
-      const [tag, className] = words[block.kind]
-      place.element.replaceChildren(make(tag, { className, textContent: block.text }))
-    } else if (block.kind === 'canvas') canvas(place, block.script, block.data)
-    else if (block.kind === 'picture') {
-      const image = make('img', { src: block.src, alt: block.alt, className: block.pixels ? 'picture pixels' : 'picture' })
-      image.style.width = 100 * block.share + '%'
-      place.element.replaceChildren(image, make('p', { className: 'quiet', textContent: block.caption }))
-    } else if (block.kind === 'table') {
-      const row = (cells, tag) => make('tr', {}, ...cells.map(text => make(tag, { textContent: text })))
-      place.element.replaceChildren(make('table', {}, row(block.names, 'th'), ...block.rows.map(cells => row(cells, 'td'))),
-        make('p', { className: 'quiet', textContent: block.caption }))
+  const picture = (place, block) => {
+    if (!place.image) {
+      place.image = make('img')
+      place.caption = make('p', { className: 'line' })
+      place.element.replaceChildren(place.image, place.caption)
     }
+    Object.assign(place.image, { src: block.src, alt: block.alt, className: block.pixels ? 'picture pixels' : 'picture' })
+    place.image.style.width = 100 * block.share + '%'
+    place.caption.textContent = block.caption
   }
-  const draw = () => {
-    const frame = given(data.frames[now])
-    frame.forEach((column, at) => {
-      if (!places[at]) {
-        const article = make('article')
-        if (data.titles[at]) article.append(make('h3', { textContent: data.titles[at] }))
-        columns.append(article)
-        places[at] = { article, blocks: [] }
-      }
-      column.forEach((block, index) => {
-        const mine = places[at].blocks, kind = block.kind + (block.script || '')
-        if (!mine[index]) { mine[index] = { element: make('div') }; places[at].article.append(mine[index].element) }
-        if (mine[index].kind !== kind) Object.assign(mine[index], { kind, shadow: null })
-        mine[index].element.hidden = false
-        fill(mine[index], block)
-      })
-      places[at].blocks.slice(column.length).forEach(rest => { rest.element.hidden = true })
+  const table = (place, block) => {
+    const row = (cells, tag) => make('tr', {}, ...cells.map(text => make(tag, { textContent: text })))
+    place.element.replaceChildren(make('table', {}, row(block.names, 'th'), ...block.rows.map(cells => row(cells, 'td'))),
+      make('p', { className: 'line', textContent: block.caption }))
+  }
+  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, table }[block.kind])(place, block)
+
+  // ---- one step ---------------------------------------------------------------------------------------------------------
+  const placeAt = (column, index, kind) => {
+    const { article, blocks } = places[column]
+    const place = blocks[index] || (blocks[index] = { element: article.appendChild(make('div')), column, index })
+    if (place.kind !== kind) Object.assign(place, { kind, shadow: null, words: null, image: null })
+    place.element.hidden = false
+    return place
+  }
+  const columnAt = at => {
+    if (places[at]) return
+    const article = make('article')
+    if (book.titles[at]) article.append(make('h3', { textContent: book.titles[at] }))
+    state.columns.append(article)
+    places[at] = { article, blocks: [] }
+  }
+  const show = value => {                                                 // false where that step is not in the data
+    const index = field ? field.values.indexOf(value) : 0
+    if (!book.frames[index]) return false
+    frameAt(index).forEach((blocks, column) => {
+      columnAt(column)
+      blocks.forEach((block, at) => fill(placeAt(column, at, block.kind + (block.script || '')), block))
+      places[column].blocks.slice(blocks.length).forEach(rest => { rest.element.hidden = true })
     })
-    if (field) said.textContent = `${now} of ${field.values[field.values.length - 1]}`
+    return true
   }
-  const turn = value => {
-    now = value
-    slider.value = field.values.map(String).indexOf(value)
-    draw()
-    told('step', field.values[Number(slider.value)])
+  const turn = ({ detail }) => {
+    if (!root.isConnected) return bus.removeEventListener('vizkit-step', state.turn)
+    if (!field || detail.name !== name) return
+    detail.answers += 1
+    detail.missing += show(detail.value) ? 0 : 1
   }
-  const stop = () => { clearInterval(timer); timer = null; play.textContent = '▶ Play' }
-  slider.oninput = () => { stop(); turn(String(field.values[Number(slider.value)])) }
-  play.onclick = () => {
-    if (timer) return stop()
-    play.textContent = '❚❚ Pause'
-    if (Number(slider.value) === field.values.length - 1) turn(String(field.values[0]))
-    timer = setInterval(() => {
-      const next = Number(slider.value) + 1
-      if (next >= field.values.length) return stop()
-      turn(String(field.values[next]))
-    }, 700)
-  }
-  draw()
+  if (state.turn) bus.removeEventListener('vizkit-step', state.turn)
+  state.turn = turn
+  bus.addEventListener('vizkit-step', turn)
+  const now = { name, value: field && field.value }  // who turned on in the meantime is not set back
+  if (field) bus.dispatchEvent(new CustomEvent('vizkit-step-asked', { detail: now }))
+  if (!show(now.value)) show(field.value)
 }

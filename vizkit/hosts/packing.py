@@ -1,0 +1,208 @@
+"""Blocks as the script of a view reads them (stage.js)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from jaxtyping import UInt8
+
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.canvas.tile_maps import Tile, tile_maps
+from vizkit.figure.palette import OPACITIES, colours
+from vizkit.figure.saved.panels import chart_marks, panel_of
+from vizkit.figure.saved.plate import Plate
+from vizkit.figure.saved.single import WIDTH
+from vizkit.figure.saved.svg import svg
+from vizkit.image import data_url
+from vizkit.standalone.page import proof
+from vizkit.views.blocks import (
+    Block,
+    Canvas,
+    Chart,
+    Formula,
+    Grid,
+    Heading,
+    Limits,
+    Line,
+    Map,
+    Metrics,
+    Picture,
+    Proof,
+    Said,
+    Table,
+    Tiles,
+)
+from vizkit.views.subject import Subject
+
+__all__ = ["Packed", "Packing"]
+
+POOLED = 400  # characters from which a text stands once for all frames
+PICTURE_PX = 640
+
+Packed = dict[str, Any]
+
+
+@dataclass
+class Packing:
+    """How blocks become what the script reads. `pool`: texts by their places; `urls`: of pictures by their identity,
+    which hold while the picture does."""
+
+    draw: str
+    pool: dict[str, int] = field(default_factory=dict)
+    urls: dict[int, tuple[np.ndarray, str]] = field(default_factory=dict)
+
+    def frame(self, columns: Iterable[tuple[Sequence[Subject], Iterable[Block]]]) -> list[list[Packed]]:
+        return [[self.pooled(part) for block in blocks for part in self.packed(block, of)] for of, blocks in columns]
+
+    def packed(self, block: Block, of: Sequence[Subject]) -> Iterator[Packed]:
+        if (pack := PACKED.get(type(block))) is not None:
+            yield from pack(self, block, of)
+
+    def pooled(self, value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+        if isinstance(value, Mapping):
+            return {name: self.pooled(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.pooled(part) for part in value]
+        if isinstance(value, str) and len(value) >= POOLED:
+            return {"$": self.pool.setdefault(value, len(self.pool))}
+        return value
+
+    def url(self, rgb: UInt8[np.ndarray, "height width 3"], side_px: int = PICTURE_PX) -> str:
+        if id(rgb) not in self.urls:
+            self.urls[id(rgb)] = rgb, data_url(rgb, side_px)
+        return self.urls[id(rgb)][1]
+
+
+# ---- one block each --------------------------------------------------------------------------------------------------
+def _text(kind: str, pack: Packing, block: Any, of: Sequence[Subject]) -> Iterator[Packed]:  # noqa: ANN401
+    yield {"kind": kind, "text": getattr(block, "text", "") or getattr(block, "latex", "")}
+
+
+def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
+    return next(each for each in of if block.of in (None, each))
+
+
+def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
+    subject = _subject(block, of)
+    height, width = subject.rgb.shape[:2]
+    x0, y0, x1, y1 = subject.box_xyxy
+    special = block.query if isinstance(block.query, str) else None
+    box = (x0 / width, y0 / height, x1 / width, y1 / height)
+    drawn = subject.rgb if block.instead is None else block.instead
+    floor, ceiling = OPACITIES[pack.draw]
+    data = block.rows.pack() | {
+        "image": pack.url(drawn),
+        "size": drawn.shape[:2],
+        "box": box,
+        "frame": (0, 0, 1, 1) if block.instead is None else box,
+        "point": subject.point,
+        "special": special,
+        "epoch": f"{subject.point}{special}",
+        "show_grid": block.instead is None,
+        "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
+        "classes": list(block.bars),
+        "sentence": block.said,
+        "colours": text64(colours()),
+        "floor": floor,
+        "ceiling": ceiling,
+    }
+    yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
+
+
+def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packed]:
+    if block.title:
+        yield {"kind": "heading", "text": block.title}
+    subject = _subject(block, of)
+    chosen = block.values.index(block.chosen) if block.chosen in block.values else None
+    data = _maps(block.maps, block.limits, [subject] * len(block.maps), block.alt, pack)
+    data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": block.tile_px, "matrix": None}
+    yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.values}
+
+
+def _grid(pack: Packing, block: Grid, of: Sequence[Subject]) -> Iterator[Packed]:
+    maps = [tile for row in block.maps for tile in row]
+    limits = [ends for row in block.limits for ends in row]
+    data = _maps(maps, limits, [*block.of] * len(block.rows), block.alt, pack)
+    heads = {
+        "rows": [(tile.name, tile.note, tile.more) for tile in block.rows],
+        "columns": [each.name for each in block.of],
+        "named": True,
+        "signed": any(tile.signed for tile in maps),
+        "plain": any(not tile.signed and tile.values.size for tile in maps),
+    }
+    values = [value for value in block.values for _ in block.of]
+    chosen = values.index(block.chosen) if block.chosen in values else None
+    data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": 0, "matrix": heads}
+    yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": values}
+
+
+def _maps(maps: Sequence[Tile], limits: Sequence[Limits], of: Sequence[Subject], alt: str, pack: Packing) -> Packed:
+    picture = of[0].rgb if of else None
+    if picture is None:
+        return {}
+    boxes = [each.box_xyxy for each in of]
+    size_hw = picture.shape[0], picture.shape[1]
+    return tile_maps(maps, limits, boxes, size_hw, pack.url(picture), OPACITIES[pack.draw], alt)
+
+
+def _picture(pack: Packing, block: Picture, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {
+        "kind": "picture",
+        "src": pack.url(block.rgb, 1024),
+        "alt": block.alt,
+        "caption": block.caption,
+        "share": block.share,
+        "pixels": max(block.rgb.shape[:2]) < 400,
+    }
+
+
+def _chart(pack: Packing, block: Chart, of: Sequence[Subject]) -> Iterator[Packed]:
+    panel = panel_of(block.figure)
+    marks, height = chart_marks(replace(panel, title=block.title or panel.title), 0.0)
+    drawn = svg(Plate(WIDTH, height + 6, block.alt, tuple(marks)))
+    yield {
+        "kind": "picture",
+        "src": f"data:image/svg+xml;utf8,{quote(drawn)}",
+        "alt": block.alt,
+        "caption": "",
+        "share": 1.0,
+        "pixels": False,
+    }
+
+
+def _table(pack: Packing, block: Table, of: Sequence[Subject]) -> Iterator[Packed]:
+    names = list(block.rows[0]) if block.rows else []
+    rows = [["–" if row.get(name) is None else str(row[name]) for name in names] for row in block.rows]
+    yield {"kind": "table", "names": names, "rows": rows, "caption": block.caption}
+
+
+def _metrics(pack: Packing, block: Metrics, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "table", "names": ["", "", ""], "rows": [list(item) for item in block.items], "caption": ""}
+
+
+def _canvas(pack: Packing, block: Canvas, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "canvas", "script": block.script, "data": block.data}
+
+
+def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "proof", "text": f"Proof: {proof(block.trace.check)}"}
+
+
+PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]] = {
+    Heading: partial(_text, "heading"),
+    Line: partial(_text, "line"),
+    Said: partial(_text, "said"),
+    Formula: partial(_text, "formula"),
+    Map: _map,
+    Tiles: _tiles,
+    Grid: _grid,
+    Picture: _picture,
+    Chart: _chart,
+    Table: _table,
+    Metrics: _metrics,
+    Canvas: _canvas,
+    Proof: _proof,
+}
