@@ -148,11 +148,15 @@ VIEWS = {
             page="attention",
         ),
         Entry(
-            "Rollout", "Which patches contribute to one token when all layers are multiplied.", "rollout:Rollout",
-            "transformer", name="rollout", page="rollout",
+            "Rollout",
+            "Which patches contribute to one token when all layers are multiplied.",
+            "rollout:Rollout",
+            "transformer",
+            name="rollout",
+            page="rollout",
         ),
     )
-}  # fmt: skip
+}
 
 
 def class_of(name: str) -> "type[View]":

@@ -180,8 +180,9 @@ class Subject:
         row, column = query
         rows, columns = tokens.grid or (0, 0)
         if not (0 <= row < rows and 0 <= column < columns):
-            raise NotApplicable(f"There is no patch at row {row + 1}, column {column + 1}: {self.name} has {rows} × "
-                                f"{columns}.")  # fmt: skip
+            raise NotApplicable(
+                f"There is no patch at row {row + 1}, column {column + 1}: {self.name} has {rows} × {columns}."
+            )
         return row, column
 
     def covered(self, grid: tuple[int, ...]) -> "Tensor | None":
