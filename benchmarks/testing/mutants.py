@@ -46,7 +46,7 @@ MODULES = {  # module → the quick tests that concern it
     "models.families.translate": "places_by_hand families test_layer_output network_traces",
     "models.families.vit": "places_by_hand",
     "models.sources.checkpoint": "sources/limits",
-    "models.sources.fitting": "sources/weight_names foreign_files",
+    "models.sources.fitting": "sources/fitting sources/weight_names",
     "models.sources.following": "sources/following",
     "models.sources.sizing": "sources/limits",
     "models.sources.weight_names": "sources/weight_names",

@@ -12,6 +12,7 @@ from tests.toys import CELLS, linear, picture
 from vizkit.analysis.attribution.explaining import Explanation, explain
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.trust import scores
 from vizkit.analysis.trust.deletion import Curves, random_curves
 from vizkit.analysis.trust.randomisation import spearman, survives
 from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_many, undecided
@@ -362,6 +363,72 @@ def test_a_case_says_that_nothing_can_be_ranked():
     blind = score_case(Case(traced(made("test_resnet"), image(1, (96, 160))), biased), ["attention"], steps=2)
     assert blind[0].notes
     assert "is blurred" in blind[0].undecided
+
+
+def two_of_each():
+    """(trace, another), (subject, another)"""
+    traces = tuple(traced(made("test_vit", depth=2), image(seed)) for seed in (1, 2))
+    return traces, tuple(linear(torch.ones(3, 4, 8), picture(seed)) for seed in (1, 2))
+
+
+def test_what_a_case_is_asked(monkeypatch: pytest.MonkeyPatch):
+    """Every call with all that it is given: nothing of it is seen in the figures of a picture that ranks nothing."""
+    calls, told = [], []
+    (trace, other), (own, random) = two_of_each()
+
+    def explain(name, given, *, subject, progress):
+        progress(1, 9)
+        calls.append(("explain", name, given is trace, subject is own))
+        return explanation(torch.zeros(4, 8), name)
+
+    def chance(subject, cells, orders, steps, fill, *, progress):
+        calls.append(("chance", subject is own, cells, orders, steps, fill))
+        return "chance"
+
+    def score(found, subject, truth, *, again, progress, **given):
+        randomised = given["randomised"] is not None
+        calls.append(("score", found.method, subject is own, truth, again, randomised, given["steps"]))
+        return Score(found.method)
+
+    for name, stand_in in {"explain": explain, "random_curves": chance, "score": score}.items():
+        monkeypatch.setattr(scores, name, stand_in)
+    monkeypatch.setattr(scores, "undecided", lambda subject, fill: f"undecided by {fill}")
+    case = Case(trace, own, None, other, random)
+    found = score_case(case, ["rollout", "legrad"], fill="mean", progress=lambda *done: told.append(done))
+    assert [one.undecided for one in found] == ["undecided by mean"] * 2
+    assert calls == [
+        ("explain", "rollout", True, True),
+        ("chance", True, CELLS, 1, 28, "mean"),
+        ("score", "rollout", True, None, None, False, 28),
+        ("explain", "legrad", True, True),
+        ("score", "legrad", True, None, None, False, 28),
+    ]
+    assert told == [(0, 2), (1, 2), (1, 2), (2, 2)]
+    calls.clear()
+    score_case(case, ["rollout"], measures=("randomisation",), steps=3)
+    assert calls == [
+        ("explain", "rollout", True, True),
+        ("explain", "rollout", False, False),
+        ("score", "rollout", True, None, None, True, 3),
+    ]
+
+
+@pytest.mark.parametrize(("method", "traced_anew"), [("rollout", True), ("occlusion", False)])
+def test_a_map_of_a_changed_input(monkeypatch: pytest.MonkeyPatch, method: str, traced_anew: bool):
+    """A method that runs the model itself needs no other trace, for it knows the grid alone."""
+    asked = []
+    (trace, other), (own, changed) = two_of_each()
+
+    def explain(name, given, *, subject):
+        asked.append((name, given is other, subject.pixels is changed.pixels))
+        return explanation(torch.eye(4, 8), name)
+
+    monkeypatch.setattr(scores, "explain", explain)
+    monkeypatch.setattr(scores, "on_patches", lambda found: found.heat)
+    again = scores.again_of(method, Case(trace, own, trace_again=lambda pixels: other))
+    torch.testing.assert_close(again(changed.pixels), torch.eye(4, 8))
+    assert asked == [(method, traced_anew, True)]
+    assert scores.again_of(method, Case(trace, own)) is None
 
 
 @pytest.fixture(scope="module")

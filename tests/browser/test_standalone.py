@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 import vizkit
 from tests.browser.canvas import click_at
+from tests.browser.steps import PHONE_PX
 from tests.test_notebook import execute, html_of
 from vizkit.datasets import samples
 from vizkit.hosts.page import document
@@ -132,13 +133,14 @@ def saved_view(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_saved_view_opens_from_its_file(page: Page, saved_view, name: str):
-    page.goto(saved_view(name))
-    expect(page.locator("h1")).to_be_visible()
-    expect(page.locator("article").first).to_be_visible()
-    assert page.locator("article img, article canvas").count()
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, name: str):
+    address = saved_view(name)
+    for tab in (page, phone):
+        tab.goto(address)
+        expect(tab.locator("h1")).to_be_visible()
+        expect(tab.locator("article").first).to_be_visible()
+        assert tab.locator("article img, article canvas").count()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
 
 
 LINE = "article p"  # what is shown, above the map

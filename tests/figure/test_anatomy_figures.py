@@ -10,7 +10,7 @@ from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
 from vizkit.figure.palette import colours
-from vizkit.figure.patches import MARK, filter_tiles, pulled_apart, strip
+from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
 from vizkit.traces import PADDING, Tokens
@@ -130,3 +130,14 @@ def test_a_saturated_bias_is_coloured_by_rank():
     assert np.asarray(ranked.customdata).tolist() == values[0].tolist()
     assert ranked.colorbar.ticktext[0] == "0"
     assert ranked.colorbar.ticktext[-1] == "16"
+
+
+def test_the_colours_of_a_patch_stand_on_one_scale():
+    """Of ±4 the strongest: 1, −2 in red, 4, 0 in green; white between the two."""
+    red, green = np.split(colour_strips(np.array([1.0, -2.0, 4.0, 0.0]), 2), [31])
+    assert red.shape[1] == green.shape[1] == 640
+    np.testing.assert_array_equal(green[-1, 0], [178, 24, 43])  # 4 of 4
+    np.testing.assert_array_equal(green[-1, -1], [255, 255, 255])  # 0
+    np.testing.assert_array_equal(red[0, 0], np.round(255 + (np.array([178, 24, 43]) - 255) / 4))  # 1 of 4
+    np.testing.assert_array_equal(red[0, -1], np.round(255 + (np.array([33, 102, 172]) - 255) / 2))  # −2 of 4
+    assert (red[28:31] == 255).all()

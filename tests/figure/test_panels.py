@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.figure.test_saved import captions
-from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, rule
+from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule
 from vizkit.figure.palette import CLASSES, SIGNED, colours
 from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, panel_of, panels
@@ -66,7 +66,7 @@ def test_lines_are_drawn_where_their_numbers_are_and_break_where_there_are_none(
 def test_a_logarithmic_axis_has_powers_of_ten():
     line = Line("", (1.0, 2.0, 3.0), (1e-4, 1e2, 0.0))
     plate = panels(PanelsOf([Panel("", "x", "y", (line,), log=True)]), captions())
-    assert {"1e−4", "1e0", "1e2"} <= set(words(plate))
+    assert {"10⁻⁴", "10⁰", "10²"} <= set(words(plate))
     legend, points = sorted((mark.points for mark in plate.marks if isinstance(mark, Stroke) and mark.line > 1),
                             key=lambda points: points[0][1] != points[1][1])  # fmt: skip
     assert len(legend) == len(points) == 2  # the last number has no logarithm
@@ -140,6 +140,24 @@ def test_words_on_a_plane_are_dots_with_their_names():
     assert [dot.colour for dot in dots] == [CLASSES[0], CLASSES[0], CLASSES[1]]
 
 
-def test_bars_are_dots_at_their_ends():
-    (line,) = panel_of(bars(["a", "b"], [0.5, -1.0], "cosine")).lines
+def test_bars_have_the_lengths_of_their_numbers_from_zero():
+    panel = panel_of(bars(["a", "b"], [0.5, -1.0], "cosine"))
+    (line,) = panel.lines
+    assert panel.bars
     assert (line.x, line.y, line.words) == ((1.0, 2.0), (0.5, -1.0), ("a", "b"))
+    plate = panels(PanelsOf([panel]), captions())
+    first, second = (mark for mark in plate.marks if isinstance(mark, Raster))
+    assert second.width == pytest.approx(2 * first.width)
+    assert second.x + second.width == pytest.approx(first.x)  # −1 ends where 0.5 begins
+    assert first.y + first.height < second.y
+    assert {"a", "b", "0.5", "−1", "cosine"} <= set(words(plate))
+
+
+def test_bars_of_two_kinds_lie_beside_one_another_and_are_named():
+    panel = panel_of(paired_bars(["a", "b"], {"one": [0.25, 0.0], "two": [0.75, 1.0]}, "share"))
+    plate = panels(PanelsOf([panel]), captions())
+    drawn = [mark for mark in plate.marks if isinstance(mark, Raster)]
+    assert len(drawn) == 3  # 0 has no bar, its number alone
+    assert drawn[1].width == pytest.approx(3 * drawn[0].width)
+    assert {"one", "two", "0.25", "0.75", "0", "1"} <= set(words(plate))
+    assert all(mark.x + mark.width < plate.width for mark in drawn)

@@ -1,18 +1,43 @@
 """Views on paper: what is on the sheet, where, and that it is what the page shows."""
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
-from tests.hosts.toy import HEAT, Toy, subject
+from tests.hosts.toy import HEAT, RGB, Toy, subject
 from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.charts import bars
 from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import font
+from vizkit.hosts.column import DRAWN
 from vizkit.hosts.paper import numbers, plate
-from vizkit.views.blocks import flat
+from vizkit.hosts.paper import sheet as paper_sheet
+from vizkit.traces import Tokens
+from vizkit.views import blocks
+from vizkit.views.blocks import (
+    Canvas,
+    Chart,
+    Columns,
+    Grid,
+    Heading,
+    Line,
+    Map,
+    Metrics,
+    Picture,
+    Proof,
+    Said,
+    Table,
+    Tile,
+    Tiles,
+    flat,
+)
+from vizkit.views.rows_of import grid_for_browser
 
 CAPTIONS = Captions("A title", ["a line"], ["a footer"], {"Source": "a link"})
 
@@ -40,7 +65,8 @@ def test_all_that_is_said_is_on_the_sheet():
         "There is none.",
         "its caption",
         "What",
-        "12 (more)",
+        "12",
+        "more",
         "A chart",
         "1.5",
         "–",
@@ -87,17 +113,187 @@ def test_models_stand_beside_one_another_under_their_names():
     assert places["three"][1] > places["one"][1] + 400
 
 
-def test_pictures_do_not_cover_one_another():
-    pictures = [mark for mark in sheet().marks if isinstance(mark, Overlay | Raster) and not isinstance(mark, Outline)]
-    for index, one in enumerate(pictures):
-        for other in pictures[index + 1 :]:
-            apart = (
-                one.x + one.width <= other.x + 0.1
-                or other.x + other.width <= one.x + 0.1
-                or one.y + one.height <= other.y + 0.1
-                or other.y + other.height <= one.y + 0.1
-            )
-            assert apart, (one, other)
+def covered(mark) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of what has an area of its own, a little less than all of it."""
+    if isinstance(mark, Words):
+        wide = font(mark.size).getlength(mark.text)
+        left = mark.x - {"start": 0, "middle": wide / 2, "end": wide}[mark.anchor]
+        return left + 0.3, mark.y - 0.7 * mark.size, left + wide - 0.3, mark.y
+    return mark.x + 0.1, mark.y + 0.1, mark.x + mark.width - 0.1, mark.y + mark.height - 0.1
+
+
+@pytest.mark.parametrize("names", [("one",), ("one", "two", "three", "four")])
+def test_nothing_covers_another(names):
+    """Pictures and words all have places of their own, but for names on the pale bars of a list."""
+    drawn = [mark for mark in sheet(*names).marks if isinstance(mark, Words | Overlay | Raster)]
+    drawn = [mark for mark in drawn if not (isinstance(mark, Raster) and mark.rgb.shape == (1, 1, 3))]
+    for index, one in enumerate(drawn):
+        left, top, right, bottom = covered(one)
+        for other in drawn[index + 1 :]:
+            x0, y0, x1, y1 = covered(other)
+            assert right <= x0 or x1 <= left or bottom <= y0 or y1 <= top, (one, other)
+
+
+def test_blocks_follow_one_another_in_the_order_of_the_page():
+    at = {mark.text: mark.y for mark in reversed(sheet().marks) if isinstance(mark, Words)}
+    order = ("A <b>heading</b>", "a quiet line", "toys", "Said at 2.", "a share", "Small maps", "its caption",
+             "A chart", "its words", "Not for this model.", "Five: 5", "a footer")  # fmt: skip
+    assert [at[text] for text in order] == sorted(at[text] for text in order)
+
+
+def test_columns_stand_beside_one_another():
+    """452 points between the margins: two parts of (452 − 10) / 2 = 221."""
+    photograph = [mark for mark in sheet().marks if isinstance(mark, Raster) and mark.rgb is RGB]
+    number = next(mark for mark in sheet().marks if isinstance(mark, Words) and mark.text == "12")
+    assert [(mark.x, mark.width, mark.height) for mark in photograph] == [(MARGIN, 221, 110.5)]
+    assert number.x == MARGIN + 231
+    assert photograph[0].y < number.y < photograph[0].y + 110.5
+
+
+def page(*blocks):
+    return paper_sheet([([subject()], blocks)], CAPTIONS)
+
+
+def bar(name: str, count: int = 3) -> Chart:
+    return Chart(
+        bars([f"{name} {index}" for index in range(count)], [float(index) for index in range(count)], "shares", name),
+        name,
+    )
+
+
+def test_columns_without_room_stand_below_one_another():
+    """Three charts need 200 points each: two in the first row, the third below."""
+    one, two, three = (
+        (mark.x, mark.y) for mark in page(Columns(((bar("a"),), (bar("b"),), (bar("c"),)))).marks
+        if isinstance(mark, Words) and mark.text in "abc"
+    )  # fmt: skip
+    assert one[1] == two[1] < three[1]
+    assert (one[0], two[0], three[0]) == (MARGIN, MARGIN + 231, MARGIN)
+
+
+def tiles(count: int, chosen: int | None = None, limits=(0, 0.4)) -> Tiles:
+    maps = tuple(Tile(f"number {index}", HEAT) for index in range(count))
+    return Tiles("", maps, (limits,) * count, "", "step", tuple(range(count)), chosen, 66)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (6, [6]), (7, [4, 3]), (12, [6, 6]), (13, [5, 5, 3])])
+def test_small_maps_stand_in_rows_of_one_length(count, rows):
+    """452 points hold six maps of 66 with 8 between them."""
+    tops = [mark.y for mark in page(tiles(count)).marks if isinstance(mark, Overlay)]
+    assert [tops.count(top) for top in sorted(set(tops))] == rows
+
+
+def test_small_maps_say_their_ends_and_which_one_is_large():
+    same, own = page(tiles(3, 1)), page(replace(tiles(2), limits=((0, 0.4), (0, 0.8))))
+    assert {"0", "0.4", "one scale for all of them"} <= set(words_of(same))
+    assert {"0 to 0.4", "0 to 0.8"} <= set(words_of(own))
+    assert "one scale for all of them" not in words_of(own)
+    (frame,) = (mark for mark in same.marks if isinstance(mark, Outline))
+    second = [mark for mark in same.marks if isinstance(mark, Overlay)][1]
+    assert (frame.x, frame.y, frame.width) == (second.x, second.y, second.width)
+
+
+LONG = "a very long sentence of many words, " * 40
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Said(LONG),
+        Line("x" * 2000),
+        Heading(LONG),
+        Table(({"a": LONG, "b" * 90: 1.0, "c": None},), ""),
+        Metrics((("what " * 30, "1" * 60, "more " * 40),) * 5),
+        Picture(RGB, "", LONG, 0.2),
+        replace(tiles(2), maps=(Tile("long name " * 4, HEAT, "long note " * 6), Tile("b", None, "c"))),
+        Chart(bars(["name " * 20, "b"], [1.0, -2.0], "y", LONG[:150]), ""),
+    ],
+)
+def test_no_text_is_cut(block):
+    drawn = page(block)
+    said = "".join(words_of(drawn)).replace(" ", "")
+    assert "…" not in said
+    for mark in drawn.marks:
+        if isinstance(mark, Words):
+            left, top, right, bottom = covered(mark)
+            assert MARGIN - 1 <= left <= right <= WIDTH - MARGIN + 1, mark
+            assert 0 < top < bottom < drawn.height
+    if isinstance(block, Said):
+        assert LONG.replace(" ", "") in said
+
+
+def test_a_map_without_places_still_says_its_sentence():
+    nowhere = Map(Rows(np.zeros((0, 0)), None), (0.5, 0.5), "", "", (("a share", 0.5),), "No places here.")
+    assert {"No places here.", "a share", "50 %"} <= set(words_of(page(nowhere)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends", "highest"),
+    [
+        (Rows(HEAT.reshape(1, 4), (2, 2)), {"0 %", "40 %"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), kind="features"), {"0", "strongest"}, 1.0),
+        (Rows(HEAT.reshape(1, 4), (2, 2), kind="features", top=0.5), {"0", "0.5"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), kind="similarity", low=-1.0, top=1.0), {"−1", "1"}, 0.4),
+    ],
+)
+def test_colours_end_where_those_of_the_page_do(rows, ends, highest):
+    drawn = page(Map(rows, (0.5, 0.5), "", "quantity"))
+    (over,) = (mark for mark in drawn.marks if isinstance(mark, Overlay))
+    assert ends | {"quantity"} <= set(words_of(drawn))
+    assert over.places.max() == pytest.approx(highest)
+
+
+def test_a_grid_to_pick_from_has_no_colours_and_frames_its_cell():
+    instead = np.zeros((20, 20, 3), np.uint8)
+    drawn = page(Map(grid_for_browser(Tokens("patches", grid=(2, 2))), (0.9, 0.1), "", "", instead=instead))
+    (over,) = (mark for mark in drawn.marks if isinstance(mark, Overlay))
+    assert over.image is instead
+    assert over.opacities == (0.0, 0.0)
+    assert over.marked == (10, 0, 20, 10)
+    assert not [mark for mark in drawn.marks if isinstance(mark, Raster)]
+
+
+def test_a_failed_proof_is_said_and_one_that_holds_is_not():
+    trace = subject().seen
+    assert trace.check.failure is None
+    assert words_of(page(Proof(trace))) == words_of(page())
+    broken = replace(trace, check=replace(trace.check, logit_error=0.5))
+    assert broken.check.failure in " ".join(words_of(page(Proof(broken))))
+
+
+def test_a_canvas_is_drawn_as_what_is_still_of_it():
+    assert "in its place" in words_of(page(Canvas("vizkit_any", {}, "", still=(Line("in its place"),))))
+
+
+def test_every_kind_of_block_has_its_drawing():
+    """A block that paper does not know would end every save of its view."""
+    kinds = {each for each in vars(blocks).values() if isinstance(each, type) and issubclass(each, blocks.Block)}
+    assert kinds - {blocks.Block, blocks.Part, blocks.Later} == set(DRAWN)
+
+
+def test_a_view_of_several_models_at_once_is_in_one_column():
+    @dataclass(frozen=True)
+    class Both(Toy):
+        together: ClassVar = True
+
+        def show(self, of):
+            yield Said(" and ".join(each.name for each in of))
+            yield Grid((Tile("Row", None, "its note"),), tuple(of), ((Tile("", HEAT),) * 2,), (((0, 1),) * 2,), "")
+            yield Map(Rows(HEAT.reshape(1, 4), (2, 2)), (0.5, 0.5), "", "", of=of[1])
+
+    drawn = plate(Both(), [subject("one"), subject("two")], CAPTIONS)
+    assert drawn.width == WIDTH
+    assert {"one and two", "Row", "its note", "one", "two"} <= set(words_of(drawn))
+    first, second, large = (mark for mark in drawn.marks if isinstance(mark, Overlay))
+    assert first.y == second.y
+    assert first.width == second.width == 222  # (452 + 8) / 2 − 8
+    assert large.width == 452
+
+
+def test_numbers_of_several_models_have_their_own_names():
+    both = numbers(Toy(3).show(subject()), Toy(1).show(subject()))
+    assert set(both) == {"heat_1", "heat_2"}
+    np.testing.assert_array_equal(both["heat_2"], HEAT)
 
 
 def test_the_same_record_gives_the_same_bytes():
@@ -122,10 +318,10 @@ def rows() -> Rows:
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [((0.1, 0.1), 1), ((0.9, 0.1), 2), ((0.1, 0.9), 3), ((0.9999, 0.9999), 4), ("cls", 1), ("nobody", 1)],
+    [((0.1, 0.1), 1), ((0.9, 0.1), 2), ((0.1, 0.9), 3), ((0.9999, 0.9999), 4), ("cls", 4), ("nobody", 4)],
 )
 def test_whose_row_it_is(query, expected):
-    assert rows().query_id(query) == expected  # [cls] has no row here, so the first that has
+    assert rows().query_id(query) == expected  # [cls] has no row here, so that at the centre: row 2, column 2
 
 
 def test_a_row_lies_at_its_keys():

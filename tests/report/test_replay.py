@@ -18,9 +18,11 @@ from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
 from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
+from vizkit.figure.saved.plate import Words
 from vizkit.from_json import ReportError
+from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, files, html, opened, zipped
-from vizkit.report.item import Item, stem_of
+from vizkit.report.item import Item, Other, from_json, stem_of, to_json
 from vizkit.report.kinds import (
     KINDS,
     Attention,
@@ -37,6 +39,7 @@ from vizkit.report.kinds import (
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
+from vizkit.traces import NotApplicable
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model
 
@@ -247,3 +250,116 @@ def test_changes_of_strangers_give_one_sentence(edit: str):
         make()
     assert len(str(refused.value)) < 250
     assert str(refused.value).count("\n") == 0
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+SWIN = "bundled:digits_swin"
+
+
+def several(shows=None, *others: str, **changed) -> Item:
+    others = others or (SWIN,)
+    more = tuple(Other(source, source.removeprefix("bundled:")) for source in others)
+    return item_of(VIT, shows or Rollout(depth=2), others=more, **changed)
+
+
+def made_again(item: Item):
+    """(what is made of it, the same from its replay.json)."""
+    report = Report("", (Entry(item),))
+    (inputs,) = inputs_for(report, {}, {})
+    read = opened(dict(files(report, [inputs]))["replay.json"])
+    (again,) = inputs_for(read, {}, {})
+    assert changed(read.entries[0].item, again) == ""
+    return made(item, inputs), made(read.entries[0].item, again)
+
+
+def test_several_models_are_on_one_picture_and_again_later():
+    first, again = made_again(several())
+    assert first.png == again.png
+    assert first.plate.width == 960
+    assert {"digits_vit", "digits_swin", "Models: digits_vit · digits_swin", "Picture: digit 3"} <= {
+        mark.text for mark in first.plate.marks if isinstance(mark, Words)
+    }
+    alone = [made(item_of(source, Rollout(depth=2)), inputs_of(source)).numbers for source in (VIT, SWIN)]
+    for number, numbers in enumerate(alone, 1):
+        np.testing.assert_array_equal(first.numbers[f"places_{number}"], numbers["places"])
+    assert all(other.weights for other in again.item.others)
+    (given,) = inputs_for(Report("", (Entry(first.item),)), {}, {})
+    assert stem_of(first.item, given) == "digits_vit_digits_swin_digit_3_rollout_depth2"
+
+
+def test_a_further_model_that_is_another_one_is_said():
+    item = several()
+    (given,) = inputs_for(Report("", (Entry(item),)), {}, {})
+    done = made(item, given).item
+    other = replace(done, others=(replace(done.others[0], weights="0" * 64),))
+    assert "the model 'digits_swin' is another one" in changed(other, given)
+    with pytest.raises(ReportError, match="Nothing in this report is called 'x'"):
+        inputs_for(Report("", (Entry(item),)), {}, {"x": VIT})
+    inputs_for(Report("", (Entry(item),)), {}, {"digits_swin": SWIN})
+
+
+def test_the_cursor_comes_back():
+    first, again = made_again(item_of(VIT, Rollout("patch"), at=(0.95, 0.05)))
+    assert first.png == again.png
+    elsewhere, _ = made_again(item_of(VIT, Rollout("patch"), at=(0.05, 0.95)))
+    assert elsewhere.png != first.png
+    corner, _ = made_again(item_of(VIT, Rollout((0, 7))))  # 0.95 of 8 columns is the last one
+    np.testing.assert_array_equal(corner.numbers["places"], first.numbers["places"])
+
+
+def test_a_rollout_of_the_first_version_opens_as_the_view():
+    record = to_json(item_of(VIT, Rollout((2, 3), depth=4)))
+    former = {"query": [2, 3], "fusion": "mean", "upto": 4, "discard": 0.0, "residual": 0.5, "start": 1,
+              "scale": "from 0"}  # fmt: skip
+    left_out = {name: value for name, value in record.items() if name not in ("at", "others", "edits")}
+    assert from_json(json.loads(json.dumps(left_out | {"kind": "rollout", "shows": former}))) == from_json(
+        json.loads(json.dumps(record))
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "view "},
+        {"kind": "view ../../etc/passwd"},
+        {"kind": "view os.system"},
+        {"kind": "view rollout", "shows": {"depth": "3"}},
+        {"kind": "view rollout", "shows": {"depth": 2**40}},
+        {"kind": "view rollout", "shows": {"depth": 0}},
+        {"kind": "view rollout", "shows": {"residual": 1e20}},
+        {"kind": "view rollout", "shows": {"residual": float("inf")}},
+        {"kind": "view rollout", "shows": {"fusion": "voodoo"}},
+        {"kind": "view rollout", "shows": {"query": "nobody" * 200}},
+        {"kind": "view rollout", "shows": {"query": [10**8, -5]}},
+        {"kind": "view rollout", "shows": {"query": [[1, 2], 3]}},
+        {"kind": "view rollout", "shows": {"show": "anything"}},
+        {"kind": "view rollout", "shows": {"__class__": "x"}},
+        {"kind": "view rollout", "shows": [1, 2]},
+        {"kind": "view rollout", "shows": None},
+        {"kind": "view sinusoids", "shows": {"dim": "999999999"}},
+        {"kind": "view sinusoids", "shows": {"position": 10**9}},
+        {"at": [0.5]},
+        {"at": ["a", "b"]},
+        {"at": [float("nan"), 0.5]},
+        {"at": [1e29, -1e29]},
+        {"others": [{"source": VIT, "model": "a"}] * 4},
+        {"others": [{"source": VIT}]},
+        {"others": [{"source": "../../x", "model": "a"}]},
+        {"others": "x"},
+    ],
+    ids=str,
+)
+def test_a_view_of_a_stranger_gives_one_sentence(change):
+    record = json.loads(Report("", (Entry(item_of(VIT, Rollout())),)).to_json())
+    record["items"][0] |= change
+
+    def make() -> None:
+        report = opened(json.dumps(record).encode())
+        (inputs,) = inputs_for(report, {}, {})
+        made(report.entries[0].item, inputs)
+
+    with pytest.raises((ReportError, NotApplicable, ModelError)) as refused:
+        make()
+    assert len(str(refused.value)) < 300
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).endswith(".")

@@ -20,6 +20,8 @@ from vizkit.ui import shell
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import View, function_of, package_of
+from vizkit.views.address import key_of
+from vizkit.views.controls import controls
 
 ROOT = Path(__file__).parents[2]
 STEMS = [stem for pages in shell.PAGES.values() for stem, *_ in pages]
@@ -127,6 +129,19 @@ def test_a_page_is_the_guard_and_its_package(stem: str):
 def test_a_view_is_complete_and_drawn(stem: str, view: View):
     assert list(missing(stem, view)) == []
     assert list(undrawn(stem, view)) == []
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 500, "nan", "-1", "<b>../../etc/passwd"], ids=["digits", "nan", "minus", "text"]
+)
+@pytest.mark.parametrize("name", vizkit.views.VIEWS)
+def test_a_link_with_nonsense_opens_a_view_as_it_begins(name: str, value: str):
+    entry = vizkit.views.VIEWS[name]
+    asked = controls(vizkit.views.class_of(name))
+    given = {key_of(entry, field, control): value for field, control in asked.items()}
+    test = opened(entry.page, entry.title, [NEEDS[entry.needs or "model"].models[0]], **given)
+    assert not test.exception, [each.value for each in test.exception]
+    assert value not in texts(test)
 
 
 # ---- it can fail -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from torch import nn
 import vizkit
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
-from vizkit.hosts import paper
+from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
@@ -204,7 +204,7 @@ def texts(block: object) -> Iterator[str]:
 # ---- rules: each gives what breaks it --------------------------------------------------------------------------------
 def not_blocks(found: list[Seen]) -> list[str]:
     """Only blocks, which hosts can draw."""
-    known = {*paper.DRAWN, Columns, Part, Later}
+    known = {*DRAWN, Columns, Part, Later}
     return [f"{one}: {block!r}" for one in found for block in one.blocks
             if not isinstance(block, Block) or type(block) not in known]  # fmt: skip
 

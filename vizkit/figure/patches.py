@@ -72,9 +72,12 @@ def beside(
     return np.concatenate([first, np.full((len(first), gap, 3), PAPER, np.uint8), second], 1)
 
 
-def strip(values: np.ndarray, *, height: int = 28, width: int = 640) -> UInt8[np.ndarray, "out_height out_width 3"]:
-    """A vector as a row of coloured cells, blue below zero, red above, white at zero."""
-    limit = float(np.abs(values).max()) or 1.0
+def strip(
+    values: np.ndarray, *, height: int = 28, width: int = 640, limit: float = 0.0
+) -> UInt8[np.ndarray, "out_height out_width 3"]:
+    """A vector as a row of coloured cells, blue below zero, red above, white at zero; the strongest colours stand for
+    ±`limit`, or for the number that is largest in size."""
+    limit = limit or float(np.abs(values).max()) or 1.0
     share = np.clip(values / limit, -1, 1)[np.arange(width) * len(values) // width]
     red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
     end = np.where(share[:, None] > 0, red, blue)
@@ -84,8 +87,7 @@ def strip(values: np.ndarray, *, height: int = 28, width: int = 640) -> UInt8[np
 
 def colour_strips(values: np.ndarray, colours: int) -> UInt8[np.ndarray, "_ _ 3"]:
     """The numbers of a patch, a strip for each colour on one scale, with white between them."""
-    limit, parts = float(np.abs(values).max()) or 1.0, values.reshape(colours, -1)
-    strips = [strip(np.append(part, limit))[:, :-1] for part in parts]  # the last number fixes the scale
+    strips = [strip(part, limit=float(np.abs(values).max())) for part in values.reshape(colours, -1)]
     gap = np.full((6, strips[0].shape[1], 3), PAPER, np.uint8)
     return np.concatenate([piece for each in strips for piece in (each, gap)][:-1])
 

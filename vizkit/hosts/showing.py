@@ -54,12 +54,7 @@ class Showing:
 
     @cached_property
     def numbers(self) -> dict[str, np.ndarray]:
-        several = len(self._flat) > 1
-        return {
-            f"{name}_{number}" if several else name: values
-            for number, column in enumerate(self._flat, 1)
-            for name, values in numbers(column).items()
-        }
+        return numbers(*self._flat)
 
     @property
     def title(self) -> str:

@@ -15,10 +15,22 @@ from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import View
 from vizkit.writing import name_of_file
 
-__all__ = ["Item", "complete", "from_json", "stem_of", "to_json", "written"]
+__all__ = ["Item", "Other", "complete", "from_json", "stem_of", "to_json", "written"]
 
 Draw = Literal["over image", "map only", "image only"]
+MOST_MODELS = 4
 VIEW = "view "  # before the name of one, as the kind of an item
+
+
+@dataclass(frozen=True)
+class Other:
+    """One more model of a picture that shows several, as `Item` has the first."""
+
+    source: str
+    model: str
+    size_hw: tuple[int, int] | None = None
+    classes: tuple[str, ...] = ()
+    weights: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,7 @@ class Item:
     the server. Without a model `source` is "", without a picture `image`.
 
     `edits`: changes of the picture and of the model (`interventions.Changes`). `at`: where the cursor stood, in
-    fractions (x, y) of the picture.
+    fractions (x, y) of the picture. `others`: further models that are shown beside the first, on the same picture.
 
     Filled when the picture is made (`complete`): `weights` and `pixels`, SHA-256 digests; `box_xyxy`, the part of the
     picture that the model saw.
@@ -49,6 +61,7 @@ class Item:
     box_xyxy: tuple[float, float, float, float] | None = None
     edits: tuple[str, ...] = field(default=(), metadata=LATER)
     at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
+    others: tuple[Other, ...] = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> str:
@@ -63,7 +76,8 @@ def complete(item: Item, inputs: Subject) -> Item:
     if not item.source:
         return item
     box = inputs.box_xyxy
-    return replace(item, weights=inputs.weights,
+    others = tuple(replace(other, weights=of.weights) for other, of in zip(item.others, inputs.beside, strict=False))
+    return replace(item, weights=inputs.weights, others=others,
                    box_xyxy=(float(box[0]), float(box[1]), float(box[2]), float(box[3])))  # fmt: skip
 
 
@@ -84,7 +98,12 @@ def from_json(record: Any) -> Item:  # noqa: ANN401
         shows = read(KINDS[kind], record.pop("shows", None), "shows")
     else:
         raise ReportError(f"This version of vizkit saves no picture of the kind {str(kind)[:40]!r}.")
-    return read(Item, record | {"shows": shows}, "item")
+    item = read(Item, record | {"shows": shows}, "item")
+    if not all(0 <= share <= 1 for share in item.at):
+        raise ReportError("“at” of this report is no place of the picture; use a replay.json as it was saved.")
+    if len(item.others) >= MOST_MODELS:
+        raise ReportError(f"A picture shows at most {MOST_MODELS} models; this one has {1 + len(item.others)}.")
+    return item
 
 
 def _rollout(shows: Any) -> Rollout:  # noqa: ANN401
@@ -102,7 +121,8 @@ def stem_of(item: Item, inputs: Subject) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
     shows = item.shows
     shown = name_of_file(_called(shows) if isinstance(shows, View) else shows.stem(inputs.loaded), 80)
-    return "_".join(name for name in (name_of_file(item.model), name_of_file(item.image), shown) if name)
+    models = name_of_file("_".join([item.model, *(other.model for other in item.others)]))
+    return "_".join(name for name in (models, name_of_file(item.image), shown) if name)
 
 
 def _called(view: View) -> str:

@@ -16,7 +16,6 @@ from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
 from vizkit.hosts import paper
 from vizkit.report.item import Item, complete, written
-from vizkit.views.blocks import flat
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -54,10 +53,12 @@ def made(item: Item, inputs: Subject) -> Made:
     """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
     if isinstance(item.shows, View):
-        view = checked(item.shows, [inputs])
-        captions = _captions(item, view.title(inputs), (), inputs)
-        blocks = flat(view.show(inputs))
-        return Made(item, paper.numbers(blocks), paper.plate(view, [inputs], captions, OPACITIES[item.draw]))
+        of = [inputs, *inputs.beside][: 1 + len(item.others)]
+        view = checked(item.shows, of)
+        captions = _captions(item, view.title(of if view.together else inputs), (), inputs)
+        shown = paper.shown(view, of)
+        numbers = paper.numbers(*(blocks for _, blocks in shown))
+        return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw]))
     drawn = item.shows.drawn(inputs)
     captions = _captions(item, drawn.title, drawn.lines, inputs)
     if isinstance(drawn.picture, HeadsOf):
@@ -73,12 +74,12 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
     if item.image:
         lines = (f"Picture: {item.image}", *lines)
     if item.source:
-        untrained = "" if inputs.loaded.trained else " (random weights: its answers mean nothing)"
-        source = "" if item.model in item.source else f" ({item.source})"
-        lines = (f"Model: {item.model}{source}{untrained}", *lines)
+        models = zip((item, *item.others), (inputs, *inputs.beside), strict=False)
+        named = " · ".join(_model(each.model, each.source, of) for each, of in models)
+        lines = (f"{'Models' if item.others else 'Model'}: {named}", *lines)
     version = f"vizkit {item.version}"
-    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (("weights", item.weights), ("picture", item.pixels))
-               if whole]  # fmt: skip
+    weights = [("weights", each.weights) for each in (item, *item.others)]
+    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (*weights, ("picture", item.pixels)) if whole]
     footer = [" · ".join([version, *digests])]
     facts = {
         "Description": clean("\n".join([*lines, *footer, item.link])),
@@ -87,3 +88,8 @@ def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> 
         "vizkit": written(item),
     }
     return Captions(clean(title), lines, footer, facts)
+
+
+def _model(name: str, source: str, of: Subject) -> str:
+    untrained = "" if of.loaded.trained else " (random weights: its answers mean nothing)"
+    return f"{name}{'' if name in source else f' ({source})'}{untrained}"

@@ -10,7 +10,7 @@ from vizkit.image import RGB, open_image
 from vizkit.models import Loaded, load
 from vizkit.models.by_name import named
 from vizkit.report.document import Report
-from vizkit.report.item import Item, complete
+from vizkit.report.item import Item, Other, complete
 from vizkit.views.subject import Subject, no_model, no_picture
 
 __all__ = ["changed", "inputs_for"]
@@ -25,8 +25,9 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
 
     Raises ReportError, ModelError or ImageError with one sentence.
     """
-    for given, known in ((images, {name for entry in report.entries for name in named_in(entry.item)} - {""}),
-                         (models, {entry.item.model for entry in report.entries} - {""})):  # fmt: skip
+    pictures = {name for entry in report.entries for name in named_in(entry.item)} - {""}
+    called = {name for entry in report.entries for name in models_of(entry.item)} - {""}
+    for given, known in ((images, pictures), (models, called)):
         if strange := set(given) - known:
             raise ReportError(f"Nothing in this report is called {min(strange)[:60]!r}; there are "
                               f"{', '.join(repr(name[:60]) for name in sorted(known)[:8])}.")  # fmt: skip
@@ -48,23 +49,22 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     def picture(name: str) -> RGB:
         return _picture(name, images)
 
+    def subject(item: Item, of: Item | Other) -> Subject:
+        loaded = model(of.source, of.model, of.size_hw, of.classes) if of.source else no_model()
+        rgb = picture(item.image) if item.image else no_picture()
+        facts = {"image": item.image, "model": of.model, "point": item.at}
+        return Subject(lambda: loaded, rgb, item.edits, picture, **facts)
+
     all_inputs = []
     for entry in report.entries:
-        item = entry.item
-        loaded = model(item.source, item.model, item.size_hw, item.classes) if item.source else no_model()
-        rgb = picture(item.image) if item.image else no_picture()
-        all_inputs.append(
-            Subject(
-                lambda loaded=loaded: loaded,
-                rgb,
-                item.edits,
-                picture,
-                image=item.image,
-                model=item.model,
-                point=item.at,
-            )
-        )
+        inputs = subject(entry.item, entry.item)
+        inputs.beside = tuple(subject(entry.item, other) for other in entry.item.others)
+        all_inputs.append(inputs)
     return all_inputs
+
+
+def models_of(item: Item) -> list[str]:
+    return [item.model, *(other.model for other in item.others)]
 
 
 def named_in(item: Item) -> list[str]:
@@ -96,6 +96,8 @@ def changed(item: Item, inputs: Subject) -> str:
         f"the {what} {name[:60]!r} is another one than when this was saved ({new[:12]}, not {old[:12]})"
         for what, name, old, new in (
             ("model", item.model, item.weights, now.weights), ("picture", item.image, item.pixels, now.pixels),
+            *(("model", then.model, then.weights, again.weights)
+              for then, again in zip(item.others, now.others, strict=False)),
         )
         if old and old != new
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, show
 from vizkit.ui.session import saved
+from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
@@ -27,9 +28,12 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, saved.Kept]] = []
+    uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
     for column, shown in _places(cls, entry, page):
+        of = saved.subject_of(shown, page.picture)
+        of.uploads = uploads
         with column:
-            reading.guarded(_add_able, able, cls, column, saved.subject_of(shown, page.picture))
+            reading.guarded(_add_able, able, cls, column, of)
     if not able and entry.needs:
         return
     for _, of in able:
@@ -68,7 +72,8 @@ def _one(to: Drawing, index: int) -> None:
     show(to, blocks)
     key = f"{to.entry.name}{index}"
     if to.of:
-        item = saved.item_of(to.of[0].shown, to.view, to.opacity)
+        others = [each.shown for each in to.of[1:]] if to.view.together else []
+        item = saved.item_of(to.of[0].shown, to.view, to.opacity, others=others)
         item = item if "picture" in to.entry.reads else replace(item, image="")
         save(key, {"": item}, to.of[0])
     else:

@@ -123,6 +123,14 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Statistics",
+            "How far and how evenly every head attends, and to which tokens.",
+            "attention.statistics:Statistics",
+            "transformer",
+            name="head-statistics",
+            page="attention",
+        ),
+        Entry(
             "Masked",
             "The causal mask of a decoder.",
             "attention.masked:Masked",
@@ -140,11 +148,15 @@ VIEWS = {
             page="attention",
         ),
         Entry(
-            "Rollout", "Which patches contribute to one token when all layers are multiplied.", "rollout:Rollout",
-            "transformer", name="rollout", page="rollout",
+            "Rollout",
+            "Which patches contribute to one token when all layers are multiplied.",
+            "rollout:Rollout",
+            "transformer",
+            name="rollout",
+            page="rollout",
         ),
     )
-}  # fmt: skip
+}
 
 
 def class_of(name: str) -> "type[View]":

@@ -137,8 +137,9 @@ def head(label: str = "Head", help: str = "", **more: Any) -> Any:  # noqa: ANN4
     return _field(None, Control("head", label, help, low=1, high=most_heads, **more))
 
 
-def query(label: str = "Query", help: str = "", *, default: str = "patch", options: Options | None = None,
-          **more: Any) -> Any:  # noqa: ANN401  # fmt: skip
+def query(
+    label: str = "Query", help: str = "", *, default: str = "patch", options: Options | None = None, **more: Any
+) -> Any:  # noqa: ANN401
     """Whose row: "patch" for that under the cursor, a special token by its name, or a cell (row, column) from 0."""
     return _field(default, Control("query", label, help, options or tokens_that_ask, **more))
 

@@ -35,9 +35,15 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
         weights = weights[group, position][None, None]
         query_ids, key_ids = query_ids[group, position][None, None], key_ids[group][None]
     return Rows(
-        weights, attention.key.grid, attention.query.grid, query_ids, key_ids, attention.query.special,
-        attention.key.special, top=float(attention.weights.max()) if shared else 0.0,
-    )  # fmt: skip
+        weights,
+        attention.key.grid,
+        attention.query.grid,
+        query_ids,
+        key_ids,
+        attention.query.special,
+        attention.key.special,
+        top=float(attention.weights.max()) if shared else 0.0,
+    )
 
 
 def stage_for_browser(features: "Features") -> Rows:
@@ -57,9 +63,18 @@ def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") ->
     else:
         cosine, query_ids = similarity(table).numpy(), None
     return Rows(
-        cosine, tokens.grid, tokens.grid, query_ids, None, tokens.special, tokens.special,
-        bounds=(-1.0, 1.0), low=-1.0, top=1.0, kind="similarity",
-    )  # fmt: skip
+        cosine,
+        tokens.grid,
+        tokens.grid,
+        query_ids,
+        None,
+        tokens.special,
+        tokens.special,
+        bounds=(-1.0, 1.0),
+        low=-1.0,
+        top=1.0,
+        kind="similarity",
+    )
 
 
 def rows_for_browser(weights: "Tensor", parts: "Parts") -> Rows:

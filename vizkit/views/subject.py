@@ -1,6 +1,6 @@
 """A model and a picture: what a view shows something of, on a page, in a notebook and in a saved report."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -53,6 +53,7 @@ class Subject:
         self.open, self.original, self.edits, self.picture_of = open, rgb, tuple(edits), picture_of
         self.image, self.model, self.point = image, model, point
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
+        self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self._made: dict[Hashable, Any] = {}
 
     @cached_property
@@ -179,8 +180,9 @@ class Subject:
         row, column = query
         rows, columns = tokens.grid or (0, 0)
         if not (0 <= row < rows and 0 <= column < columns):
-            raise NotApplicable(f"There is no patch at row {row + 1}, column {column + 1}: {self.name} has {rows} × "
-                                f"{columns}.")  # fmt: skip
+            raise NotApplicable(
+                f"There is no patch at row {row + 1}, column {column + 1}: {self.name} has {rows} × {columns}."
+            )
         return row, column
 
     def covered(self, grid: tuple[int, ...]) -> "Tensor | None":

@@ -10,6 +10,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import get_type_hints
 
@@ -195,6 +196,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     attention.extremes: lambda: (
         attention.extremes((statistics(near, far), statistics(far, far)))
         for near, far in product((0.4, 1.0, 8.0), (1.0, 11.0, 80.0))
+    ),
+    attention.evenest: lambda: (
+        attention.evenest((replace(statistics(1.0, 2.0), entropy=torch.tensor([p, q])),))
+        for p, q in product(SHARES, SHARES)
     ),
     attention.most_alike: lambda: (attention.most_alike(trace_of(recorded(p, heads=heads)))
                                    for p, heads in product(SHARES, (1, 2))),

@@ -16,7 +16,6 @@ from vizkit.views.subject import Subject
 SAVES = {  # page, view → key of its Save, how many pictures it has
     ("attention", "Walk-through"): ("walk", 2),
     ("attention", "Explorer"): ("explorer", 2),
-    ("attention", "Statistics"): ("statistics0", 1),
     **{(each.page, each.title): (f"{each.name}0", 1) for each in VIEWS.values()},
 }
 

@@ -202,6 +202,23 @@ def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> Remar
     return Remark(f"{here}{only}.", {"entropy": means[number], "sharpest": sharpest})
 
 
+def evenest(statistics: tuple[Layer, ...]) -> Remark | None:
+    """The heads that attend least and most evenly; None of a single head."""
+    heads = [
+        (share, head, layer)
+        for layer, each in enumerate(statistics, 1)
+        for head, share in enumerate(each.entropy.tolist(), 1)
+    ]
+    if len(heads) < 2:
+        return None
+    (low, *sharp), (high, *even) = min(heads), max(heads)
+    words = (
+        f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the possible entropy; most even "
+        f"is head {even[0]} of layer {even[1]}, with {percent(high)}."
+    )
+    return Remark(words, {"least": low, "most": high})
+
+
 ALIKE = 0.9  # cosine of the weights of two heads over all queries
 MOST_OF_TRACE = 2_000_000  # weights, read in a few ms
 

@@ -39,18 +39,18 @@ class Rows:
     key_regions: Int[np.ndarray, "*group key"] | None = None
     second_grid: Grid | None = None
 
-    def query_id(self, query: str | tuple[float, float]) -> int:
+    def query_id(self, query: str | tuple[float, float], point: tuple[float, float] = (0.5, 0.5)) -> int:
         """The token that is asked: a special one by its name, or that at a point in fractions (x, y) of what the model
-        saw; where it has no row here, the first that has. As look.js finds it."""
+        saw; `point` for a special one that asks nowhere here, and where that has no row either, the first that has. As
+        look.js finds it."""
         asked = np.arange(self.values.shape[-2]) if self.query_ids is None else self.query_ids.ravel()
-        if query in self.query_special:
-            found = self.query_special.index(str(query))
-        elif self.query_grid is None or isinstance(query, str):
+        if query in self.query_special and (special := self.query_special.index(str(query))) in asked:
+            return special
+        if self.query_grid is None:
             return int(asked[0])
-        else:
-            (rows, columns), (x, y) = self.query_grid, query
-            row, column = min(int(y * rows), rows - 1), min(int(x * columns), columns - 1)
-            found = len(self.query_special) + row * columns + column
+        (rows, columns), (x, y) = self.query_grid, point if isinstance(query, str) else query
+        row, column = (min(max(int(at), 0), count - 1) for at, count in ((y * rows, rows), (x * columns, columns)))
+        found = len(self.query_special) + row * columns + column
         return found if found in asked else int(asked[0])
 
     def row_of(self, query_id: int) -> tuple[Float[np.ndarray, "row column"], dict[str, float]]:

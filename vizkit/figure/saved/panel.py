@@ -39,7 +39,7 @@ class Panel:
     """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
     what the axes are; `log`: the second one is logarithmic. `span_y`: its ends, powers of ten then. `boxes`: frames
     (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells. Cells of a single row
-    are drawn as a strip."""
+    are drawn as a strip. `bars`: lines are kinds of bars, and their words name the bars."""
 
     title: str
     x: str
@@ -53,6 +53,7 @@ class Panel:
     boxes: tuple[tuple[float, float, float, float], ...] = ()
     rows: tuple[str, ...] = field(default=(), metadata=LATER)
     columns: tuple[str, ...] = field(default=(), metadata=LATER)
+    bars: bool = field(default=False, metadata=LATER)
 
 
 def cells_of(
@@ -88,7 +89,11 @@ def panel_of(figure: "go.Figure") -> Panel:
                      signed=(drawn[0].zmin or 0) < 0, boxes=boxes, rows=_names(drawn[0].y),
                      columns=_names(columns))  # fmt: skip
     if drawn and drawn[0].type == "bar":
-        return Panel(title, y, x, tuple(map(_bars, drawn, range(len(drawn)))))
+        kinds = [each for each in drawn if each.type == "bar"]
+        lying = kinds[0].orientation == "h"
+        ends = (layout.xaxis if lying else layout.yaxis).range
+        return Panel(title, *((y, x) if lying else (x, y)), tuple(map(_bars, kinds, range(len(kinds)))), bars=True,
+                     span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
     lines = tuple(
         Line(unescape(line.name or ""), _few(line.x), _few(line.y), _colour(line, index), line.line.dash or "solid",
              _words(line))
@@ -99,10 +104,12 @@ def panel_of(figure: "go.Figure") -> Panel:
                  span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
 
 
-def _bars(drawn: Any, colour: int) -> Line:  # noqa: ANN401
-    """Of bars that lie: their ends as dots with names, from 1."""
-    places = tuple(map(float, range(1, len(drawn.x) + 1)))
-    return Line(unescape(drawn.name or ""), places, _few(drawn.x), colour, words=_names(drawn.y))
+def _bars(drawn: Any, index: int) -> Line:  # noqa: ANN401
+    """One kind of bars, counted from 1, with their names."""
+    names, values = (drawn.y, drawn.x) if drawn.orientation == "h" else (drawn.x, drawn.y)
+    places = tuple(map(float, range(1, len(values) + 1)))
+    words = tuple(unescape(str(name)) for name in names)
+    return Line(unescape(drawn.name or ""), places, _few(values), _colour(drawn, index), words=words)
 
 
 def _words(line: Any) -> tuple[str, ...]:  # noqa: ANN401
@@ -118,7 +125,7 @@ def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _colour(line: Any, index: int) -> int:  # noqa: ANN401
-    ink = line.line.color or line.marker.color  # of dots a number for each
+    ink = (line.type != "bar" and line.line.color) or line.marker.color  # of dots a number for each
     return CLASSES.index(ink) if isinstance(ink, str) and ink in CLASSES else index
 
 

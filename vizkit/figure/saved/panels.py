@@ -7,16 +7,19 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
+from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
-from vizkit.figure.saved.text import fitting
+from vizkit.figure.saved.text import fitting, wrapped
 
 __all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "panel_of", "panels"]
 
 HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
+TALLEST = 0.8  # of its width
 STRIP, ROWS = 13.0, 74.0  # of cells of a single row, and the room for the names of rows
 FRAME = CLASSES[1]
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +56,20 @@ def _tile(tile: Tile, x: float, y: float) -> tuple[list[Mark], float]:
     return [title, Raster(tile.rgb, x, y + TEXT + 6, width, height)], y + TEXT + 6 + height
 
 
-def chart_marks(panel: Panel, y: float) -> tuple[list[Mark], float]:
-    """(a chart with its title, from `y` down; where it ends)."""
+def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
+    """(a chart with its title, from `y` down on a sheet that is so wide; where it ends)."""
     marks: list[Mark] = []
-    if panel.title:
+    for line in wrapped(panel.title, TEXT, sheet - 2 * MARGIN, 12):
         y += TEXT * 1.2
-        marks.append(Words(fitting(panel.title, TEXT, WIDTH - 2 * MARGIN), MARGIN, y, TEXT))
-    y += 6
-    return (_cells if panel.cells else _lines)(panel, marks, y)
+        marks.append(Words(line, MARGIN, y, TEXT))
+    drawn, y = (bar_marks if panel.bars else _cells if panel.cells else _lines)(panel, y + 6, sheet)
+    return [*marks, *drawn], y
 
 
-def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
-    x0, width = MARGIN + AXIS, WIDTH - 2 * MARGIN - AXIS
+def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
+    marks: list[Mark] = []
+    x0, width = MARGIN + AXIS, sheet - 2 * MARGIN - AXIS
+    tall = min(HEIGHT, TALLEST * width)
     low, high = _ends([value for line in panel.lines for value in line.x])
     bottom, top = _ends(panel.span_y or [_level(value, panel.log) for line in panel.lines for value in line.y])
     if any(line.words for line in panel.lines):  # room for what is written at the outermost places
@@ -75,20 +80,20 @@ def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
         if x is None or level is None:
             return None
         inside = min(max(level, bottom), top)
-        return x0 + (x - low) / (high - low) * width, y + (top - inside) / (top - bottom) * HEIGHT
+        return x0 + (x - low) / (high - low) * width, y + (top - inside) / (top - bottom) * tall
 
     for value in _ticks(bottom, top, whole=panel.log):
-        height = y + (top - value) / (top - bottom) * HEIGHT
-        words = f"1e{value:g}" if panel.log else f"{value:g}"
+        height = y + (top - value) / (top - bottom) * tall
+        words = f"10{f'{value:g}'.translate(RAISED)}" if panel.log else f"{value:g}"
         marks.append(Stroke(((x0, height), (x0 + width, height)), "#d9dbe6", 0.6))
         marks.append(Words(words.replace("-", "−"), x0 - 4, height + SMALL / 3, SMALL, PALE, "end"))
     for value in _ticks(low, high):
         place = x0 + (value - low) / (high - low) * width
-        marks.append(Words(f"{value:g}".replace("-", "−"), place, y + HEIGHT + SMALL + 2, SMALL, PALE, "middle"))
+        marks.append(Words(f"{value:g}".replace("-", "−"), place, y + tall + SMALL + 2, SMALL, PALE, "middle"))
     for left, _, right, _ in panel.boxes:
         if left == right and low <= left <= high:
             place = x0 + (left - low) / (high - low) * width
-            marks.append(Stroke(((place, y), (place, y + HEIGHT)), OTHERS, 1.0, "dot"))
+            marks.append(Stroke(((place, y), (place, y + tall)), OTHERS, 1.0, "dot"))
     for line in panel.lines:
         places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
         ink = CLASSES[line.colour % len(CLASSES)]
@@ -98,17 +103,18 @@ def _lines(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
         for place, word in zip(places, line.words, strict=True):
             if place is not None:
                 marks += [Stroke((place,), ink, 4.0), Words(word, place[0], place[1] - 4, SMALL, INK, "middle")]
-    return _named(panel, marks, y + HEIGHT + SMALL + 4)
+    return _named(panel, marks, y + tall + SMALL + 4, sheet)
 
 
-def _cells(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
+def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
+    marks: list[Mark] = []
     values = np.nan_to_num(np.array(panel.cells, float))
     limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
     share = (values / limit + 1) / 2 if panel.signed else values / limit
     scale = SIGNED if panel.signed else SCALE
     count, single = values.shape[1], len(values) == 1
     left = MARGIN + (ROWS if panel.rows and not single else 0)
-    width = WIDTH - MARGIN - left
+    width = sheet - MARGIN - left
     height = STRIP if single else max(HEIGHT, SMALL * 1.25 * len(panel.rows))
     top = y
     marks.append(Raster(colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)], left, y, width, height))
@@ -129,24 +135,19 @@ def _cells(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float
     end = f"{limit:.3g}"
     if single:
         said = f"from {'−' + end if panel.signed else '0'} to {end}"
-        return [*marks, Words(said, WIDTH - MARGIN, top - 4, SMALL, PALE, "end")], y
+        return [*marks, Words(said, sheet - MARGIN, top - 4, SMALL, PALE, "end")], y
     words = f"{panel.y}, downwards; {panel.x}, to the right" if panel.y else panel.x
-    made, y = scale_bar(y + 5, WIDTH - 2 * MARGIN, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
+    made, y = scale_bar(y + 5, sheet - 2 * MARGIN, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
     return [*marks, *made], y
 
 
-def _named(panel: Panel, marks: list[Mark], y: float) -> tuple[list[Mark], float]:
-    """The axes, and below them the lines with their names, two in a row."""
+def _named(panel: Panel, marks: list[Mark], y: float, sheet: float) -> tuple[list[Mark], float]:
+    """The axes, and below them the lines with their names."""
     y += TEXT * 1.2
     marks.append(Words(f"{panel.y} against {panel.x}" if panel.x else panel.y, MARGIN + AXIS, y, SMALL, INK))
-    half = (WIDTH - 2 * MARGIN) / 2
     unnamed = [line for line in panel.lines if not line.words]  # dots need no sample of their line
-    for index, line in enumerate([line for line in panel.lines if line.name] or unnamed):
-        y += TEXT * 1.3 if index % 2 == 0 else 0
-        x = MARGIN + half * (index % 2)
-        marks.append(Stroke(((x, y - 3), (x + 22, y - 3)), CLASSES[line.colour % len(CLASSES)], 1.6, line.dash))
-        marks.append(Words(fitting(line.name, SMALL, half - 30), x + 27, y, SMALL, INK))
-    return marks, y + 6
+    named, y = legend([line for line in panel.lines if line.name] or unnamed, y, sheet)
+    return [*marks, *named], y + 6
 
 
 def _level(value: float | None, log: bool) -> float | None:

@@ -8,15 +8,17 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Words
-from vizkit.figure.saved.text import wrapped
+from vizkit.figure.saved.text import clean, font, wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "top_lines"]
+__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "text_lines",
+           "top_lines"]  # fmt: skip
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
 TITLE, TEXT, SMALL = 15.0, 11.0, 8.5
 BAR = 11.0
+MOST_LINES = 60  # of one text: a stranger's may be long
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Captions:
 class MapOf:
     """A map with its colour scale. `low`, `top`: the values at its ends; signed, it goes from −top over 0 to top.
     `unit`: "%" or "". `quantity`: what the numbers are. `beyond`: single values lie outside. `marked`: the query's
-    cell, as fractions (x0, y0, x1, y1) of what the model saw."""
+    cell, as fractions (x0, y0, x1, y1) of what the model saw. `ends`: words at the two ends in place of their
+    values."""
 
     places: Float[np.ndarray, "row column"]
     low: float
@@ -45,6 +48,7 @@ class MapOf:
     beyond: bool = False
     marked: Box | None = None
     opacities: tuple[float, float] = (FLOOR, CEILING)
+    ends: tuple[str, ...] = ()
 
 
 def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, captions: Captions) -> Plate:
@@ -54,11 +58,11 @@ def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: Ma
 
 
 def map_marks(
-    image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, y: float
+    image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, y: float, sheet: float = WIDTH
 ) -> tuple[list[Mark], float]:
-    """(the photograph with its map, what the model saw, the query's cell and the colours, from `y` down; where they
-    end)."""
-    inner = WIDTH - 2 * MARGIN
+    """(the photograph with its map, what the model saw, the query's cell and the colours, from `y` down on a sheet that
+    is so wide; where they end)."""
+    inner = sheet - 2 * MARGIN
     times = min(inner / image.shape[1], TALLEST / image.shape[0])
     width, height = image.shape[1] * times, image.shape[0] * times
     x0, y0, x1, y1 = box_xyxy
@@ -69,15 +73,21 @@ def map_marks(
         y0 + drawn.marked[3] * (y1 - y0),
     )
     scale = SIGNED if drawn.signed else SCALE
-    left = (WIDTH - width) / 2
+    left = (sheet - width) / 2
     painted = {"low": drawn.low, "top": drawn.top, "unit": drawn.unit, "scale": scale, "opacities": drawn.opacities}
     over = Overlay(image, drawn.places, box_xyxy, left, y, width, height, marked=marked, **painted)
+    if max(drawn.opacities) == 0:  # no map, so no colours
+        return [over, *over.outlines()], y + height + 6
+    bar, y = scale_bar(y + height + 8, inner, scale, drawn.ends or _ends(drawn), drawn.quantity)
+    return [over, *over.outlines(), *bar], y
+
+
+def _ends(drawn: MapOf) -> tuple[str, ...]:
+    """The values at the ends of the colours, and of signed ones their middle."""
     beyond = ("≤ ", "≥ ") if drawn.beyond else ("", "")
     low = number_words(-drawn.top if drawn.signed else drawn.low, drawn.unit)
-    ends = (f"{beyond[0]}{low}", "0") if drawn.signed else (low,)
-    top = f"{beyond[1]}{number_words(drawn.top, drawn.unit)}"
-    bar, y = scale_bar(y + height + 10, inner, scale, (*ends, top), drawn.quantity)
-    return [over, *over.outlines(), *bar], y
+    middle = ("0",) if drawn.signed else ()
+    return f"{beyond[0]}{low}", *middle, f"{beyond[1]}{number_words(drawn.top, drawn.unit)}"
 
 
 def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
@@ -91,14 +101,27 @@ def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
     return marks, y + 8
 
 
+def text_lines(text: str, size: float, y: float, width: float, colour: str = INK) -> tuple[list[Mark], float]:
+    """(a text on as many lines as it needs, from `y` down; where it ends)."""
+    lines = wrapped(text, size, width, MOST_LINES)
+    marks: list[Mark] = [
+        Words(line, MARGIN, y + (1.3 * at + 1.05) * size, size, colour) for at, line in enumerate(lines)
+    ]
+    return marks, y + 1.3 * len(lines) * size
+
+
 def scale_bar(y: float, width: float, scale: str, ends: Sequence[str], quantity: str) -> tuple[list[Mark], float]:
-    """(the colours with their values below, two ends and perhaps a middle, and what they are; where they end)."""
+    """(the colours with their values below, two ends and perhaps a middle, and what they are, between two ends where
+    there is room; where they end)."""
     marks: list[Mark] = [Raster(colours(scale)[None], MARGIN, y, width, BAR)]
     y += BAR + TEXT + 2
     anchors = ("start", "middle", "end") if len(ends) == 3 else ("start", "end")
     for text, at, anchor in zip(ends, np.linspace(0, width, len(ends)), anchors, strict=True):
         marks.append(Words(text, MARGIN + float(at), y, TEXT, INK, anchor))
-    for line in wrapped(quantity, TEXT, width, 2):
+    between = width - 2 * max(font(TEXT).getlength(text) for text in ends) - 2 * TEXT
+    if quantity and len(ends) == 2 and font(TEXT).getlength(clean(quantity)) <= between:
+        y -= TEXT * 1.3
+    for line in wrapped(quantity, TEXT, width, 4):
         y += TEXT * 1.3
         marks.append(Words(line, MARGIN + width / 2, y, TEXT, INK, "middle"))
     return marks, y + 4

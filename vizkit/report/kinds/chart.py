@@ -43,7 +43,8 @@ def _whole(panel: Panel) -> bool:
     """Whether the numbers belong together: as many x as y, rows of one length, and as many names."""
     rows = {len(row) for row in panel.cells}
     named = len(panel.rows) in (0, len(panel.cells)) and all(len(panel.columns) in (0, width) for width in rows)
-    lines = all(len(line.x) == len(line.y) and len(line.words) in (0, len(line.x)) for line in panel.lines)
+    counts = () if panel.bars else (0,)  # bars have names
+    lines = all(len(line.x) == len(line.y) and len(line.words) in (*counts, len(line.x)) for line in panel.lines)
     return len(rows) <= 1 and 0 not in rows and named and lines
 
 

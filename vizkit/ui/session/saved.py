@@ -3,7 +3,7 @@
 A download waits on the server as long as its page is open, so what it holds has no trace and no weights.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.analysis.attribution.explaining import Explanation
     from vizkit.report.document import Entry
-    from vizkit.report.item import Draw, Item
+    from vizkit.report.item import Draw, Item, Other
     from vizkit.traces import Trace
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
@@ -112,13 +112,27 @@ def subject_of(shown: Shown, picture: Picture) -> Kept:
     return Kept(shown.source, opening, picture, image=image, model=title(shown.source), point=cursor())
 
 
-def item_of(shown: Shown, shows: Any, draw: str = "over image", edits: tuple[str, ...] = ()) -> "Item":  # noqa: ANN401
-    """The record of a picture on this page, of the chosen image; `edits`: changes of it and of the model."""
-    from vizkit.report.item import Item
+def item_of(
+    shown: Shown,
+    shows: Any,  # noqa: ANN401
+    draw: str = "over image",
+    edits: tuple[str, ...] = (),
+    others: Sequence[Shown] = (),
+) -> "Item":
+    """The record of a picture on this page, of the chosen image; `edits`: changes of it and of the model; `others`:
+    further models that are on it."""
+    from vizkit.report.item import Item, Other
 
+    first, *more = (_facts_of(each) for each in (shown, *others))
+    source, model, size_hw, classes = first
+    return Item(shows, source, model, str(st.session_state.get("image", "")), cast("Draw", draw), size_hw, classes,
+                link(), edits=edits, at=cursor(), others=tuple(Other(*each) for each in more))  # fmt: skip
+
+
+def _facts_of(shown: Shown) -> tuple[str, str, tuple[int, int] | None, tuple[str, ...]]:
+    """A model as a record has it."""
     size_hw = shown.loaded.preprocessing.size_hw if whole_image() else None
-    return Item(shows, bare(shown.source), title(shown.source), str(st.session_state.get("image", "")),
-                cast("Draw", draw), size_hw, classes_of(shown.source), link(), edits=edits, at=cursor())  # fmt: skip
+    return bare(shown.source), title(shown.source), size_hw, classes_of(shown.source)
 
 
 def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
@@ -156,12 +170,19 @@ def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None 
     if not item.source:
         return NOTHING if picture is None else Subject(no_model, picture.rgb)
     picture = picture or WITHOUT
-    own = cached.opening(item.source, picture if item.size_hw else None)
-    source = item.source
-    if item.classes:
-        source = f"{item.source}{MARK}{digest_of(item.classes)}"
-        own = partial(cached.reading, own, source, item.classes)
-    facts = {"image": item.image, "model": item.model, "point": item.at}
+    inputs = _again(item, item, picture, named)
+    inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
+    return inputs
+
+
+def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf | None) -> Subject:
+    """One model of an item, with its picture."""
+    own = cached.opening(of.source, picture if of.size_hw else None)
+    source = of.source
+    if of.classes:
+        source = f"{of.source}{MARK}{digest_of(of.classes)}"
+        own = partial(cached.reading, own, source, of.classes)
+    facts = {"image": item.image, "model": of.model, "point": item.at}
     if item.edits:
         return Subject(own, picture.rgb, item.edits, named, **facts)
     return Kept(source, own, picture, **facts)

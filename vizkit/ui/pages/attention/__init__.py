@@ -7,5 +7,4 @@ VIEWS = (
         "Walk-through", "One query in one head, step by step, in the model's own numbers.", "walkthrough", "transformer"
     ),
     View("Explorer", "The heads of a layer fused, as a map and as the whole matrix.", "explorer", "transformer"),
-    View("Statistics", "How far and how evenly every head attends, and to which tokens.", "statistics", "transformer"),
 )

@@ -1,0 +1,231 @@
+"""One column of a sheet of paper: how each block is drawn on it, below the one before."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vizkit.figure.palette import CLASSES
+from vizkit.figure.saved.listed import glance, shares, table
+from vizkit.figure.saved.panels import chart_marks, panel_of
+from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
+from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
+from vizkit.figure.saved.small_maps import SmallMap, across, small_maps
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Canvas,
+    Chart,
+    Columns,
+    Folded,
+    Formula,
+    Grid,
+    Heading,
+    Limits,
+    Line,
+    Map,
+    Metrics,
+    Numbers,
+    Picture,
+    Proof,
+    Said,
+    Table,
+    Tile,
+    Tiles,
+    flat,
+    settled,
+)
+from vizkit.views.subject import Subject
+
+__all__ = ["DRAWN", "GAP", "Column"]
+
+GAP = 10.0
+LEAST = {Map: 320.0, Table: 200.0, Chart: 200.0, Tiles: 200.0, Grid: 320.0}  # widths; of others:
+NARROWEST = 60.0
+Draw = tuple[float, float]
+
+
+@dataclass
+class Column:
+    """A part of the sheet, `width` wide with its margins: `y` is where the next block begins."""
+
+    of: Sequence[Subject]
+    opacities: Draw
+    width: float = WIDTH
+    y: float = 0.0
+    marks: list[Mark] = field(default_factory=list)
+
+    @property
+    def inner(self) -> float:
+        return self.width - 2 * MARGIN
+
+    def draw(self, blocks: Iterable[Block]) -> None:
+        for block in settled(blocks):
+            DRAWN[type(block)](self, block)
+
+    def add(self, drawn: tuple[Sequence[Mark], float], gap: float | int = 0) -> None:
+        """Marks from `y` down, and where they end."""
+        marks, self.y = drawn
+        self.marks += marks
+        self.y += gap
+
+    def text(self, words: str, size: float, colour: str = INK) -> None:
+        if words:
+            self.add(text_lines(words, size, self.y, self.inner, colour), 3)
+
+    def subject(self, block: Map | Tiles) -> Subject:
+        return next(of for of in self.of if block.of in (None, of))
+
+
+# ---- one block each --------------------------------------------------------------------------------------------------
+def _heading(to: Column, block: Heading) -> None:
+    to.y += GAP if to.y else 0
+    to.text(block.text, TEXT * 1.2)
+
+
+def _line(to: Column, block: Line) -> None:
+    to.text(block.text, SMALL * 1.1, PALE)
+
+
+def _said(to: Column, block: Said) -> None:
+    to.text(block.text, TEXT * 1.15)
+
+
+def _map(to: Column, block: Map) -> None:
+    """The row of its query over the picture, its sentence, and what it lists."""
+    if block.rows.key_grid is not None:
+        of, own = to.subject(block), block.instead
+        image, box = (
+            (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
+        )
+        to.add(map_marks(image, box, _row(block, of.asked, to.opacities), to.y, to.width), 2)
+    to.text(block.said, TEXT * 1.15)
+    to.add(shares(block.bars, to.y, to.width), 4)
+
+
+def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
+    """As the page draws it: the strength of features has no unit that a reader knows, so it is of the strongest."""
+    rows = block.rows
+    asked = rows.query_id(block.query, point)
+    places, _ = rows.row_of(asked)
+    top = rows.top or float(places.max(initial=0))
+    row = MapOf(places, rows.low, top, block.quantity, marked=rows.cell_box(asked), opacities=opacities)
+    if rows.kind == "features" and not rows.top:
+        return replace(row, places=places / (top or 1.0), top=1.0, ends=("0", "strongest"))
+    if rows.kind == "pick":
+        return replace(row, top=1.0, opacities=(0.0, 0.0))
+    return replace(row, unit="" if rows.kind else "%")
+
+
+def _tiles(to: Column, block: Tiles) -> None:
+    if block.title:
+        _heading(to, Heading(block.title))
+    of, chosen = [to.subject(block)] * len(block.maps), [value == block.chosen for value in block.values]
+    maps = _small(block.maps, of, block.limits, chosen or [False] * len(of))
+    beside = across(len(maps), float(block.tile_px), to.width)
+    to.add(small_maps(maps, beside, float(block.tile_px), to.opacities, to.y, to.width))
+
+
+def _grid(to: Column, block: Grid) -> None:
+    for index, (head, tiles, limits) in enumerate(zip(block.rows, block.maps, block.limits, strict=True)):
+        _heading(to, Heading(head.name))
+        _line(to, Line(head.note))
+        named = [replace(tile, name=of.name) for tile, of in zip(tiles, block.of, strict=True)]
+        chosen = bool(block.values) and block.values[index] == block.chosen
+        maps = _small(named, block.of, limits, [chosen] * len(named))
+        to.add(small_maps(maps, max(1, len(maps)), to.inner, to.opacities, to.y, to.width))
+
+
+def _small(
+    tiles: Sequence[Tile], of: Sequence[Subject], limits: Sequence[Limits], chosen: Sequence[bool]
+) -> list[SmallMap]:
+    return [
+        SmallMap(
+            tile.name,
+            tile.note,
+            each.rgb,
+            each.box_xyxy,
+            tile.places,
+            float(low),
+            float(top),
+            tile.unit,
+            tile.signed,
+            own,
+        )
+        for tile, each, (low, top), own in zip(tiles, of, limits, chosen, strict=True)
+    ]
+
+
+def _picture(to: Column, block: Picture) -> None:
+    wide = to.inner * min(1.0, block.share)
+    tall = wide * block.rgb.shape[0] / block.rgb.shape[1]
+    to.add(([Raster(block.rgb, MARGIN, to.y, wide, tall)], to.y + tall), 4)
+    to.text(block.caption, SMALL * 1.1, PALE)
+
+
+def _chart(to: Column, block: Chart) -> None:
+    panel = panel_of(block.figure)
+    to.add(chart_marks(replace(panel, title=block.title or panel.title), to.y, to.width), GAP)
+
+
+def _table(to: Column, block: Table) -> None:
+    if block.rows:
+        to.add(table(block.rows, to.y, to.width))
+    to.text(block.caption, SMALL * 1.1, PALE)
+
+
+def _metrics(to: Column, block: Metrics) -> None:
+    to.add(glance(block.items, to.y, to.width))
+
+
+def _proof(to: Column, block: Proof) -> None:
+    """Only of one that failed: its sentence has to stand beside the pictures."""
+    to.text(block.trace.check.failure or "", TEXT, CLASSES[5])
+
+
+def _canvas(to: Column, block: Canvas) -> None:
+    to.draw(block.still)
+
+
+def _columns(to: Column, block: Columns) -> None:
+    """Beside one another, as many as there is room for."""
+    parts = [settled(part) for part in block.parts]
+    least = [max((LEAST.get(type(inner), NARROWEST) for inner in flat(part)), default=0.0) for part in parts]
+    shares_of = block.widths or (1.0,) * len(parts)
+    wide = [(to.inner + GAP) * share / sum(shares_of) - GAP for share in shares_of]
+    beside = len(parts)
+    while beside > 1 and any(width < needed for width, needed in zip(wide, least, strict=True)):
+        beside -= 1
+        wide = [(to.inner + GAP) / beside - GAP] * len(parts)
+    for start in range(0, len(parts), max(1, beside)):
+        left, lowest = 0.0, to.y
+        for width, part in list(zip(wide, parts, strict=True))[start : start + beside]:
+            column = Column(to.of, to.opacities, width + 2 * MARGIN)
+            column.draw(part)
+            to.marks += [moved(mark, left, to.y) for mark in column.marks]
+            left, lowest = left + width + GAP, max(lowest, to.y + column.y)
+        to.y = lowest
+
+
+def _nothing(to: Column, block: Block) -> None:
+    """Not on paper."""
+
+
+DRAWN: dict[type, Callable[[Column, Any], None]] = {
+    Heading: _heading,
+    Line: _line,
+    Said: _said,
+    Answered: _nothing,
+    Formula: _nothing,
+    Map: _map,
+    Tiles: _tiles,
+    Grid: _grid,
+    Picture: _picture,
+    Chart: _chart,
+    Table: _table,
+    Metrics: _metrics,
+    Canvas: _canvas,
+    Columns: _columns,
+    Folded: _nothing,
+    Proof: _proof,
+    Numbers: _nothing,
+}

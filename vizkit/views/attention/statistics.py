@@ -1,0 +1,151 @@
+"""Statistics: every head measured, over this picture or several."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from vizkit.analysis.attention.statistics import Layer, by_layer, spread
+from vizkit.analysis.remarks import attention
+from vizkit.datasets import samples
+from vizkit.figure.charts import dots_by_depth
+from vizkit.image import RGB
+from vizkit.models import Keep
+from vizkit.models import trace as traced
+from vizkit.models.probes.budget import weights_bytes
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Numbers, Said, first_said
+from vizkit.views.controls import choice
+from vizkit.views.subject import FULL_TRACE_BYTES, Subject
+from vizkit.views.view import How, View
+
+HERE, SAMPLES = "this image", "the samples"
+Pick = Callable[[Layer], Tensor | None]
+Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
+"""Mean and deviation over the pictures of every layer."""
+
+
+def sets(of: Sequence[Subject]) -> list[str]:
+    """What can be measured: this picture, those that were brought, the samples."""
+    brought = [f"your {len(each.uploads)} images" for each in of[:1] if len(each.uploads) > 1]
+    return [HERE, *brought, SAMPLES]
+
+
+@dataclass(frozen=True)
+class Statistics(View):
+    """How far and how evenly every head attends, and to which tokens."""
+
+    over: str = choice(
+        "Over",
+        sets,
+        "Of several pictures the mean, with whiskers for the deviation.",
+        default=HERE,
+        key="statistics_over",
+        runs=True,
+    )
+
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
+        "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
+        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better.",
+        r"\bar d_h = \tfrac1N \sum_i \sum_j w_{ij}\lVert p_i - p_j\rVert_2, \quad "
+        r"H = -\tfrac1N\sum_i\sum_j A_{ij}\log A_{ij}",
+        "what the model does with what it attends to.",
+        "Dosovitskiy et al. 2020, fig. 7 right; weights to special tokens are taken out and rows renormalised",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Every head by layer, over {self.over}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        if weights_bytes(of.loaded) > FULL_TRACE_BYTES:
+            raise NotApplicable(
+                f"All weights of {of.name} at this size would take more memory than is kept; choose a smaller input."
+            )
+        pictures = self.pictures(of)
+        if len(pictures) == 1:
+            beside = [spread([other.made(by_layer, other.seen)]) for other in of.beside]
+            yield from charts(of, spread([of.made(by_layer, of.seen)]), beside, 1)
+            return
+        key = ("statistics over", *pictures)
+
+        def work(progress: Callable[[int, int], None]) -> Counted:
+            counted = []
+            for done, (name, rgb) in enumerate(pictures.items()):
+                progress(done, len(pictures))
+                counted.append(of.kept(("statistics", name), partial(measured, of, rgb)))
+            return spread(counted)
+
+        def show(results: Mapping[Any, Any]) -> Iterator[Block]:
+            beside = [found for other in of.beside if (found := other.find(key)) is not None]
+            for found in results.values():
+                yield from charts(of, found, beside, len(pictures))
+
+        yield Later(of, (Job(key, f"{len(pictures)} images", work),), show)
+
+    def pictures(self, of: Subject) -> dict[str, RGB]:
+        if self.over == SAMPLES:
+            return {name: samples.picture(name) for name in samples.names()}
+        return {of.image: of.rgb} if self.over == HERE else dict(of.uploads)
+
+
+def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
+    return by_layer(traced(of.loaded, rgb, keep=Keep()))
+
+
+def charts(of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Iterator[Block]:
+    """One chart for each statistic, with the axes of all models side by side."""
+    mean, _ = counted
+    whiskers = images > 1
+    yield Said(first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean)))
+    picked: dict[str, tuple[Pick, str]] = {
+        "Mean attention distance": (lambda layer: layer.distance_px, "pixels of the model's input"),
+        "Entropy": (lambda layer: layer.entropy, "H / log N"),
+    }
+    for special in mean[0].special:
+        if all(special in layer.special for layer in mean):
+            picked[f"Attention to [{special}]"] = (partial(of_special, special), "share")
+    if any(float(layer.padding.max()) > 0 for layer in mean):
+        picked["Attention to padding"] = (lambda layer: layer.padding, "share")
+    picked["Attention to itself"] = (lambda layer: layer.itself, "share")
+    drawn = []
+    for name, (pick, label) in picked.items():
+        values, off = of_heads(counted, pick)
+        top = max(highest(each, pick, whiskers) for each in (counted, *beside)) or 1.0
+        depth = max(len(each[0]) for each in (counted, *beside))
+        figure = dots_by_depth(values, label, name, spread=off if whiskers else None, top=1.05 * top, depth=depth)
+        drawn.append((Chart(figure, f"{name} of every head by layer"),))
+    for start in range(0, len(drawn), 2):
+        pair = drawn[start : start + 2]
+        yield Columns((*pair, *((),) * (2 - len(pair))))
+    yield Line(f"{images} images, whiskers: standard deviation" if whiskers else "1 image")
+    yield Numbers(partial(numbers, mean))
+
+
+def of_special(name: str, layer: Layer) -> Tensor | None:
+    return layer.special.get(name)
+
+
+def of_heads(counted: Counted, pick: Pick) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """(mean, deviation) of every layer that has the statistic."""
+    mean, deviation = ([value.numpy() for layer in layers if (value := pick(layer)) is not None] for layers in counted)
+    return mean, deviation
+
+
+def highest(counted: Counted, pick: Pick, whiskers: bool) -> float:
+    """The highest dot of a model, with its whisker; layers without the statistic and without places count as 0."""
+    values, off = of_heads(counted, pick)
+    heights = [value + each if whiskers else value for value, each in zip(values, off, strict=True)]
+    return max((float(np.nan_to_num(each).max()) for each in heights), default=0.0)
+
+
+def numbers(mean: Sequence[Layer]) -> dict[str, np.ndarray]:
+    return {
+        f"layer{number}_{name}": getattr(layer, name).numpy()
+        for number, layer in enumerate(mean, 1)
+        for name in ("distance_px", "entropy", "effective", "padding", "itself")
+    }
