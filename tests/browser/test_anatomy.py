@@ -24,7 +24,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     choose(page, "Compare in depth")
     click(page, "Similarity", 0.9, 0.9)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 · most similar")
-    page.locator(".st-key-block input").focus()
+    page.get_by_role("slider", name="After block").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("blocks.1").first).to_be_visible()
     choose(page, "Cost")

@@ -1,6 +1,8 @@
 """A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor; and so do the
 outputs of a notebook."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
@@ -141,14 +143,95 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
 
 
-def test_its_step_is_turned_in_the_browser(page: Page, saved_view):
+LINE = "article p"  # what is shown, above the map
+STEPS = """async () => {  // milliseconds of every step, and in how many ways everything stands
+  const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)
+  const within = root => hosts(root).flatMap(({ shadowRoot }) => [shadowRoot, ...within(shadowRoot)])
+  const roots = within(document), slider = roots.map(root => root.querySelector('.scrubber input')).find(Boolean)
+  const place = element => {
+    const { x, y, width, height } = element.getBoundingClientRect()
+    return [x, y, width, height].map(Math.round)
+  }
+  const took = [], places = new Set(), lines = new Set()
+  for (let round = 0; round < 8; round++) for (let at = 0; at <= Number(slider.max); at++) {
+    const from = performance.now()
+    slider.value = at
+    slider.dispatchEvent(new Event('input'))
+    took.push(performance.now() - from)
+    lines.add(roots.map(root => root.querySelector('article p')).find(Boolean).textContent)
+    await new Promise(requestAnimationFrame)
+    places.add(JSON.stringify(roots.flatMap(root => [...root.querySelectorAll('canvas, h4, figure, li')]).map(place)))
+  }
+  took.sort((one, other) => one - other)
+  return { median: took[took.length >> 1], places: places.size, lines: lines.size }
+}"""
+
+
+@pytest.fixture
+def quiet(page: Page) -> Iterator[Page]:
+    """A window whose page asks nothing of the network and says nothing on the console."""
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
+    yield page
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    assert said == []
+
+
+def test_its_step_is_turned_in_the_browser(quiet: Page, saved_view):
+    page = quiet
     page.goto(saved_view("rollout"))
-    expect(page.locator("article p").first).to_have_text("layers 1 to 6 of 6 · row of the class token")
-    page.locator("input[type='range']").fill("1")
-    expect(page.locator("article p").first).to_have_text("layers 1 to 2 of 6 · row of the class token")
+    line, step = page.locator(LINE).first, page.locator(".scrubber b")
+    expect(line).to_have_text("layers 1 to 6 of 6 · row of the class token")
+    slider = page.get_by_role("slider", name="Up to layer")
+    slider.fill("1")
+    expect(line).to_have_text("layers 1 to 2 of 6 · row of the class token")
+    slider.press("ArrowLeft")
+    expect(line).to_have_text("layers 1 to 1 of 6 · row of the class token")
+    assert slider.get_attribute("aria-valuetext") == "1 of 6"
     page.locator("figure canvas").nth(2).click()  # the strip of layers: the third
-    expect(page.locator("article p").first).to_have_text("layers 1 to 3 of 6 · row of the class token")
-    expect(page.locator("form b")).to_have_text("3 of 6")
+    expect(line).to_have_text("layers 1 to 3 of 6 · row of the class token")
+    expect(page.locator("article").nth(1).locator("p").first).to_contain_text("layers 1 to 3 of 6")
+    expect(step).to_have_text("3 of 6")
     page.get_by_role("button", name="Play").click()
-    expect(page.locator("form b")).to_have_text("6 of 6")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(step).to_have_text("6 of 6")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
+    quiet.goto(saved_view("rollout"))
+    expect(quiet.locator(LINE).first).to_contain_text("layers 1 to 6 of 6")
+    for width in (1440, 390):
+        quiet.set_viewport_size({"width": width, "height": 900})
+        measured = quiet.evaluate(STEPS)
+        assert (measured["lines"], measured["places"]) == (6, 1), width
+        assert measured["median"] < 30, measured
+
+
+def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):
+    quiet.goto(saved_view("similarity-in-depth"))
+    said = quiet.locator("article output[aria-live]")
+    expect(said.first).to_contain_text("row 5, column 5")
+    quiet.locator(CANVAS).first.hover(position={"x": 5, "y": 5})
+    for each in (said.first, said.nth(1)):
+        expect(each).to_contain_text("row 1, column 1")
+    click_at(quiet.locator(CANVAS).nth(1), 0.7, 0.05)
+    quiet.mouse.move(0, 0)
+    expect(said.first).to_contain_text("row 1, column 6")
+    quiet.get_by_role("slider").press("ArrowRight")  # the cursor stays from step to step
+    expect(said.first).to_contain_text("row 1, column 6")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_its_colours_are_those_of_the_reader(chromium, saved_view, scheme: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(saved_view("rollout"))
+    ink = page.locator(LINE).first.evaluate("each => getComputedStyle(each).color")
+    frame = page.locator(CANVAS).first.evaluate(  # a colour that a canvas can read
+        "each => getComputedStyle(each).getPropertyValue('--st-primary-color').trim()"
+    )
+    assert (ink, frame) == {"light": ("rgb(22, 24, 43)", "#4338ca"), "dark": ("rgb(232, 234, 246)", "#818cf8")}[scheme]
+    context.close()

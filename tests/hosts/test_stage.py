@@ -2,14 +2,31 @@
 
 import json
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.hosts.toy import RGB, Toy, subject, unpooled
+from vizkit.hosts.packing import Packing
 from vizkit.hosts.page import document
-from vizkit.hosts.stage import stage
+from vizkit.hosts.stage import leading, stage
 from vizkit.image import data_url
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Columns, Formula, Heading, Line, Numbers
+from vizkit.views.controls import number
+
+
+@dataclass(frozen=True)
+class Still(Toy):
+    step: int = number("Step", 1, 3, 2)
+
+
+@dataclass(frozen=True)
+class Runs(Toy):
+    step: int = number("Step", 1, 3, 2, plays=True, runs=True)
 
 
 def frame(book, value=None):
@@ -42,14 +59,16 @@ def test_every_step_is_there():
         "heading",
         "canvas",
         "canvas",
-        "picture",
-        "table",
+        "columns",
         "picture",
         "table",
         "line",
         "said",
         "formula",
     ]
+    (beside,) = (block for block in column if block["kind"] == "columns")
+    assert [[block["kind"] for block in part] for part in beside["parts"]] == [["picture"], ["table"]]
+    assert beside["widths"] == [1, 1]
 
 
 def test_a_text_stands_once():
@@ -79,10 +98,6 @@ def test_a_page_holds_all_and_runs_nothing_of_it():
 
 
 def test_a_played_number_that_is_no_step_is_not_played():
-    from dataclasses import dataclass
-
-    from vizkit.views.controls import number
-
     @dataclass(frozen=True)
     class Long(Toy):
         step: int = number("Step", 1, 500, 2, plays=True)
@@ -93,3 +108,83 @@ def test_a_played_number_that_is_no_step_is_not_played():
 @pytest.mark.parametrize("value", [np.float64(2.0), 2])
 def test_frames_are_json(value):
     json.dumps(stage(Toy(int(value)), [subject()]), allow_nan=False)
+
+
+# ---- the first blocks of a page --------------------------------------------------------------------------------------
+def test_a_page_is_given_the_first_blocks_at_every_step_and_draws_the_rest():
+    book, rest = leading(Toy(), [subject()], "over image")
+    assert book is not None
+    for value in (1, 2, 3):
+        (column,) = frame(book, value)
+        (whole,) = frame(stage(Toy(value), [subject()]), value)
+        assert column == whole[:6]  # words, the map, small maps under their heading, and a grid
+    assert isinstance(next(rest), Columns)
+    assert [type(block) for block in rest][-2:] == [Formula, Numbers]
+
+
+def test_what_comes_after_is_not_made_for_other_steps():
+    made = []
+
+    @dataclass(frozen=True)
+    class Slow(Toy):
+        def show(self, of):
+            yield Line(f"at {self.step}")
+            yield Heading("of what is below")
+            yield Formula("x")
+            made.append(self.step)
+            yield Line("slow")
+
+    book, rest = leading(Slow(), [subject()], "over image")
+    assert book is not None
+    assert [column[0]["text"] for value in (1, 2, 3) for column in frame(book, value)] == ["at 1", "at 2", "at 3"]
+    assert all(len(column) == 1 for value in (1, 2, 3) for column in frame(book, value))
+    assert made == []
+    assert [type(block) for block in rest] == [Heading, Formula, Line]
+    assert made == [2]
+
+
+def test_a_step_without_a_meaning_is_left_to_the_server():
+    @dataclass(frozen=True)
+    class Gap(Toy):
+        def show(self, of):
+            if self.step == 3:
+                raise NotApplicable("Not here.")
+            yield Line(f"at {self.step}")
+
+    book, _ = leading(Gap(), [subject()], "over image")
+    assert book is not None
+    assert [each is None for each in book["frames"]] == [False, False, True]
+    with pytest.raises(NotApplicable):
+        leading(Gap(3), [subject()], "over image")
+
+
+@pytest.mark.parametrize(("view", "most_bytes"), [(Toy(), 5_000), (Still(), 10**9), (Runs(), 10**9)])
+def test_what_is_not_turned_comes_block_by_block(view, most_bytes):
+    book, blocks = leading(view, [subject()], "over image", most_bytes)
+    assert book is None
+    assert [type(block) for block in blocks] == [type(block) for block in view.show(subject())]
+
+
+def test_the_deepest_model_says_how_many_steps_there_are():
+    @dataclass(frozen=True)
+    class Deep(Toy):
+        step: int = number("Step", 1, lambda of: max(3 + len(each.name) for each in of), 2, plays=True)
+
+    one, other = subject("a"), subject("abc")
+    one.beside = (other,)
+    book, _ = leading(Deep(), [one], "over image")
+    assert book is not None
+    assert book["field"]["values"] == [1, 2, 3, 4, 5, 6]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.text(min_size=398, max_size=402)),
+        lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=3), inner, max_size=4)),
+    )
+)
+def test_what_is_pooled_is_read_as_it_was(value):
+    pack = Packing("over image")
+    again = json.loads(json.dumps(pack.pooled({"it": value})))
+    assert unpooled(again, [*pack.pool]) == {"it": value}

@@ -13,22 +13,26 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.canvas.tile_maps import Tile, tile_maps
 from vizkit.figure.palette import OPACITIES, colours
 from vizkit.figure.saved.panels import chart_marks, panel_of
-from vizkit.figure.saved.plate import Plate
+from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
+from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
     Canvas,
     Chart,
+    Columns,
     Formula,
     Grid,
     Heading,
+    Later,
     Limits,
     Line,
     Map,
     Metrics,
+    Part,
     Picture,
     Proof,
     Said,
@@ -41,6 +45,8 @@ __all__ = ["Packed", "Packing"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
+PAPER = {"#ffffff": "#0f1120", INK: "#e8eaf6", PALE: "#a5a9c4", "#d9dbe6": "#2d3152"}  # of a chart, in the dark
+DARK = "".join(f"[fill='{ink}']{{fill:{dark}}}[stroke='{ink}']{{stroke:{dark}}}" for ink, dark in PAPER.items())
 
 Packed = dict[str, Any]
 
@@ -55,11 +61,27 @@ class Packing:
     urls: dict[int, tuple[np.ndarray, str]] = field(default_factory=dict)
 
     def frame(self, columns: Iterable[tuple[Sequence[Subject], Iterable[Block]]]) -> list[list[Packed]]:
-        return [[self.pooled(part) for block in blocks for part in self.packed(block, of)] for of, blocks in columns]
+        return [[self.pooled(part) for part in self.all(blocks, of)] for of, blocks in columns]
+
+    def all(self, blocks: Iterable[Block], of: Sequence[Subject]) -> list[Packed]:
+        return [part for block in blocks for part in self.packed(block, of)]
 
     def packed(self, block: Block, of: Sequence[Subject]) -> Iterator[Packed]:
-        if (pack := PACKED.get(type(block))) is not None:
+        if isinstance(block, Columns):
+            parts = [self.all(part, of) for part in block.parts]
+            yield {"kind": "columns", "parts": parts, "widths": list(block.widths or (1,) * len(parts))}
+        elif isinstance(block, Part):
+            yield from self._part(block, of)
+        elif isinstance(block, Later):
+            yield from self.all(block.now(), of)
+        elif (pack := PACKED.get(type(block))) is not None:
             yield from pack(self, block, of)
+
+    def _part(self, block: Part, of: Sequence[Subject]) -> list[Packed]:
+        try:
+            return self.all(block.make(), of)
+        except NotApplicable as sentence:
+            return self.all([Line(str(sentence))], of)
 
     def pooled(self, value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
         if isinstance(value, Mapping):
@@ -163,6 +185,7 @@ def _chart(pack: Packing, block: Chart, of: Sequence[Subject]) -> Iterator[Packe
     panel = panel_of(block.figure)
     marks, height = chart_marks(replace(panel, title=block.title or panel.title), 0.0)
     drawn = svg(Plate(WIDTH, height + 6, block.alt, tuple(marks)))
+    drawn = drawn.replace(">", f"><style>@media (prefers-color-scheme: dark){{{DARK}}}</style>", 1)
     yield {
         "kind": "picture",
         "src": f"data:image/svg+xml;utf8,{quote(drawn)}",

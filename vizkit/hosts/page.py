@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from vizkit.figure.canvas.scripts import SCRIPTS, mounted
+from vizkit.hosts.packing import Packed
 from vizkit.hosts.stage import FRAMES_BYTES, stage
 from vizkit.settings import __version__
 from vizkit.views.subject import Subject
@@ -14,14 +15,21 @@ from vizkit.views.view import View
 
 __all__ = ["document", "fragment"]
 
-CSS = """:host { --st-primary-color: light-dark(#4338ca, #818cf8); --st-text-color: light-dark(#16182b, #e8eaf6);
---st-secondary-background-color: light-dark(#f4f5fb, #1a1d33); --st-border-color: light-dark(#d9dcec, #2d3152);
---st-font: system-ui, sans-serif; --st-base-radius: .5rem; display: block; color-scheme: light dark }"""
+CSS = """:host { --st-primary-color: #4338ca; --st-text-color: #16182b; --st-background-color: #fff;
+--st-secondary-background-color: #f4f5fb; --st-border-color: #d9dcec; --st-font: system-ui, sans-serif;
+--st-base-radius: .5rem; display: block; color-scheme: light dark }
+@media (prefers-color-scheme: dark) { :host { --st-primary-color: #818cf8; --st-text-color: #e8eaf6;
+--st-background-color: #0f1120; --st-secondary-background-color: #1a1d33; --st-border-color: #2d3152 } }
+.scrubber { max-width: 28rem; margin-bottom: 1.2em }
+"""
 
 
 def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
     """A whole page, with how it is read and where it comes from. Raises NotApplicable as the view does."""
-    title = f"{view.title(of if view.together else of[0])}: {' · '.join(dict.fromkeys(each.name for each in of))}"
+    book = stage(view, of, most_bytes=most_bytes)
+    shows = view.title(of if view.together else of[0])
+    shows = shows.partition(":")[0] if book["field"] else shows  # the step is turned
+    title = ": ".join(filter(None, (shows, ", ".join(dict.fromkeys(each.name for each in of)))))
     how = view.how
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
     images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
@@ -31,18 +39,21 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
         "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'></head>"
         "<body style='margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.5 system-ui,sans-serif;"
         "background:light-dark(#fff,#0f1120);color:light-dark(#16182b,#e8eaf6)'>"
-        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(view.summary())}</p>"
-        f"{fragment(view, of, most_bytes)}<details><summary>How to read this</summary>{read}</details>"
+        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(view.summary().replace('`', ''))}</p>"
+        f"{_mounted(book)}<details><summary>How to read this</summary>{read}</details>"
         f"<p style='opacity:.7;font-size:.85rem'>{below}</p></body></html>"
     )
 
 
 def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
     """HTML to put into any page, also several times."""
-    book = stage(view, of, most_bytes=most_bytes)
+    return _mounted(stage(view, of, most_bytes=most_bytes))
+
+
+def _mounted(book: Packed) -> str:
     used = sorted({"vizkit_look", "vizkit_tiles", *_scripts(book["frames"])})
     own = [SCRIPTS[name] for name in ("vizkit_scrubber", "vizkit_stage")]
-    style = CSS + "".join(script.css.read_text("utf-8") for script in own)
+    style = "".join(script.css.read_text("utf-8") for script in own) + CSS
     place = f"vizkit-{uuid.uuid4().hex}"
     return (
         f"<div id='{place}'></div><script type='application/json' id='{place}-book'>{_json(book)}</script>"

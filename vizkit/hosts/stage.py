@@ -8,7 +8,7 @@ from itertools import chain
 
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles, flat
+from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -28,7 +28,7 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
 
     def columns(at: View) -> Iterator[tuple[list[Subject], Iterable[Block]]]:
         for group in groups:
-            yield group, flat(_shown(at, group))
+            yield group, _shown(at, group)
 
     book = _book(view, of, columns, draw, most_bytes)
     if book is None:

@@ -51,7 +51,7 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
   }
   state.next = () => go(Math.min(values.indexOf(state.value) + 1, last))
 
-  slider.oninput = () => { stop(); turn(values[Number(slider.value)]) }
+  slider.oninput = () => { const at = Number(slider.value); stop(); turn(values[at]) }
   slider.onchange = () => { clearTimeout(state.rest); state.rest = setTimeout(report, REST_MS) }
   play.onclick = () => {
     if (state.playing) { stop(); return report() }

@@ -27,8 +27,8 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   }
 
   // ---- one block each ---------------------------------------------------------------------------------------------------
-  const longest = (column, index, kind) => book.frames.reduce((most, frame) => {
-    const block = frame && frame[column][index], text = block && block.kind === kind ? given(block.text) : ''
+  const longest = ({ path, kind }) => book.frames.reduce((most, frame) => {
+    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block.text) : ''
     return text.length > most.length ? text : most
   }, '')
   const write = (place, block) => {                                       // with room for the longest: no step moves the rest
@@ -36,7 +36,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       place.words = make('span')
       place.element.replaceChildren(make(WORDS[block.kind], { className: block.kind }, place.words))
     }
-    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place.column, place.index, block.kind) }
+    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place) }
     place.words.textContent = block.text
   }
   const canvas = (place, block) => {
@@ -73,31 +73,43 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     place.element.replaceChildren(make('table', {}, row(block.names, 'th'), ...block.rows.map(cells => row(cells, 'td'))),
       make('p', { className: 'line', textContent: block.caption }))
   }
-  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, table }[block.kind])(place, block)
+  const side = (place, block) => {
+    if (!place.parts) {
+      place.parts = block.parts.map(() => [make('div')])
+      place.element.replaceChildren(make('div', { className: 'beside' }, ...place.parts.flat()))
+      place.parts = place.parts.map(([element], part) => ({ element, blocks: [], path: [...place.path, 'parts', part] }))
+    }
+    place.element.firstChild.style.setProperty('--widths', block.widths.map(share => `minmax(0, ${share}fr)`).join(' '))
+    place.parts.forEach((part, at) => fillAll(part, block.parts[at] || []))
+  }
+  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, table, columns: side }[block.kind])(place, block)
 
   // ---- one step ---------------------------------------------------------------------------------------------------------
-  const placeAt = (column, index, kind) => {
-    const { article, blocks } = places[column]
-    const place = blocks[index] || (blocks[index] = { element: article.appendChild(make('div')), column, index })
-    if (place.kind !== kind) Object.assign(place, { kind, shadow: null, words: null, image: null })
-    place.element.hidden = false
-    return place
+  const fillAll = (within, blocks) => {
+    blocks.forEach((block, index) => {
+      const mine = within.blocks, kind = block.kind
+      if (!mine[index]) {                                                 // words above the first picture share a row
+        within.opened = within.opened || !WORDS[kind]
+        const element = (within.opened ? within.element : within.lead || within.element).appendChild(make('div'))
+        mine[index] = { element, path: [...within.path, index] }
+      }
+      const place = mine[index], drawnBy = kind + (block.script || '')
+      if (place.drawnBy !== drawnBy) Object.assign(place, { drawnBy, kind, shadow: null, words: null, image: null, parts: null })
+      place.element.hidden = false
+      fill(place, block)
+    })
+    within.blocks.slice(blocks.length).forEach(rest => { rest.element.hidden = true })
   }
   const columnAt = at => {
     if (places[at]) return
-    const article = make('article')
-    if (book.titles[at]) article.append(make('h3', { textContent: book.titles[at] }))
-    state.columns.append(article)
-    places[at] = { article, blocks: [] }
+    const lead = make('div'), element = make('div')
+    state.columns.append(make('article', {}, make('h3', { textContent: book.titles[at] }), lead, element))
+    places[at] = { lead, element, blocks: [], path: [at] }
   }
   const show = value => {                                                 // false where that step is not in the data
     const index = field ? field.values.indexOf(value) : 0
     if (!book.frames[index]) return false
-    frameAt(index).forEach((blocks, column) => {
-      columnAt(column)
-      blocks.forEach((block, at) => fill(placeAt(column, at, block.kind + (block.script || '')), block))
-      places[column].blocks.slice(blocks.length).forEach(rest => { rest.element.hidden = true })
-    })
+    frameAt(index).forEach((blocks, column) => { columnAt(column); fillAll(places[column], blocks) })
     return true
   }
   const turn = ({ detail }) => {

@@ -54,7 +54,7 @@ class Depth(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Similarity after {self.chosen(of)[1]}"
+        return f"Similarity in depth: after {self.chosen(of)[1]}"
 
     def chosen(self, of: Subject) -> tuple[Features, str]:
         """(what leaves the block, its name)."""
