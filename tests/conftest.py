@@ -27,6 +27,12 @@ install("vizkit")
 gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_addoption(parser):
+    said = {"record": "record all views anew (tests/ui/inventory)", "full": "compare them at all options too"}
+    for name, words in said.items():
+        parser.addoption(f"--{name}-inventory", action="store_true", help=words)
+
+
 def pytest_collection_finish():
     gc.collect()
     gc.freeze()

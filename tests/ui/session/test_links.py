@@ -61,22 +61,27 @@ def unbound(test: AppTest) -> list[str]:
     ]
 
 
-def another(test: AppTest, widget: Widget) -> Any:
-    """A value that it does not have; its own where there is no other."""
+def others(test: AppTest, widget: Widget) -> list[Any]:
+    """The values that it does not have: of a range its ends."""
     metadata = test._session_state._state.get_widget_metadata(widget.id)
     value, proto = widget.value, widget.proto  # pyright: ignore[reportAttributeAccessIssue]
     if options := list(getattr(widget, "options", [])):
         now = metadata.serializer(value)
-        other = next((option for option in options if option not in (now or [])), None)
-        if other is None:
-            return value
-        return metadata.deserializer(other if metadata.value_type == "string_value" else [other])
+        taken = [now] if isinstance(now, str) else now or []
+        rest = [option for option in options if option not in taken]
+        alone = metadata.value_type == "string_value"
+        return [metadata.deserializer(option if alone else [option]) for option in rest]
     if isinstance(value, bool):
-        return not value
+        return [not value]
     if isinstance(value, str):
-        return TYPED[str(widget.key)]
-    low, high = type(value)(proto.min), type(value)(proto.max)
-    return low if value != low else high
+        return [TYPED[str(widget.key)]]
+    kind = type(proto.min if value is None else value)
+    return [end for end in (kind(proto.min), kind(proto.max)) if end != value]
+
+
+def another(test: AppTest, widget: Widget) -> Any:
+    """A value that it does not have; its own where there is no other."""
+    return next(iter(others(test, widget)), widget.value)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def state(test: AppTest) -> dict[str, Any]:

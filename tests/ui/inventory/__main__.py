@@ -1,0 +1,7 @@
+"""Record anew; arguments go to pytest."""
+
+import sys
+
+import pytest
+
+sys.exit(pytest.main(["tests/ui/test_inventory.py", "--record-inventory", *sys.argv[1:]]))

@@ -1,0 +1,131 @@
+"""The walk over a view: at its defaults, at the options of its controls one by one, with other models, after its work.
+
+Gives sections of lines by their titles; all but the first say what is other than in it.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
+
+from tests.ui import test_views
+from tests.ui.conftest import CNN, SWIN
+from tests.ui.inventory.facts import Sent, facts, sent_files, steady
+from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widgets
+from vizkit.ui.session import background, cached
+from vizkit.ui.session.needs import NEEDS
+from vizkit.ui.session.remembered import shelf
+from vizkit.ui.views import View
+
+OTHERS = (SWIN, CNN, "bundled:insects_deit")
+DEFAULTS, WORKED = "defaults", "after its work"
+OPTIONS = 8  # of one control that are tried
+EVERY = 4  # one control of so many is tried where not all are, at the first of its options
+HUGE = 1e15  # the end of a number without one
+
+
+def sections(stem: str, view: View, full: bool) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines) of a view; with `full` those of all options, and what it works for."""
+    forget()
+    with sent_files() as files:
+        models = models_of(view)
+        test = test_views.opened(stem, view.title, models)
+        yield DEFAULTS, facts(test, files, drawings=True)
+        usual = facts(test, files)  # as all that it is compared with, which takes long to draw
+        for name in OTHERS:
+            if fits(name, stem, view):
+                other = facts(test_views.opened(stem, view.title, [name]), files)
+                yield f"with {name}", changes(usual, other)
+        for key in controls(stem, test, full):
+            yield from of_control(partial(test_views.opened, stem, view.title, models), key, usual, files, full)
+        if full and (worked := after_work(stem, view, models, files)) is not None:
+            yield WORKED, changes(usual, worked)
+
+
+def forget() -> None:
+    """Results that a page looks for and does not compute; models and what is made of them alone may stay."""
+    st.cache_data.clear()
+    shelf().forget(lambda key: not str(key[0]).startswith("vizkit."))
+
+
+def fits(name: str, stem: str, view: View) -> bool:
+    read = view.reads != "nothing" and "models" in view.reads
+    return name not in models_of(view) and read and (not view.needs or NEEDS[view.needs].has(cached.model(name)))
+
+
+def controls(stem: str, test: AppTest, full: bool) -> list[str]:
+    """The keys of the controls that are tried."""
+    keys = [str(widget.key) for widget in widgets(test) if not widget.disabled and tried(stem, widget)]
+    return keys if full else [key for key in keys if zlib.crc32(f"{stem} {key}".encode()) % EVERY == 0]
+
+
+def tried(stem: str, widget: Widget) -> bool:
+    if widget.key in (f"{stem}_view", *PRIVATE):
+        return False
+    return not isinstance(widget.value, str) or hasattr(widget, "options") or str(widget.key) in TYPED  # pyright: ignore
+
+
+def of_control(opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent],
+               full: bool) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+    """One control at its options, one after another."""
+    test = opened()
+    widget = found(test, key)
+    values = [each for each in others(test, widget) if not isinstance(each, int | float) or abs(each) < HUGE]
+    half = OPTIONS // 2
+    values = values if len(values) <= OPTIONS else [*values[:half], *values[-half:]]
+    for value in values if full else values[:1]:
+        widget = next((each for each in widgets(test) if each.key == key), None)
+        if widget is None or widget.disabled:  # gone with its own last value
+            test = opened()
+            widget = found(test, key)
+        widget.set_value(value)
+        test.run()
+        yield steady(f"{key} = {value}"), changes(usual, facts(test, files))
+
+
+def found(test: AppTest, key: str) -> Any:
+    return next(each for each in widgets(test) if each.key == key)
+
+
+def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent]) -> list[str] | None:
+    """The page when what it works for in the background is there, by itself or after a button; None where it does no
+    such work. Buttons with callbacks of their own are not pressed: they measure times, or start processes."""
+    began = []
+
+    def at_once(name: str, work: Callable[[background.Task], None]) -> None:
+        task = background.Task(cached.device_lock(), seen=float("inf"))
+        background.run(task, work)
+        st.session_state[f"_task_{name}"] = task
+        began.append(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background, "start", at_once)
+        test = test_views.opened(stem, view.title, models).run()
+        for button in test.main.get("button"):
+            metadata = test._session_state._state.get_widget_metadata(button.id)
+            if getattr(metadata, "callback", None) is at_once and not button.disabled:
+                button.click()
+                test.run()
+                break
+        return facts(test.run(), files) if began else None
+
+
+def changes(usual: list[str], other: list[str]) -> list[str]:
+    """What is gone (-) and what has come (+), in the order of the page; of much that is gone how it begins."""
+    lines = []
+    for _, a, b, c, d in SequenceMatcher(None, usual, other, autojunk=False).get_opcodes():
+        if usual[a:b] != other[c:d]:
+            gone = usual[a:b] if b - a < 4 else [usual[a], f"  … and {b - a - 1} lines more"]
+            lines += [*(f"- {line}" for line in gone), *(f"+ {line}" for line in other[c:d])]
+    return lines
+
+
+def titles(stem: str) -> list[str]:
+    return [view.title for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS]

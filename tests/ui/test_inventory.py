@@ -1,0 +1,92 @@
+"""Every view shows, offers and saves what is recorded of it (tests/ui/inventory). Where a change is meant, record it
+anew with `python -m tests.ui.inventory`, and read in `git diff` what has changed."""
+
+import time
+import zlib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.ui import test_views
+from tests.ui.inventory import record, walk
+from tests.ui.test_views import toy  # noqa: F401
+from vizkit.ui.views import View
+
+
+@pytest.fixture(autouse=True)
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+@pytest.fixture(scope="module")
+def seconds(request: pytest.FixtureRequest):
+    """By page, said after a full walk."""
+    spent = defaultdict(float)
+    yield spent
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    if reporter and any(map(request.config.getoption, ("record_inventory", "full_inventory"))):
+        reporter.write_line("")
+        for page, each in spent.items():
+            reporter.write_line(f"{page}: {each:.1f} s")
+
+
+@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
+def test_a_view_is_as_recorded(stem: str, view: View, request: pytest.FixtureRequest, seconds: dict[str, float]):
+    anew, full = (request.config.getoption(name) for name in ("record_inventory", "full_inventory"))
+    begun = time.process_time()
+    found = dict(walk.sections(stem, view, full=anew or full))
+    seconds[stem] += time.process_time() - begun
+    if anew:
+        record.write(stem, walk.titles(stem), view.title, found)
+    difference = record.difference(record.read(stem).get(view.title, {}), found, whole=anew or full)
+    assert not difference, f"{stem}: {view.title} is not as recorded:\n{difference}"
+
+
+def test_no_view_is_recorded_that_is_not_there():
+    recorded = {f"{file.stem}: {title}" for file in record.FOLDER.glob("*.txt") for title in record.read(file.stem)}
+    assert recorded <= set(test_views.ALL)
+
+
+# ---- it can fail -----------------------------------------------------------------------------------------------------
+TOY = """
+import numpy as np
+import streamlit as st
+from vizkit.ui import export
+
+def view(page):
+    kind = st.segmented_control("Kind", ["flat", "steep"], default="flat", key="toy_kind", help="What it is.")
+    st.button("Begin")
+    st.caption(f"It is {kind}, by 0.123 in 20 ms.")
+    st.download_button("Numbers (NPZ)", lambda: export.npz_of(map=np.zeros((2, 3))), f"{kind}.npz", on_click="ignore")
+    if kind == "steep":
+        st.info("Mind the step.")
+"""
+
+
+def toy_sections(make, stem: str, code: str) -> dict[str, list[str]]:
+    return dict(walk.sections(*make(stem, 'View("Toy", "A toy.", "it", ""),', "it", code), full=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ('"Begin"', '"Start"', ["-button: Begin key=None", "+button: Start key=None"]),
+        ("map=", "maps=", ["-  in Numbers (NPZ): map 2×3 <f8", "+  in Numbers (NPZ): maps 2×3 <f8"]),
+        ("(2, 3)", "(3, 2)", ["-  in Numbers (NPZ): map 2×3 <f8", "+  in Numbers (NPZ): map 3×2 <f8"]),
+        ('"flat", "steep"', '"steep", "flat"', ["options=steep | flat"]),
+        ("Mind", "Watch", ["---- toy_kind = steep", "-+ info: Mind the step.", "++ info: Watch the step."]),
+        (", help", ", disabled=False, help", []),
+        (', help="What it is."', "", ["-  help: What it is."]),
+        ("0.123 in 20 ms", "0.1231 in 30 ms", []),
+        ("0.123", "0.133", ["+caption: It is flat, by 0.13 in # ms."]),
+        ("}.npz", "}_2.npz", ["+download: Numbers (NPZ) → flat_2.npz"]),
+    ],
+)
+def test_what_is_changed_is_said(toy, old: str, new: str, lines: list[str]):  # noqa: F811
+    before = toy_sections(toy, "toy_before", TOY)
+    name = f"toy_after_{zlib.crc32((old + new).encode())}"  # a name of its own, for Python keeps what it imported
+    difference = record.difference(before, toy_sections(toy, name, TOY.replace(old, new)), whole=True)
+    assert bool(difference) is bool(lines)
+    assert [line for line in lines if line not in difference] == []
