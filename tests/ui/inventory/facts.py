@@ -20,7 +20,7 @@ from streamlit.testing.v1.element_tree import Block, Widget
 
 from tests.ui.session.test_links import KINDS
 from vizkit import __version__
-from vizkit.report.from_json import ReportError
+from vizkit.from_json import ReportError
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.plain import JOINER
 
@@ -59,14 +59,16 @@ def sent_files() -> Iterator[dict[str, Sent]]:
     files: dict[str, Sent] = {}
     add, later = MediaFileManager.add, MediaFileManager.add_deferred
 
-    def kept(self: MediaFileManager, data: Any, kind: str, where: str, file_name: str | None = None, *rest: Any,
-             **more: Any) -> str:  # fmt: skip
+    def kept(
+        self: MediaFileManager, data: Any, kind: str, where: str, file_name: str | None = None, *rest: Any, **more: Any
+    ) -> str:
         address = add(self, data, kind, where, file_name, *rest, **more)
         files[address] = data, file_name or "", kind
         return address
 
-    def promised(self: MediaFileManager, make: Any, kind: str, where: str, file_name: str | None = None,
-                 **more: Any) -> str:  # fmt: skip
+    def promised(
+        self: MediaFileManager, make: Any, kind: str, where: str, file_name: str | None = None, **more: Any
+    ) -> str:
         address = later(self, make, kind, where, file_name, **more)
         files[address] = make, file_name or "", kind
         return address
@@ -249,6 +251,10 @@ def _size(content: Any) -> str:
 
 
 READERS: dict[str, Callable[[bytes], Any]] = {
-    "npz": _npz, "csv": _csv, "svg": _svg, "zip": _zip, "png": lambda content: [f"size {_size(content)}"]
-}  # fmt: skip
+    "npz": _npz,
+    "csv": _csv,
+    "svg": _svg,
+    "zip": _zip,
+    "png": lambda content: [f"size {_size(content)}"],
+}
 __all__ = ["facts", "sent_files", "steady"]

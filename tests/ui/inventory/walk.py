@@ -72,8 +72,9 @@ def tried(stem: str, widget: Widget) -> bool:
     return not isinstance(widget.value, str) or hasattr(widget, "options") or str(widget.key) in TYPED  # pyright: ignore
 
 
-def of_control(opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent],
-               full: bool) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+def of_control(
+    opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent], full: bool
+) -> Iterator[tuple[str, list[str]]]:
     """One control at its options, one after another."""
     test = opened()
     widget = found(test, key)
