@@ -1,10 +1,14 @@
 """The field that is played, on a page of the app: the browser turns it by itself and says where it stopped."""
 
+import json
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
 from tests.browser.steps import MAIN, ready, still
+from vizkit.figure.canvas.scripts import SCRIPTS, mounted
+from vizkit.ui.widgets.stage import HERE
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 CANVAS = f"{MAIN} canvas[role='application']"
@@ -93,3 +97,18 @@ def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: 
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.wait_for_url("**sin_position=195**")
     ready(page)
+
+
+def test_the_step_is_drawn_where_the_scrubber_comes_later(page: Page):
+    """The page gives no order in which its elements are made; the stage alone knows its step by itself."""
+    field = {"name": "depth", "key": "depth", "label": "Layer", "help": "", "values": [1, 2], "value": None}
+    frames = [[[{"kind": "line", "text": f"layer {value}"}]] for value in field["values"]]
+    data = {"book": json.dumps({"titles": [""], "field": field, "frames": frames, "pool": []}), "value": 2}
+    page.set_content(SCRIPTS["vizkit_stage"].html)
+    script = "\n".join([SCRIPTS["vizkit_stage"].code, mounted([]), (HERE / "stage_element.js").read_text("utf-8")])
+    page.evaluate(
+        "async ([script, data]) => (await import(URL.createObjectURL(new Blob([script], { type: 'text/javascript' }))))"
+        ".default({ data, parentElement: document, setTriggerValue: () => {} })",
+        [script, data],
+    )
+    expect(page.get_by_text("layer 2", exact=True)).to_be_visible()

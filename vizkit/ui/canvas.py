@@ -46,7 +46,10 @@ def _text(part: str | Path) -> str:
 
 
 def hear(key: str, name: str, rule: Rule[T], act: Callable[[T], None]) -> None:
-    """Hand on what the widget `key` tells under this name, where it keeps to the rule."""
+    """Hand on what the widget `key` tells under this name, where it keeps to the rule; nothing of one that left the page
+    meanwhile."""
+    if key not in st.session_state:
+        return
     try:
         told = rule(st.session_state[key].get(name))
     except RefusedError:

@@ -164,6 +164,14 @@ def test_forged_values_leave_a_page_as_it_was(
                 assert sent_to(test, name)
 
 
+def test_what_a_canvas_tells_that_has_left_the_page_is_dropped(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(st, "session_state", {"there": {"step": 1}})
+    told: list[int] = []
+    for key in ("gone", "there"):
+        canvas.hear(key, "step", below(2), told.append)
+    assert told == [1]
+
+
 # ---- rules -----------------------------------------------------------------------------------------------------------
 RULES = [
     (POINT, ([0, 0.5], [0.9999, 0]), ([1.0, 0.5], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5] * 3, [True, 0], ["0", 0])),
