@@ -29,6 +29,7 @@ TEXTS += ("info", "warning", "error", "success", "exception", "page_link", "link
 WORDS = ("body", "label", "text", "message", "delta", "page", "url")  # of the protos of texts
 NOISE = (
     (re.escape(__version__), "#"),
+    (r"/\S*pytest-\S*/runs", "runs"),  # a folder of this very test
     (r"\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{10,64}\b", "#"),  # a digest
     (r"(within|about|of|up to) \d\S*e-\d+|\bexactly\b|\bexact\b", "as good as exact"),
     (r"\b\d[\d.,]*(?: [\d.,]+)*\s?(ms|µs|s|min|seconds?|minutes?|hours?|h)\b", r"# \1"),
@@ -168,6 +169,10 @@ def _shape(data: Any, path: str = "") -> Iterator[str]:
         yield from dict.fromkeys(line for each in data[:MOST] for line in _shape(each, f"{path}[]"))
     elif isinstance(data, list):
         yield f"{path}: {_lengths(data)}"
+    elif isinstance(data, str) and path.endswith(".book"):
+        book = json.loads(data)
+        last = [block for column in book.pop("frames")[-1] for block in column]
+        yield from _shape({**book, "pool": None, "last step": last}, path)
     elif isinstance(data, str):
         yield f"{path}: {_words(data)}"
     else:

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widge
 from vizkit.ui.session import background, cached
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.session.remembered import shelf
-from vizkit.ui.views import View
+from vizkit.ui.views import View, package_of
 
 OTHERS = (SWIN, CNN, "bundled:insects_deit")
 DEFAULTS, WORKED = "defaults", "after its work"
@@ -129,4 +128,4 @@ def changes(usual: list[str], other: list[str]) -> list[str]:
 
 
 def titles(stem: str) -> list[str]:
-    return [view.title for view in import_module(f"vizkit.ui.pages.{stem}").VIEWS]
+    return [view.title for view in package_of(stem).VIEWS]
