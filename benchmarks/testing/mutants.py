@@ -43,7 +43,7 @@ MODULES = {  # module → the quick tests that concern it
     "models.families.outlook": "places_by_hand",
     "models.families.places": "places_by_hand",
     "models.families.swin": "places_by_hand",
-    "models.families.translate": "places_by_hand families test_layer_output network_traces",
+    "models.families.translate": "finished_traces places_by_hand test_layer_output network_traces",
     "models.families.vit": "places_by_hand",
     "models.sources.checkpoint": "sources/limits",
     "models.sources.fitting": "sources/fitting sources/weight_names",
