@@ -1,5 +1,7 @@
 """From recorded calls to the proof of a trace, with calls made by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from timm.layers.diff_attention import DiffAttention
@@ -10,8 +12,10 @@ from torch import nn
 from vizkit.models.families import translate
 from vizkit.models.families.proven_places import Places
 from vizkit.models.recording.call import Call, Kernel, version_of
+from vizkit.models.recording.edits import parse
 from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.layer_output import LOST, Difference
+from vizkit.models.recording.plan import Place, Plan, planned
 from vizkit.traces import OUTPUT_TOLERANCE, Attention, Features, Tokens, TraceError
 
 TOKENS = Tokens("image", (), (2, 3))
@@ -154,11 +158,11 @@ def test_a_check_that_failed_is_the_first_note():
 
 
 def test_as_many_layers_are_expected_as_anybody_counted():
-    for planned, layers, expected in ((None, None, None), (1, None, 1), (None, 1, 1), (1, 0, 1), (0, 1, 1)):
-        assert finished(call("a", apart(0.0)), planned=planned, layers=layers).check.layers_expected == expected
-    for planned, layers, expected in ((None, 2, 2), (3, 2, 3), (2, 3, 3)):
+    for known, layers, expected in ((None, None, None), (1, None, 1), (None, 1, 1), (1, 0, 1), (0, 1, 1)):
+        assert finished(call("a", apart(0.0)), planned=known, layers=layers).check.layers_expected == expected
+    for known, layers, expected in ((None, 2, 2), (3, 2, 3), (2, 3, 3)):
         with pytest.raises(TraceError, match=f"^toy: 1 of {expected} attention layers were recorded"):
-            finished(call("a", apart(0.0)), planned=planned, layers=layers)
+            finished(call("a", apart(0.0)), planned=known, layers=layers)
 
 
 def test_a_model_of_which_nothing_was_recorded():
@@ -210,6 +214,47 @@ def test_what_enters_a_layer_lies_where_its_keys_are():
     assert found.gradient[:, 0].tolist() == [18.0, 20.0, 22.0, 12.0, 14.0, 16.0]
     fewer = Pass(torch.zeros(1), (kept,), (), (), None, entering=((values[:5], values[:5]),))
     assert translate.layer_features(fewer, [layer]) == []  # of other tokens
+
+
+def test_layers_that_lie_nowhere_keep_no_other_out():
+    """A layer without places, or of other tokens, is left out; the next one is still there."""
+    layer = Attention(
+        "a", torch.full((1, 2, 6, 6), 1 / 6), TOKENS, TOKENS, torch.arange(6)[None], torch.arange(6)[None], heads=2
+    )
+    values = torch.arange(12.0).view(6, 2)
+    result = Pass(
+        torch.zeros(1),
+        (call("a"), call("b"), call("c")),
+        (),
+        (),
+        None,
+        entering=(None, (values[:5], values[:5]), (values, values)),
+    )
+    (found,) = translate.layer_features(result, [replace(layer, name=name) for name in "abc"])
+    assert (found.name, found.values.tolist()) == ("c", values.tolist())
+
+
+def test_pieces_that_only_look_like_neighbours_are_copied():
+    whole = torch.arange(24.0).view(6, 4)
+    for first, then in (
+        (whole[:2, :2], whole[2:, :2]),  # of a part of the channels
+        (whole[:1].T, whole[1:, :1]),  # the first lies across
+        (whole[:1, :2], whole.view(-1)[2:10].view(2, 4).T[:, :2]),  # the second does
+    ):
+        assert torch.equal(translate.joined(first, then), torch.cat([first, then]))
+
+
+def test_tokens_without_a_grid_take_no_map():
+    rows = torch.arange(14.0).view(7, 2)
+    result = Pass(torch.zeros(1), (), (), (), None, (("rows", rows, rows),))
+    assert translate.cam_features(result, Tokens("state", tuple("abcdefg"), None)) == []
+
+
+def test_heads_that_a_change_takes_away_are_forgiven():
+    plan = Plan((parse("heads:1.1=0"),), (Place(1, 2, torch.arange(6)[None]),))
+    with planned(plan):
+        assert finished(written("a", apart(0.3))).check.output_error == pytest.approx(0.0)
+    assert finished(written("a", apart(0.3))).check.output_error == pytest.approx(0.3)
 
 
 def test_stages_of_a_cnn_have_their_gradients():
