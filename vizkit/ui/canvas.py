@@ -46,8 +46,8 @@ def _text(part: str | Path) -> str:
 
 
 def hear(key: str, name: str, rule: Rule[T], act: Callable[[T], None]) -> None:
-    """Hand on what the widget `key` tells under this name, where it keeps to the rule; nothing of one that left the page
-    meanwhile."""
+    """Hand on what the widget `key` tells under this name, where it keeps to the rule; nothing of one that has left
+    the page meanwhile."""
     if key not in st.session_state:
         return
     try:
