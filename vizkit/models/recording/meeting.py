@@ -75,7 +75,8 @@ class Path:
         if sum(_matrices(part.weights) for part in self._parts) < count:
             return found._replace(whole=False)
         parts, self._parts = self._parts, []
-        return Meeting(*(together([part[place] for part in parts], self._lead) for place in (0, 1)))
+        weights, values = [part.weights for part in parts], [part.values for part in parts]
+        return Meeting(together(weights, self._lead), together(values, self._lead))
 
     def _knows(self, tensor: Tensor) -> bool:
         return any(tensor is made for made in self._made)
