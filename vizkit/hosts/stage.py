@@ -9,6 +9,7 @@ from itertools import chain
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Columns as Beside
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -74,13 +75,19 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
     for block in blocks:
-        if not isinstance(block, LEADING):
+        if not _leads(block):
             rest = [block]
             break
         first.append(block)
     while first and isinstance(first[-1], Heading):
         rest.insert(0, first.pop())
     return first, chain(rest, blocks)
+
+
+def _leads(block: Block) -> bool:
+    """Whether the script draws it as well as a page does, and all that stands in it."""
+    beside = isinstance(block, Beside) and all(_leads(inner) for part in block.parts for inner in part)
+    return beside or isinstance(block, LEADING)
 
 
 Columns = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]

@@ -34,7 +34,9 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
             if control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), _default(cls, name)
-            if control.inside:
+            if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
+                values[name] = known[0]  # these models leave nothing to choose
+            elif control.inside:
                 values[name] = _told(key, control, partial(setting, cls, name, of=of), default)
             else:
                 values[name] = WIDGETS[control.kind](key, control, of, default)

@@ -121,7 +121,7 @@ def draw(view: View, package: str) -> None:
     now = reads(view, package_of(package.rpartition(".")[2]))
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
-    sources = models_for(view.needs, chosen.sources(), "picture" in now)
+    sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
     if view.needs and not sources:
         return
     query = view.query or st.session_state.get("query") or st.query_params.get("query", "").strip("[]") or "patch"

@@ -25,10 +25,11 @@ class Entry:
     """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
     class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
 
-    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models. `fragment`: a
-    change inside draws this view alone again, not the page. `query`: the token whose rows it asks for, where the page's
-    own choice does not decide. `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it
-    shows what models answer. `reads`: what it shows something of; the sidebar offers that alone.
+    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
+    another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
+    `query`: the token whose rows it asks for, where the page's own choice does not decide. `formerly`: an earlier
+    title, so that old addresses still open it. `answers`: whether it shows what models answer. `reads`: what it shows
+    something of; the sidebar offers that alone.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Entry:
     reads: Reads = "picture and models"
     name: str = ""
     page: str = ""
+    beside: str = ""
 
 
 VIEWS = {
@@ -154,6 +156,72 @@ VIEWS = {
             "transformer",
             name="rollout",
             page="rollout",
+        ),
+        Entry(
+            "Stages",
+            "What a token and a window cover in every stage.",
+            "swin.stages:Stages",
+            "swin",
+            name="swin-stages",
+            page="swin",
+        ),
+        Entry(
+            "Shift",
+            "Roll, windows, mask, attention, roll back: one block step by step.",
+            "swin.shift:Shift",
+            "swin",
+            name="shifted-windows",
+            page="swin",
+        ),
+        Entry(
+            "Window",
+            "What a token attends to in its window, with and without the relative bias.",
+            "swin.window:Window",
+            "swin",
+            name="window-attention",
+            page="swin",
+        ),
+        Entry(
+            "Reach",
+            "Which pixels can reach a token of the last stage, and how strongly.",
+            "swin.reach:Reach",
+            "swin",
+            name="swin-reach",
+            page="swin",
+        ),
+        Entry(
+            "Merging",
+            "How four tokens become one between two stages.",
+            "swin.merging:Merging",
+            "swin",
+            name="patch-merging",
+            page="swin",
+        ),
+        Entry(
+            "Cost",
+            "Global attention against windows: counted, and measured on this device.",
+            "swin.cost:Cost",
+            "swin",
+            reads="models",
+            name="window-cost",
+            page="swin",
+        ),
+        Entry(
+            "Beside a ViT",
+            "The same image in a Swin and in a ViT.",
+            "swin.beside:Beside",
+            "swin",
+            beside="vit",
+            name="beside-a-vit",
+            page="swin",
+        ),
+        Entry(
+            "Switched off",
+            "The same weights without the shift, or without the relative bias.",
+            "swin.switched_off:SwitchedOff",
+            "swin",
+            name="swin-switched-off",
+            page="swin",
         ),
     )
 }

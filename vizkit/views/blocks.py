@@ -210,15 +210,18 @@ class Job:
 class Later(Block):
     """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs:
     a page draws it again with each that comes in, other hosts wait for all. `button`: what starts them on a page, ""
-    where they start by themselves."""
+    where they start by themselves. `only_asked`: other hosts start nothing and show what is there."""
 
     of: "Subject"
     jobs: tuple[Job, ...]
     show: Callable[[Mapping[Hashable, Any]], Iterable[Block]]
     button: str = ""
+    only_asked: bool = False
 
     def now(self) -> Iterable[Block]:
         """The blocks when everything is done, done here."""
+        if self.only_asked:
+            return self.show({job.key: done for job in self.jobs if (done := self.of.find(job.key)) is not None})
         results = {job.key: self.of.kept(job.key, partial(job.work, lambda done, total: None)) for job in self.jobs}
         return self.show(results)
 

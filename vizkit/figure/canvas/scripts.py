@@ -25,12 +25,20 @@ class Script:
 
 
 _HERE = Path(__file__).parent
+_WINDOWS = _HERE / "windows"
 _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
 SCRIPTS = {
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
+    "vizkit_windows": Script(
+        "<section><div><nav></nav>\n<output aria-live='polite'></output></div>"
+        "<canvas tabindex='0' role='application'></canvas>"
+        "<div><p><span>0</span><i></i><span></span></p><small></small></div></section>",
+        _WINDOWS / "windows.css",
+        (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
+    ),
 }
 
 

@@ -1,5 +1,5 @@
 // One block of a Swin in six steps: grid, roll, windows, mask, attention, roll back. All steps are here, so stepping and
-// playing need no round trip; Python gets the step and the chosen token, and sends the chosen window's numbers.
+// playing need no round trip; Python gets the step and the place of the chosen token, and sends its window's numbers.
 
 const STORE = new WeakMap()
 const LAST = 5, STEP_MS = 220, PLAY_MS = 900, HOLD_MS = 2200
@@ -7,16 +7,17 @@ const mix = (a, b, t) => a.map((value, i) => value + (b[i] - value) * t)
 const ease = t => t * t * (3 - 2 * t)
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : Number((100 * value).toPrecision(2))) + ' %'
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: given, parentElement, setStateValue }) {
+  const data = { ...given, image: given.numbers ? null : given.image }   // where all is counted, on plain paper
   const find = name => parentElement.querySelector(name)
   const canvas = find('canvas'), nav = find('nav'), said = find('output'), hint = find('small'), legend = find('p')
-  const state = STORE.get(parentElement) || { at: data.step }
+  const state = STORE.get(parentElement) || { at: data.step - 1 }
   STORE.set(parentElement, state)
-  const drawn = ['ids', 'regions', 'allowed', 'weights', 'image', 'chosen', 'numbers']
+  const drawn = ['ids', 'regions', 'weights', 'image', 'token', 'numbers']
   if (!state.data || drawn.some(part => state.data[part] !== data[part])) state.version = (state.version || 0) + 1
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const block = blockOf(data)
-  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home, colour, inside, most } = block
+  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home, colour, inside, most, chosenWindow } = block
   let token = inside.findIndex(place => ids[place] === data.token)
   const name = id => data.numbers ? `token ${id + 1}` : `row ${Math.floor(id / columns) + 1}, column ${id % columns + 1}`
 
@@ -39,7 +40,7 @@ export default function ({ data, parentElement, setStateValue }) {
         return [start[0] + (column * wc + column * gap * t) * cw, start[1] + (row * wr + row * gap * t) * ch]
       },
       home: place => { const [r, c] = home(place); return [plain[0] + c * cw, plain[1] + r * ch, cw, ch] },
-      parted: (k, t) => { const at = spots(made).window(data.chosen, t); return [at[0] + k % wc * cw, at[1] + Math.floor(k / wc) * ch, cw, ch] },
+      parted: (k, t) => { const at = spots(made).window(chosenWindow, t); return [at[0] + k % wc * cw, at[1] + Math.floor(k / wc) * ch, cw, ch] },
       asks: k => [left, top + axis + k * cell, axis - 2 * ratio, cell],
       seen: k => [left + axis + k * cell, top, cell, axis - 2 * ratio],
       matrix: [left + axis, top + axis],
@@ -93,7 +94,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const { cw, ch } = made
     for (let w = 0; w < R / wr * across; w++) {
       const [x, y] = where.window(w, t), from = [w % across * wc * cw, Math.floor(w / across) * wr * ch, wc * cw, wr * ch]
-      pen.globalAlpha = w === data.chosen && alpha < 1 ? 0 : alpha
+      pen.globalAlpha = w === chosenWindow && alpha < 1 ? 0 : alpha
       pen.drawImage(made.rolled, ...from, x, y, wc * cw, wr * ch)
       const whole = pen.globalAlpha
       for (const [picture, share] of [[made.round, 1 - t], [made.tint, t], [made.names, 1]]) {
@@ -166,7 +167,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const [stroke, width] of [['#0b0d19', line + 2.4], [ink, line]]) { pen.strokeStyle = stroke; pen.lineWidth = width * ratio; pen.strokeRect(...box) }
   }
   const chosen = (pen, made, where) => {
-    const at = where.window(data.chosen, 1)
+    const at = where.window(chosenWindow, 1)
     outline(pen, [...at, wc * made.cw, wr * made.ch], made.ratio, '#f43f5e', 3)
     outline(pen, where.parted(token, 1), made.ratio)
   }
@@ -201,13 +202,13 @@ export default function ({ data, parentElement, setStateValue }) {
     glide(from, step, play ? PLAY_MS : STEP_MS, () => {
       if (!play || !state.playing) return
       if (step < LAST) { state.timer = setTimeout(() => state.go(step + 1, true), HOLD_MS); return }
-      state.playing = false; state.tell(); setStateValue('step', step)
+      state.playing = false; state.tell(); setStateValue('step', step + 1)
     })
-    if (!play) setStateValue('step', step)
+    if (!play) setStateValue('step', step + 1)
   }
   const toggle = () => {
     if (!state.playing) return go(state.step === LAST ? 1 : state.step + 1, true)
-    clearTimeout(state.timer); state.playing = false; tell(); setStateValue('step', state.step)
+    clearTimeout(state.timer); state.playing = false; tell(); setStateValue('step', state.step + 1)
   }
 
   // ---- tokens ---------------------------------------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ export default function ({ data, parentElement, setStateValue }) {
     return -1
   }
   const describe = place => {
-    if (place < 0) { hint.textContent = data.hint; return }
+    if (place < 0) { hint.textContent = data.alone ? '' : data.hint; return }
     const w = windowOf(place)
     hint.textContent = `${ids[place] < 0 ? 'padding' : name(ids[place])} · window ${w + 1}` + (shifted ? ` · region ${regions[place]}` : '')
   }
@@ -236,14 +237,15 @@ export default function ({ data, parentElement, setStateValue }) {
     const k = inside.findIndex(place => ids[place] === id)
     if (k >= 0) { token = k; draw(state.at) }
     state.token = id
-    setStateValue('token', id)
+    const [x0, y0, x1, y1] = given.box, share = at => clamp(Math.round(at * 10000) / 10000, 0, 0.9999)
+    setStateValue('point', [share(x0 + (id % columns + 0.5) / columns * (x1 - x0)), share(y0 + (Math.floor(id / columns) + 0.5) / rows * (y1 - y0))])
   }
   canvas.onpointermove = event => describe(placeAt(event))
   canvas.onpointerleave = () => describe(-1)
-  canvas.onclick = event => { const place = placeAt(event); if (place >= 0 && ids[place] >= 0) pick(ids[place]) }
+  canvas.onclick = event => { const place = placeAt(event); if (!data.alone && place >= 0 && ids[place] >= 0) pick(ids[place]) }
   canvas.onkeydown = event => {
     const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
-    if (!by) return
+    if (!by || data.alone) return                     // alone, nobody knows the other windows' weights
     event.preventDefault()
     const row = clamp(Math.floor(state.token / columns) + by[0], 0, rows - 1), column = clamp(state.token % columns + by[1], 0, columns - 1)
     pick(row * columns + column)
@@ -257,7 +259,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }), Object.assign(document.createElement('button'), { className: 'play', onclick: () => state.toggle() }))
   }
   Object.assign(state, { data, draw, tell, go, toggle, token: data.token })
-  if (state.step === undefined) { state.step = data.step; state.at = data.step }  // a link says where to begin
+  if (state.step === undefined) { state.step = data.step - 1; state.at = state.step }  // a link says where to begin
   canvas.setAttribute('aria-label', data.label)
   legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255].map(level => colour(level)).join(', '))
   tell(); describe(-1)

@@ -8,7 +8,7 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 const blockOf = data => {
   const [rows, columns] = data.grid, [R, C] = data.size, [wr, wc] = data.window, [down, right] = data.shift
   const ids = new Int32Array(bytes(data.ids).buffer), regions = bytes(data.regions), colours = bytes(data.colours)
-  const allowed = bytes(data.allowed), weights = new Uint16Array(bytes(data.weights).buffer)
+  const weights = new Uint16Array(bytes(data.weights).buffer)
   const n = wr * wc, across = C / wc, shifted = down > 0 || right > 0
   const members = w => Array.from({ length: n }, (_, k) =>
     (Math.floor(w / across) * wr + Math.floor(k / wc)) * C + (w % across) * wc + k % wc)
@@ -16,9 +16,13 @@ const blockOf = data => {
   const home = place => ids[place] >= 0 ? [Math.floor(ids[place] / columns), ids[place] % columns]
     : data.pad_first ? [(Math.floor(place / C) + down) % R, (place % C + right) % C] : [Math.floor(place / C), place % C]
   const colour = (level, alpha = 1) => `rgb(${colours.slice(3 * level, 3 * level + 3).join(' ')} / ${alpha})`
+  const chosenWindow = windowOf(ids.indexOf(data.token)), inside = members(chosenWindow)
+  const allowed = Uint8Array.from({ length: n * n }, (_, at) => regions[inside[Math.floor(at / n)]] === regions[inside[at % n]])
+  const [height, width] = data.image_size, [x0, y0, x1, y1] = data.box
+  const aspect = data.image ? (y1 - y0) * height / rows / ((x1 - x0) * width / columns) : 1   // height of a token by its width
   return {
     rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home,
-    colour, inside: members(data.chosen), most: weights.reduce((a, b) => Math.max(a, b), 1),
+    colour, inside, chosenWindow, aspect, most: weights.reduce((a, b) => Math.max(a, b), 1),
   }
 }
 
@@ -36,11 +40,11 @@ const hatch = (pen, x, y, width, height, ink, paper, gap) => {
 }
 
 const picturesOf = (block, data, image, width, ratio, style) => {
-  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, windowOf, home, colour, inside, most } = block
+  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, windowOf, home, colour, inside, most, aspect } = block
   const ink = style.getPropertyValue('--st-text-color') || '#222'
-  const gap = 0.14 * Math.max(wr, wc), boxes = [C + (across - 1) * gap, (R + (R / wr - 1) * gap) * data.aspect]
+  const gap = 0.14 * Math.max(wr, wc), boxes = [C + (across - 1) * gap, (R + (R / wr - 1) * gap) * aspect]
   const height = Math.round(clamp(width * boxes[1] / boxes[0], 0.8 * width, 1.15 * width))
-  const cw = Math.min((width - 4 * ratio) / boxes[0], (height - 4 * ratio) / boxes[1]), ch = cw * data.aspect
+  const cw = Math.min((width - 4 * ratio) / boxes[0], (height - 4 * ratio) / boxes[1]), ch = cw * aspect
   const paper = style.getPropertyValue('--st-secondary-background-color') || '#eee'
   const pad = (pen, x, y, w, h) => hatch(pen, x, y, w, h, '#8f95ad', paper, 7 * ratio)
   const write = (pen, text, x, y, size, fill = ink, rim = null) => {

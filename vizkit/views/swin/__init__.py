@@ -1,0 +1,1 @@
+"""Swin: windows that shift and merge."""
