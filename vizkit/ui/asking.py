@@ -97,8 +97,11 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:  # noqa: ANN401
     known = options(control, of)
-    chosen = st.multiselect(
-        control.label, known, list(default), control.called, key=key, bind="query-params", help=control.help or None
+    more = {"key": key, "bind": "query-params", "help": control.help or None}
+    if len(known) > MOST_BUTTONS:
+        return tuple(st.multiselect(control.label, known, list(default), control.called, **more))
+    chosen = st.pills(
+        control.label, known, default=list(default), selection_mode="multi", format_func=control.called, **more
     )
     return tuple(chosen)
 

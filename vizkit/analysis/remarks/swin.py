@@ -9,7 +9,6 @@ from vizkit.traces import PADDING, Attention
 
 SAVED = 0.05
 CROSSED = 0.02
-A_THIRD = 0.35  # of four equal parts each is 0.25
 
 
 def pairs_saved(windows: Layout, stage: int) -> Remark | None:
@@ -43,23 +42,15 @@ def crossing(attention: Attention, windows: Layout) -> Remark | None:
 
 
 def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark:
-    """What a merging does to the numbers of a token, `before` and `after` it, and which neighbour it takes most of."""
-    largest = largest_part(parts, names)
-    numbers = {"before": before, "after": after} | (largest.numbers if largest else {})
+    """What a merging does to the numbers of a token, `before` and `after` it, and which of the four neighbours
+    contributes most; `parts`: the lengths of their contributions."""
     words = f"Four tokens of {counted(before, 'number')} become one of {after}"
-    alike = f"{words}; each of the four contributes about alike."
-    return Remark(f"{words}. {largest.words}" if largest else alike, numbers)
-
-
-def largest_part(parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark | None:
-    """Which neighbour contributes most to a merged token; `parts`: the lengths of their contributions."""
-    total = float(parts.sum())
-    if total <= 0 or float(parts.max()) / total < A_THIRD:
-        return None
-    at = int(parts.argmax())
+    total, at = float(parts.sum()), int(parts.argmax())
+    if total <= 0:
+        return Remark(f"{words}.", {"before": before, "after": after})
     share = float(parts[at]) / total
-    return Remark(f"Neighbour {names[at]} contributes most: {percent(share)} of the four lengths together.",
-                  {"share": share})  # fmt: skip
+    most = f"neighbour {names[at]} contributes most: {percent(share)} of the four lengths together, of which an equal"
+    return Remark(f"{words}; {most} share is 25 %.", {"before": before, "after": after, "share": share})
 
 
 def reach(full: str | None, share: float, holding: float, held: float) -> Remark:

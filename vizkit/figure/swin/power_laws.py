@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vizkit.figure.charts import curves, rule
+from vizkit.figure.palette import CLASSES
+from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -26,13 +28,16 @@ def power_laws(
     """
     drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}
     figure = curves(drawn, x, y, title, log=True, mode="lines+markers" if dots else "lines")
-    for index, (_, _, power) in enumerate(lines.values()):
+    for index, (name, (xs, ys, power)) in enumerate(lines.items()):
+        words, ink = literal(name), CLASSES[index]
         if power is not None:
-            figure.update_traces(name=f"{figure.data[index]['name']}: ∝ tokens<sup>{power:.2f}</sup>", selector=index)
-    for name, (xs, ys, _) in lines.items() if chosen is not None else ():
-        marked = {"size": 11, "color": figure.data[list(lines).index(name)].line.color}
-        here = ys[xs == chosen]
-        figure.add_scatter(x=[chosen] * len(here), y=here, mode="markers", marker=marked, showlegend=False, name=name)
+            words += f": ∝ tokens<sup>{power:.2f}</sup>"
+        figure.update_traces(name=words, selector=index)
+        here = xs == chosen
+        marker = {"size": 11, "color": ink}
+        figure.add_scatter(x=xs[here], y=ys[here], mode="markers", marker=marker, showlegend=False, name=words)
+        end = {"x": xs[-1:], "y": ys[-1:], "text": [literal(name)], "textposition": "bottom left"}
+        figure.add_scatter(**end, mode="text", textfont={"color": ink}, showlegend=False, hoverinfo="skip")
     if chosen is not None:
         rule(figure, chosen, "dot")
     figure.update_layout(height=330)

@@ -22,18 +22,14 @@ from vizkit.views.subject import Subject
 from vizkit.views.swin.place import places
 from vizkit.views.view import How, View
 
+WORDS = {"swin": "Swin", "vit": "ViT"}
 WAYS = ("rollout", "last layer")
 CAPS = {"swin": "the window's diagonal", "vit": "the image's diagonal"}
 
 
 def named(family: str, of: Sequence[Subject]) -> list[str]:
     """The models of a family, as options."""
-    found = [each.name for each in of if family_of(each.loaded.model) == family]
-    if not found:
-        raise NotApplicable(
-            f"Beside a ViT compares a Swin with a ViT: choose a {'Swin' if family == 'swin' else 'ViT'} too."
-        )
-    return found
+    return [each.name for each in of if family_of(each.loaded.model) == family]
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,8 @@ class Beside(View):
         found = {}
         for family, name in chosen.items():
             known = named(family, of)
+            if not known:
+                raise NotApplicable(f"A Swin is shown beside a ViT: choose a {WORDS[family]} too.")
             found[family] = next(each for each in of if each.name == (name if name in known else known[0]))
         return found
 

@@ -44,7 +44,7 @@ class Cost(View):
     """Global attention against windows: counted, and measured on this device."""
 
     times: int = number(
-        "Image side × ", 1, MOST_TIMES, 1, "How many times the model's own image side.", key="cost_times"
+        "Image side, times its own", 1, MOST_TIMES, 1, "How many times the model's own image side.", key="cost_times"
     )
     stage: str | None = choice("Layer of stage", stages, key="cost_stage")
     window: str | None = choice("Window M", sides, "Tokens on a side; the model's own stands first.", key="cost_window")
@@ -164,8 +164,7 @@ def shipped() -> tuple[list[Timed], str]:
     layer = record["layer"]
     words = (
         f"Not this model: {layer['channels']} channels, {layer['heads']} heads, tokens of {layer['stride_px']} pixels, "
-        f"as in the first stage of Swin-T; {record['machine']}. Comes with vizkit, measured by `python -m benchmarks "
-        "windows`"
+        f"as in the first stage of Swin-T; {record['machine']}. These times come with vizkit"
     )
     return [Timed(**time) for time in record["times"]], words
 

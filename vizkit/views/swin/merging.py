@@ -20,7 +20,7 @@ from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbe
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import stages
+from vizkit.views.swin.place import stages, within
 from vizkit.views.view import How, View
 
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
@@ -74,7 +74,7 @@ class Merging(View):
         tokens = hierarchy(of.loaded)[number + 1].tokens
         cell = of.cell(tokens)
         assert cell is not None
-        pick = Map(grid_for_browser(tokens), of.asked, f"Click a token of stage {number + 2} in", "")
+        pick = Map(grid_for_browser(tokens), of.asked, f"Click a token of stage {number + 2} in", "", said=None)
         before, after = self.pictures(made, cell)
         yield Columns(
             (
@@ -124,10 +124,8 @@ def vectors(of: Subject, made: Merged, cell: Cell) -> Iterator[Block]:
     row, column = cell
     large = neighbours(pixels(of, made, cell), list(NEIGHBOURS))
     figure = bars(NAMES, made.parts[row, column].tolist(), "length", "Contribution of each")
-    left = (
-        Picture(large, "The pixels of the four neighbours, numbered in their order", share=0.22),
-        Chart(figure, "What each of four neighbours contributes to the merged token"),
-    )
+    four = Picture(large, "The pixels of the four neighbours, numbered in their order")
+    each = Chart(figure, "What each of four neighbours contributes to the merged token")
     channels, mapped = made.before.shape[-1], made.mapped.shape[-1]
     steps = [
         (f"1 2 3 4 side by side: 4 × {channels} numbers", made.beside),
@@ -141,9 +139,9 @@ def vectors(of: Subject, made: Merged, cell: Cell) -> Iterator[Block]:
         low, high, length = vector.min(), vector.max(), np.linalg.norm(vector)
         words = f"{name}, from {low:.2f} (blue) to {high:.2f} (red) · length {length:.2f}"
         right.append(Picture(strip(vector, height=26, width=1024), name, words))
-    same = f"the model's own layer gives {'the same' if made.error <= EXACT else 'something else'}"
-    right.append(Line(f"Checked: {same}, to within {made.error:.0e}."))
-    yield Columns((left, tuple(right)), (1, 3))
+    own = f"gives {within(made.error)} the same" if made.error <= EXACT else "gives something else"
+    right.append(Line(f"Checked: the model's own layer {own}."))
+    yield Columns(((four,), tuple(right), (each,)), (1, 3, 1.6))
 
 
 def pixels(of: Subject, made: Merged, cell: Cell) -> np.ndarray:

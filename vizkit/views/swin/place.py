@@ -64,6 +64,11 @@ def stages(of: Sequence[Subject]) -> list[str]:
     return [str(number + 1) for number in range(len(hierarchy(of[0].loaded)) if of else 1)]
 
 
+def within(error: float) -> str:
+    """How far two numbers lie apart that should be the same."""
+    return "exactly" if error == 0 else f"to within {error:.0e}"
+
+
 def token_at(of: Subject, tokens: Tokens) -> int:
     """The token under the cursor."""
     token = id_at(tokens, of.asked)

@@ -17,11 +17,12 @@ from vizkit.geometry import Box, id_of
 from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said
 from vizkit.views.controls import layer
 from vizkit.views.rows_of import MAX_MATRIX
-from vizkit.views.subject import Subject
+from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin.place import Place, places
 from vizkit.views.view import How, View
 
 HELD = 0.9
+START = (0.25, 0.25)  # of what the model sees: before anybody clicked, a token whose field begins as one window
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Reach(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         blocks = places(of)
-        fields: list[Field] = of.kept(("reach", of.asked), partial(fields_of, of, blocks))
+        point = START if of.point == CENTRE else of.asked
+        fields: list[Field] = of.kept(("reach", point), partial(fields_of, of, blocks, point))
         end, number = fields[-1], self.last(blocks)
         field, grown = fields[number - 1], of.made(rollout_by_layer, of.seen, end.cell)
         full = next((each for each, known in enumerate(fields[:number], 1) if known.share == 1), None)
@@ -72,10 +74,11 @@ class Reach(View):
         which = Heading("Which pixels at all: after which block they first reach it")
         alt = "The image shaded by the block after which a place first reaches the token; what never does is dark"
         strongly = Map(
-            rows_of(of, grown[number - 1], end, whole=number == len(blocks)),
-            of.asked,
+            rows_of(of, grown[number - 1], end, whole=number == len(blocks) and point == of.asked),
+            point,
             "Rollout of",
             "share of what reaches the token",
+            said=None,
         )
         yield Columns(((Heading("How strongly: rollout"), strongly), (which, Picture(shaded, alt))))
         shares = [holding(each.grid, HELD) for each in grown]
@@ -89,9 +92,9 @@ class Reach(View):
         yield Numbers(partial(numbers, fields, shares, grown[number - 1]))
 
 
-def fields_of(of: Subject, blocks: list[Place]) -> list[Field]:
-    """The field of the last stage's token under the cursor after every block."""
-    return receptive_fields(of.seen, [cut(each.windows().regions, each.block.window) for each in blocks], of.asked)
+def fields_of(of: Subject, blocks: list[Place], point: tuple[float, float]) -> list[Field]:
+    """The field of the last stage's token at a point after every block."""
+    return receptive_fields(of.seen, [cut(each.windows().regions, each.block.window) for each in blocks], point)
 
 
 def framed(end: Field, field: Field, here: Place, number: int, count: int) -> str:

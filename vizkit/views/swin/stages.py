@@ -8,11 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from vizkit.analysis.remarks import swin
+from vizkit.analysis.remarks.remark import counted
 from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Block, Columns, Heading, Map, Numbers, Said, Table, first_said
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -61,16 +62,17 @@ class Stages(View):
         placed, moved = self.placed(stage)
         rows, columns = stage.grid
         token = token_at(of, stage.tokens)
+        alone = ", so no shift" if self.lie == "shifted" and not moved else ""
         yield Heading(f"Stage {number}")
         yield Map(
             grid_for_browser(stage.tokens),
             of.asked,
             f"Click a token of stage {number} to see what is in its window, in",
             "",
+            said=f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels in "
+            f"{counted(placed.count, 'window')}{alone}.",
             instead=windows(of.seen_rgb, pieces(placed).numpy(), cell_of(stage.tokens, token)),
         )
-        alone = " · one window, no shift" if self.lie == "shifted" and not moved else ""
-        yield Line(f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels, {placed.count} windows{alone}")
 
     def placed(self, stage: Stage) -> tuple[Layout, bool]:
         """The windows, and whether they are shifted: those of the first block that shifts, where any does."""

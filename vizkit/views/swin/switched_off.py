@@ -10,9 +10,10 @@ import numpy as np
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.remarks.answers import after_change
-from vizkit.analysis.swin.shifted_windows import cut, window_of
+from vizkit.analysis.swin.shifted_windows import allowed, cut, window_of
 from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.datasets import samples
+from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import paired_bars
 from vizkit.models import pixels_of
 from vizkit.models import trace as traced
@@ -80,9 +81,12 @@ class SwitchedOff(View):
         here, after = place(of, self.block), self.after(of)
         names = ("as it is", self.without())
         shifts = (here.block.shift, (0, 0) if OFF[0] in self.off else here.block.shift)
+        rows = [rows_of(of, here, each, shift) for each, shift in zip((of.seen, after), shifts, strict=True)]
+        token = token_at(of, here.of.tokens)
+        top = max(float(each.row_of(token)[0].max()) for each in rows)  # one scale for both
         sides = [
-            tuple(attention(of, here, each, shift, name))
-            for each, shift, name in zip((of.seen, after), shifts, names, strict=True)
+            tuple(attention(of, here, replace(each, top=top), shift, name))
+            for each, shift, name in zip(rows, shifts, names, strict=True)
         ]
         yield Columns(tuple(sides))
         head, logits, loaded = of.loaded.head, (of.seen.logits, after.logits), of.loaded
@@ -155,19 +159,23 @@ def right(of: Subject, off: Sequence[str], pictures: Mapping[str, str]) -> int:
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-def attention(of: Subject, here: Place, trace: Trace, shift: tuple[int, int], name: str) -> Iterator[Block]:
-    layers = [each for each in trace.attention if each.learned]
-    content, windows = layer_for_browser(layers[here.index], None, of.asked, False), here.windows(shift)
-    token = token_at(of, here.of.tokens)
-    window, position = window_of(windows, token)
+def rows_of(of: Subject, here: Place, trace: Trace, shift: tuple[int, int]) -> Rows:
+    content = layer_for_browser([each for each in trace.attention if each.learned][here.index], None, of.asked, False)
+    if content.values.shape[-2] < content.values.shape[-1]:  # of a very large layer only one row is sent
+        return content
+    windows = here.windows(shift)
     regions = cut(windows.regions, windows.window).numpy()
-    if content.values.shape[-2] == content.values.shape[-1]:  # of a very large layer only one row is sent
-        content = replace(content, query_regions=regions, key_regions=regions)
-    masked = int((regions[window] != regions[window][position]).sum())
+    return replace(content, query_regions=regions, key_regions=regions)
+
+
+def attention(of: Subject, here: Place, rows: Rows, shift: tuple[int, int], name: str) -> Iterator[Block]:
+    windows = here.windows(shift)
+    window, position = window_of(windows, token_at(of, here.of.tokens))
+    may_meet = allowed(windows, window)[position]
     yield Heading(f"Attention in block {here.index + 1}, {name}")
-    yield Map(content, of.asked, f"Attention, {name}, of", "attention")
-    hatched = f"in it {masked} of {len(regions[window])} places are masked for it, hatched" if masked else "none masked"
-    yield Line(f"The blue outline is the token's window, {hatched}.")
+    yield Map(rows, of.asked, f"Attention, {name}, of", "attention", said=None)
+    hidden = f"{int((~may_meet).sum())} of its {len(may_meet)} places are masked for it, hatched"
+    yield Line(f"Blue: the token's window; {'nothing in it is masked' if bool(may_meet.all()) else hidden}.")
 
 
 def answers(of: Subject, names: Sequence[str], logits: Sequence, classes: list[int]) -> Iterator[Block]:

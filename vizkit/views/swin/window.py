@@ -19,7 +19,7 @@ from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbe
 from vizkit.views.controls import head, layer
 from vizkit.views.rows_of import MAX_MATRIX
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import SHIFTS, place, token_at
+from vizkit.views.swin.place import SHIFTS, place, token_at, within
 from vizkit.views.view import How, View
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
@@ -68,7 +68,11 @@ class Window(View):
         asked = Asked(token, *(parts.ids == token).nonzero()[0].tolist())
         chosen = None if self.head is None else min(self.head, len(parts.relative)) - 1
         top = max(float(fused(getattr(each, name), chosen)[asked.window, asked.position].max()) for name in NAMES)
-        yield Columns(tuple(tuple(self.side(of, name, parts, each, asked, chosen, top)) for name in NAMES))
+        maps = [
+            (Heading(words), self.mapped(of, words, rows_of(fused(getattr(each, name), chosen), parts, asked, top)))
+            for name, words in NAMES.items()
+        ]
+        yield Columns(tuple(maps))
         differs = moved(each.both, each.content, parts.ids)
         yield Said(first_said(swin.bias_moves(differs, here.index + 1)))
         yield Line(here.words())
@@ -76,8 +80,9 @@ class Window(View):
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
         yield Line(
             f"{name_of(parts.tokens, token)} · window {asked.window + 1} of {len(parts.ids)} · {hatched} · one scale, "
-            f"0 to {top:.0%}, for the three large maps"
+            f"0 to {top:.0%}, for the three maps, another one for all heads"
         )
+        yield from self.every_head(parts, each, asked)
         yield Heading("The chosen token's row, step by step")
         yield from row_by_row(parts, each, chosen, asked)
         if bool((parts.ids < 0).any()):
@@ -85,29 +90,29 @@ class Window(View):
         yield Line(proof(parts))
         yield Numbers(partial(numbers, parts, each, asked, chosen))
 
-    def side(
-        self, of: Subject, name: str, parts: WindowParts, each: Sides, asked: Asked, chosen: int | None, top: float
-    ) -> Iterator[Block]:
-        """One of the three: its map, and every head of it."""
-        weights: Tensor = getattr(each, name)
-        yield Heading(NAMES[name])
-        yield Map(
-            rows_of(fused(weights, chosen), parts, asked, top), of.asked, f"Weights of {NAMES[name]}, of", "attention"
-        )
-        heads = weights[asked.window, :, asked.position].numpy()
-        highest = max(float(getattr(each, other)[asked.window, :, asked.position].max()) for other in NAMES)
-        numbered = tuple(range(1, len(heads) + 1))
-        yield Tiles(
-            "Every head, all on one scale",
+    def mapped(self, of: Subject, words: str, rows: Rows) -> Map:
+        return Map(rows, of.asked, f"Weights of {words}, of", "attention", said=None)
+
+    def every_head(self, parts: WindowParts, each: Sides, asked: Asked) -> Iterator[Block]:
+        """All heads, on one scale for the three."""
+        rows = {name: getattr(each, name)[asked.window, :, asked.position].numpy() for name in NAMES}
+        highest, numbered = max(float(row.max()) for row in rows.values()), tuple(range(1, len(parts.relative) + 1))
+        yield Columns(
             tuple(
-                Tile(f"head {n}", on_grid(row, parts, asked), unit="%") for n, row in zip(numbered, heads, strict=True)
-            ),
-            ((0.0, highest),) * len(heads),
-            f"Every head's weights, {NAMES[name]}. Click to see it large.",
-            "head",
-            numbered,
-            self.head,
-            66,
+                (
+                    Tiles(
+                        f"Every head, {NAMES[name]}",
+                        tuple(Tile(f"head {n}", on_grid(row[n - 1], parts, asked), unit="%") for n in numbered),
+                        ((0.0, highest),) * len(numbered),
+                        f"Every head's weights, {NAMES[name]}. Click to see it large.",
+                        "head",
+                        numbered,
+                        self.head,
+                        100,
+                    ),
+                )
+                for name, row in rows.items()
+            )
         )
 
 
@@ -145,8 +150,8 @@ def on_grid(row: np.ndarray, parts: WindowParts, asked: Asked) -> np.ndarray:
 
 def proof(parts: WindowParts) -> str:
     words = (
-        "content + bias + mask are the scores that the layer gave to its softmax, to within "
-        f"{parts.score_error:.0e}, and its weights give what it hands on, to within {parts.branch_error:.0e}"
+        f"content + bias + mask are {within(parts.score_error)} the scores that the layer gave to its softmax, and its "
+        f"weights give {within(parts.branch_error)} what it hands on"
     )
     ok = parts.score_error <= EXACT and parts.branch_error <= REBUILT
     return f"Checked: {words}." if ok else f"Not right, so do not trust these pictures: {words}."

@@ -188,8 +188,11 @@ export default function ({ data: given, parentElement, setStateValue }) {
   }
   const tell = () => {
     const step = state.step, title = document.createElement('b')
-    nav.querySelectorAll('button.step').forEach((button, i) =>
-      i === step ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current'))
+    nav.querySelectorAll('button.step').forEach((button, i) => {
+      if (i === step) button.setAttribute('aria-current', 'step')
+      else button.removeAttribute('aria-current')
+      button.lastChild.textContent = data.steps[i][1]
+    })
     nav.querySelector('.play').textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     title.textContent = `${step + 1}  ${data.steps[step][0]}. `
     said.replaceChildren(title, data.steps[step][1])
@@ -253,8 +256,9 @@ export default function ({ data: given, parentElement, setStateValue }) {
 
   if (nav.childElementCount !== data.steps.length + 1) {
     nav.replaceChildren(...data.steps.map(([text], i) => {
-      const button = document.createElement('button')
-      button.className = 'step'; button.textContent = `${i + 1} ${text}`; button.onclick = () => state.go(i)
+      const button = document.createElement('button'), title = document.createElement('b'), words = document.createElement('span')
+      button.className = 'step'; title.textContent = `${i + 1} ${text}`; button.onclick = () => state.go(i)
+      button.append(title, words)
       return button
     }), Object.assign(document.createElement('button'), { className: 'play', onclick: () => state.toggle() }))
   }
