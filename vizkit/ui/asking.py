@@ -100,10 +100,8 @@ def _several(key: str, control: Control, of: Sequence[Subject], default: Any) ->
     more = {"key": key, "bind": "query-params", "help": control.help or None}
     if len(known) > MOST_BUTTONS:
         return tuple(st.multiselect(control.label, known, list(default), control.called, **more))
-    chosen = st.pills(
-        control.label, known, default=list(default), selection_mode="multi", format_func=control.called, **more
-    )
-    return tuple(chosen)
+    more["format_func"] = lambda option: plain(control.called(option))
+    return tuple(st.pills(control.label, known, default=list(default), selection_mode="multi", **more))
 
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401

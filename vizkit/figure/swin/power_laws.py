@@ -36,9 +36,15 @@ def power_laws(
         here = xs == chosen
         marker = {"size": 11, "color": ink}
         figure.add_scatter(x=xs[here], y=ys[here], mode="markers", marker=marker, showlegend=False, name=words)
-        end = {"x": xs[-1:], "y": ys[-1:], "text": [literal(name)], "textposition": "bottom left"}
+        end = {"x": xs[-1:], "y": ys[-1:], "text": [literal(name)], "textposition": "top left"}
         figure.add_scatter(**end, mode="text", textfont={"color": ink}, showlegend=False, hoverinfo="skip")
     if chosen is not None:
         rule(figure, chosen, "dot")
+    sides = sorted({float(each) for xs, _, _ in lines.values() for each in xs})
+    ticks = sides[:1]
+    for side in sides:
+        if side >= 1.4 * ticks[-1]:  # with room for its number
+            ticks.append(side)
+    figure.update_xaxes(tickvals=ticks, ticktext=[f"{side:g}" for side in ticks])
     figure.update_layout(height=330)
     return figure.update_yaxes(dtick=1, exponentformat="power")

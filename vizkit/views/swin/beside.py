@@ -113,13 +113,13 @@ class Beside(View):
         way = "rollout" if query == "mean" else self.way
         yield Heading(f"{of.name}: {way} of {whose}, which the head reads")
         row, grid = places.reshape(1, -1).numpy(), (places.shape[0], places.shape[1])
-        rows = Rows(row, grid, query_special=(query,), top=most / places.numel())
-        yield Map(rows, query, f"{way} of", "share of what the head reads", of=of)
+        rows = Rows(row, grid, query_special=(query,), top=most / places.numel(), verb="draws")
         loaded = of.loaded
         lines = loaded.head.lines(of.seen.logits, loaded.label, 1) if loaded.trained else []
         left = " · ".join(f"{name} {share:.0%}" for name, share in rest.items())
-        parts = [f"answers {name} ({text})" for name, text in lines] + ([f"left out: {left}"] if left else [])
-        yield Line(" · ".join(parts))
+        answer = [f"Its answer: {name} ({text})." for name, text in lines]
+        parts = answer + ([f"Left out of the picture: {left}."] if left else [])
+        yield Map(rows, query, f"{way} of", "share of what the head reads", said=" ".join(parts), of=of)
         yield Answered(loaded)
 
 

@@ -44,7 +44,7 @@ class Cost(View):
     """Global attention against windows: counted, and measured on this device."""
 
     times: int = number(
-        "Image side, times its own", 1, MOST_TIMES, 1, "How many times the model's own image side.", key="cost_times"
+        "Image side ×", 1, MOST_TIMES, 1, "How many times the model's own image side.", key="cost_times"
     )
     stage: str | None = choice("Layer of stage", stages, key="cost_stage")
     window: str | None = choice("Window M", sides, "Tokens on a side; the model's own stands first.", key="cost_window")
@@ -96,15 +96,11 @@ class Cost(View):
                 ),
             )
         )
-        names = ("global", f"windows of {side}")
-        yield Columns(
-            (
-                (by_formula(counts, names, size, "attention", "Attention of one layer", "multiply–adds"),),
-                (by_formula(counts, names, size, "weight_bytes", "Attention weights of one layer", "bytes, float32"),),
-            )
-        )
-        measured = measuring(of, Layer(stride, stage.channels, stage.heads), side)
-        yield Columns(((Heading("One layer, timed: projections and attention"), measured), tuple(whole_model(of))))
+        names, timed = ("global", f"windows of {side}"), Layer(stride, stage.channels, stage.heads)
+        attention = by_formula(counts, names, size, "attention", "Attention of one layer", "multiply–adds")
+        weights = by_formula(counts, names, size, "weight_bytes", "Its attention weights", "bytes, float32")
+        yield Columns(((attention,), (weights,), (measuring(of, timed, side),)))
+        yield from whole_model(of)
         yield Numbers(partial(numbers, counts))
 
 
@@ -149,10 +145,11 @@ def measuring(of: Subject, timed: Layer, side: int) -> Later:
     def show(results: Mapping[Any, Any]) -> Iterator[Block]:
         here = [time for key in keys if (time := of.find(key)) is not None]
         if here:
+            title = "Its time, measured here"
             words = f"{timed.channels} channels, {timed.heads} heads, tokens of {timed.stride_px} pixels; {machine()}"
         else:
-            here, words = shipped()
-        yield from times(here, words, complete=bool(results) or of.find(keys[0]) is None)
+            title, (here, words) = "Time of a layer of Swin-T", shipped()
+        yield from times(here, title, words, complete=bool(results) or of.find(keys[0]) is None)
 
     job = Job(("attention times", timed, side), "One layer, global and in windows", work)
     return Later(of, (job,), show, "Measure on this machine", only_asked=True)
@@ -169,7 +166,7 @@ def shipped() -> tuple[list[Timed], str]:
     return [Timed(**time) for time in record["times"]], words
 
 
-def times(measured: list[Timed], words: str, *, complete: bool) -> Iterator[Block]:
+def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> Iterator[Block]:
     """`complete`: half measured, another exponent comes out."""
     lines = {}
     for side in sorted({time.window for time in measured}, key=lambda side: side is not None):
@@ -180,7 +177,7 @@ def times(measured: list[Timed], words: str, *, complete: bool) -> Iterator[Bloc
         sizes, seconds = ([getattr(time, name) for time in points] for name in ("size_px", "seconds"))
         name = "global" if side is None else f"windows of {side}"
         lines[name] = (np.array(sizes), 1e3 * np.array(seconds), fit)
-    figure = power_laws(lines, "image side (px)", "milliseconds", "Time, measured", dots=True)
+    figure = power_laws(lines, "image side (px)", "milliseconds", title, dots=True)
     yield Chart(figure, "Measured time of one layer against the side of the image")
     yield Line(f"{words}. The exponent is fitted to images of {LEAST_TOKENS:,} tokens and more where there are any.")
 
