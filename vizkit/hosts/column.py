@@ -98,7 +98,7 @@ def _map(to: Column, block: Map) -> None:
             (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
         )
         to.add(map_marks(image, box, _row(block, of.asked, to.opacities), to.y, to.width), 2)
-    to.text(block.said or "", TEXT * 1.15)
+    to.text(block.said, TEXT * 1.15)
     to.add(shares(block.bars, to.y, to.width), 4)
 
 

@@ -126,7 +126,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
-        **({} if block.said is None else {"sentence": block.said}),
+        **({"sentence": block.said} if block.room else {}),
         "colours": text64(colours()),
         "floor": floor,
         "ceiling": ceiling,

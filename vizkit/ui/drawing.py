@@ -103,7 +103,7 @@ def _map(to: Drawing, block: Map) -> None:
         block.label,
         block.bars,
         field,
-        sentence=block.said,
+        sentence=block.said if block.room else None,
         instead=block.instead,
     )
 

@@ -75,9 +75,9 @@ class Map(Block):
     named `query`. A click sets the field `picks` to "patch", and the cursor.
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
-    or values listed below it, by name. `said`: the sentence below it; None keeps no place for one. `of`: the subject
-    on whose picture it lies, where the view is given several at once. `instead`: drawn in the place of the picture:
-    what the model saw of it, in another form.
+    or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
+    nothing is said. `of`: the subject on whose picture it lies, where the view is given several at once. `instead`:
+    drawn in the place of the picture: what the model saw of it, in another form.
     """
 
     rows: Rows
@@ -85,10 +85,11 @@ class Map(Block):
     label: str
     quantity: str
     bars: tuple[tuple[str, int | float | str], ...] = ()
-    said: str | None = ""
+    said: str = ""
     picks: str = ""
     of: "Subject | None" = None
     instead: UInt8[np.ndarray, "row column 3"] | None = None
+    room: bool = True
 
 
 @dataclass(frozen=True, eq=False)

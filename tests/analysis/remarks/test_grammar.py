@@ -455,14 +455,21 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))
     ),
     swin.crossing: lambda: (swin.crossing(*in_windows(p)) for p in SHARES),
-    swin.largest_part: lambda: (swin.largest_part(row_of(p, 4), list("abcd")) for p in SHARES),
+    swin.merges: lambda: (swin.merges(1, 2, row_of(p, 4), list("abcd")) for p in SHARES),
     swin.reach: lambda: (
         swin.reach(full, share, holding, 0.9)
         for full, share, holding in product((None, "1.1"), SHARES, SHARES)
         if (full is None or share == 1) and holding <= share
     ),
     swin.bias_moves: lambda: (swin.bias_moves(row_of(p, heads), 8) for p, heads in product(SHARES, (1, 2, 8))),
-    swin.looks_farther: lambda: (swin.looks_farther(a, b) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))),
+    swin.looks_farther: lambda: (
+        swin.looks_farther(a, b, 2 * a, 20.0) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))
+    ),
+    swin.without_over: lambda: (
+        swin.without_over(right, still, images, "shift")
+        for images in (1, 5)
+        for right, still in product(range(images + 1), repeat=2)
+    ),
     words.kind: lambda: (
         words.kind(torch.full((6, 6), q) + p * torch.eye(6) - 0.1, range(own), "digits")
         for p, q, own in product(SHARES, SHARES, (2, 3, 5))

@@ -13,6 +13,7 @@ import streamlit as st
 import vizkit.ui
 from tests.ui.conftest import ROOT, forged, sent_to
 from tests.ui.test_views import opened
+from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.ui import canvas
 from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.needs import NEEDS
@@ -71,7 +72,7 @@ TELL = {
     "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}),
     "vizkit_mosaic": Told("explore", "Cards", {"pick": [0, 1]}),
     "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999]}),
-    "vizkit_windows": Told("swin", "Shift", {"step": 2, "token": 5}),
+    "vizkit_windows": Told("swin", "Shift", {"step": 2, "point": [0.5, 0.25]}),
     "vizkit_slide": Told("convolution", "Slide", {"at": [3, 4], "kernel": [1, 0.5, -1] * 3, "steps": [3, 1, 1, 1]}),
     "vizkit_feature_maps": Told("convolution", "Feature maps", {"unit": [0, 1, 1]}),
     "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}, steps=False),
@@ -113,7 +114,7 @@ FORGED: tuple[Any, ...] = (
 def test_every_canvas_stands_in_the_table():
     for module in walk_packages(vizkit.ui.__path__, "vizkit.ui."):
         import_module(module.name)
-    assert set(Canvas.known) == TELL.keys() | SILENT | ELSEWHERE
+    assert {*Canvas.known, *SCRIPTS} == TELL.keys() | SILENT | ELSEWHERE
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ PLACES = {
     "explore": ("Cards", ["at"]),
     "convolution": ("Slide", [f"slide_{name}" for name in ("at", "size", "stride", "padding", "dilation", "numbers")]),
     "super_resolution": ("Enlarge", ["sr_at"]),
-    "swin": ("Shift", ["shift_step", "shift_token"]),
+    "swin": ("Shift", ["shift_step", "swin_block", "at"]),
     "detection": ("Boxes", ["det_query", "det_scene"]),
     "sequences": ("Translate", ["word", "heads", "force", "step", "hidden", "next"]),
     "intervene": ("Heads", ["head", "edits"]),

@@ -88,9 +88,8 @@ def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: flo
 
 def without_over(right: int, still: int, images: int, what: str) -> Remark:
     """On how many pictures whose class is known the answer is right with and without `what`."""
-    times = {right: "as before", images: "all of them"}.get(still, f"{still}")
     return Remark(
         f"One image proves nothing: over {counted(images, 'image')} of known class, the answer is right for {right}, "
-        f"and without {what} for {times}.",
+        f"and without {what} for {still}.",
         {"right": right, "without": still, "images": images},
     )

@@ -20,7 +20,7 @@ def power_laws(
     title: str = "",
     *,
     dots: bool = False,
-    chosen: float | None = None,
+    chosen: float | int | None = None,
 ) -> "go.Figure":
     """One line for each name: (x values, y values, exponent in the number of tokens, None where it is not known).
 
@@ -39,7 +39,7 @@ def power_laws(
         end = {"x": xs[-1:], "y": ys[-1:], "text": [literal(name)], "textposition": "top left"}
         figure.add_scatter(**end, mode="text", textfont={"color": ink}, showlegend=False, hoverinfo="skip")
     if chosen is not None:
-        rule(figure, chosen, "dot")
+        rule(figure, float(chosen), "dot")
     sides = sorted({float(each) for xs, _, _ in lines.values() for each in xs})
     ticks = sides[:1]
     for side in sides:

@@ -29,7 +29,12 @@ CAPS = {"swin": "the window's diagonal", "vit": "the image's diagonal"}
 
 def named(family: str, of: Sequence[Subject]) -> list[str]:
     """The models of a family, as options."""
-    return [each.name for each in of if family_of(each.loaded.model) == family]
+    return [called(each) for each in of if family_of(each.loaded.model) == family]
+
+
+def called(of: Subject) -> str:
+    """Without where it is from."""
+    return of.name.rpartition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Beside(View):
             known = named(family, of)
             if not known:
                 raise NotApplicable(f"A Swin is shown beside a ViT: choose a {WORDS[family]} too.")
-            found[family] = next(each for each in of if each.name == (name if name in known else known[0]))
+            found[family] = next(each for each in of if called(each) == (name if name in known else known[0]))
         return found
 
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
@@ -79,16 +84,21 @@ class Beside(View):
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
         yield Columns(tuple(tuple(self.mapped(both[family], *maps[family], most)) for family in both))
         counted = {family: each.made(by_layer, each.seen) for family, each in both.items()}
-        first = [float(layers[0].distance_px.mean()) for layers in counted.values()]
+        first = {family: float(layers[0].distance_px.mean()) for family, layers in counted.items()}
         allowed = {family: caps(each) for family, each in both.items()}
-        yield Said(swin.looks_farther(first[0], first[1], allowed["swin"][0], allowed["vit"][0]).words)
+        wide = {family: each.seen.image_size[1] for family, each in both.items()}
+        ratio = wide["swin"] / wide["vit"]  # what is compared is in pixels of one input
+        farther = swin.looks_farther(first["swin"], ratio * first["vit"], allowed["swin"][0], ratio * allowed["vit"][0])
+        yield Said(farther.words)
+        if ratio != 1:
+            yield Line(f"Both in pixels of the Swin's input; the ViT's is {wide['vit']} pixels wide.")
         yield Line(f"One scale for both maps: the brightest place has {most:.1f} times an equal share.")
-        top = max(*allowed["swin"], *allowed["vit"])
+        top, deepest = max(*allowed["swin"], *allowed["vit"]), max(map(len, allowed.values()))
         charts = []
         for family, each in both.items():
             height, width = each.seen.image_size
             values = [layer.distance_px.numpy() for layer in counted[family]]
-            figure = distances(values, allowed[family], top, CAPS[family])
+            figure = distances(values, allowed[family], top, CAPS[family], deepest)
             figure.update_yaxes(title={"text": f"pixels of a {width} × {height} input"})
             charts.append((Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"),))
         yield Heading("Mean attention distance")
@@ -119,7 +129,14 @@ class Beside(View):
         left = " · ".join(f"{name} {share:.0%}" for name, share in rest.items())
         answer = [f"Its answer: {name} ({text})." for name, text in lines]
         parts = answer + ([f"Left out of the picture: {left}."] if left else [])
-        yield Map(rows, query, f"{way} of", "share of what the head reads", said=" ".join(parts), of=of)
+        yield Map(
+            rows,
+            query,
+            f"{way} of",
+            f"share of what the head reads, {grid[0]} × {grid[1]} places",
+            said=" ".join(parts),
+            of=of,
+        )
         yield Answered(loaded)
 
 

@@ -16,7 +16,7 @@ from vizkit.analysis.swin.cost_curves import beside, exponent
 from vizkit.figure.swin.power_laws import power_laws
 from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
-from vizkit.models.probes.swin_stages import hierarchy
+from vizkit.models.probes.swin_stages import hierarchy, is_swin
 from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Metrics, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
@@ -35,7 +35,8 @@ Both = tuple[Counts, Counts]
 
 def sides(of: Sequence[Subject]) -> list[str]:
     """Of windows: the model's own first."""
-    own = max(hierarchy(of[0].loaded)[0].blocks[0].window) if of else WINDOWS[1]
+    swin = bool(of) and is_swin(of[0].loaded)
+    own = max(hierarchy(of[0].loaded)[0].blocks[0].window) if swin else WINDOWS[1]
     return [str(own), *(str(side) for side in WINDOWS if side != own)]
 
 

@@ -74,7 +74,7 @@ class Merging(View):
         tokens = hierarchy(of.loaded)[number + 1].tokens
         cell = of.cell(tokens)
         assert cell is not None
-        pick = Map(grid_for_browser(tokens), of.asked, f"Click a token of stage {number + 2} in", "", said=None)
+        pick = Map(grid_for_browser(tokens), of.asked, f"Click a token of stage {number + 2} in", "", room=False)
         before, after = self.pictures(made, cell)
         yield Columns(
             (
@@ -85,6 +85,10 @@ class Merging(View):
         )
         row, column = cell
         yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[row, column], NAMES).words)
+        if self.colours != "lengths":
+            yield Line(
+                "The colours of the second are turned to match the first: an equal colour in both is no equal token."
+            )
         yield Heading(f"The token of row {row + 1}, column {column + 1}: its four neighbours in the order of the model")
         yield from vectors(of, made, cell)
         yield Numbers(partial(numbers, made, cell))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from vizkit.analysis.swin.shifted_windows import Layout, layout
 from vizkit.geometry import id_at
 from vizkit.models.families.swin import Block
-from vizkit.models.probes.swin_stages import Stage, hierarchy
+from vizkit.models.probes.swin_stages import Stage, hierarchy, is_swin
 from vizkit.traces import Tokens
 from vizkit.views.subject import Subject
 
@@ -60,8 +60,9 @@ def place(of: Subject, block: int | None) -> Place:
 
 
 def stages(of: Sequence[Subject]) -> list[str]:
-    """By their numbers, as options of a choice."""
-    return [str(number + 1) for number in range(len(hierarchy(of[0].loaded)) if of else 1)]
+    """By their numbers, as options of a choice; of a model that is no Swin a single one."""
+    count = len(hierarchy(of[0].loaded)) if of and is_swin(of[0].loaded) else 1
+    return [str(number + 1) for number in range(count)]
 
 
 def within(error: float) -> str:

@@ -22,7 +22,7 @@ from vizkit.views.swin.place import Place, places
 from vizkit.views.view import How, View
 
 HELD = 0.9
-START = (0.25, 0.25)  # of what the model sees: before anybody clicked, a token whose field begins as one window
+START = (0.05, 0.4)  # of what the model sees: before anybody clicked, a token whose field begins as one window
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Reach(View):
             point,
             "Rollout of",
             "share of what reaches the token",
-            said=None,
+            room=False,
         )
         yield Columns(((Heading("How strongly: rollout"), strongly), (which, Picture(shaded, alt))))
         shares = [holding(each.grid, HELD) for each in grown]

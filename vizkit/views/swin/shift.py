@@ -136,7 +136,7 @@ def asked(of: Subject, windows: Layout) -> int:
 
 
 def on(windows: Layout) -> Tokens:
-    return Tokens("tokens", grid=windows.grid, stride=1)
+    return Tokens("tokens", grid=windows.grid, stride=1.0)
 
 
 def uneven(windows: Layout) -> int:
@@ -191,10 +191,10 @@ def sentences(windows: Layout, window: int, position: int, weights: Tensor, head
     (rows, columns), (down, right), (tall, wide) = windows.grid, windows.shift, windows.window
     area, shifted, may_meet = tall * wide, any(windows.shift), allowed(windows, window)
     ids = cut(windows.ids, windows.window)[window].tolist()
-    names = [f"token {token + 1}" if not heads else name_of(on(windows), token) for token in ids]
+    names = ["padding" if token == PADDING else called(windows, token, heads) for token in ids]
     best, seen = int(weights[position].argmax()), int(may_meet[position].sum())
     if heads:
-        whom = "itself" if best == position else "padding" if ids[best] == PADDING else names[best]
+        whom = "itself" if best == position else names[best]
         weighed = f"Softmax turns scores into weights (mean of {heads} heads): {names[position]} attends most, "
         weighed += f"{float(weights[position, best]):.1%}, to {whom}."
     else:
@@ -229,6 +229,10 @@ def sentences(windows: Layout, window: int, position: int, weights: Tensor, head
         weighed + (" After −100 softmax leaves e⁻¹⁰⁰, nothing." if shifted else ""),
         back + ("its region, and nothing of the hatched ones." if shifted else "its window."),
     ]
+
+
+def called(windows: Layout, token: int, heads: int) -> str:
+    return name_of(on(windows), token) if heads else f"token {token + 1}"
 
 
 def facts(windows: Layout, window: int, position: int) -> Iterator[Block]:

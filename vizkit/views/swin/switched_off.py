@@ -173,7 +173,7 @@ def attention(of: Subject, here: Place, rows: Rows, shift: tuple[int, int], name
     window, position = window_of(windows, token_at(of, here.of.tokens))
     may_meet = allowed(windows, window)[position]
     yield Heading(f"Attention in block {here.index + 1}, {name}")
-    yield Map(rows, of.asked, f"Attention, {name}, of", "attention", said=None)
+    yield Map(rows, of.asked, f"Attention, {name}, of", "attention", room=False)
     hidden = f"{int((~may_meet).sum())} of its {len(may_meet)} places are masked for it, hatched"
     yield Line(f"Blue: the token's window; {'nothing in it is masked' if bool(may_meet.all()) else hidden}.")
 

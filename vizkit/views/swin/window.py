@@ -91,7 +91,7 @@ class Window(View):
         yield Numbers(partial(numbers, parts, each, asked, chosen))
 
     def mapped(self, of: Subject, words: str, rows: Rows) -> Map:
-        return Map(rows, of.asked, f"Weights of {words}, of", "attention", said=None)
+        return Map(rows, of.asked, f"Weights of {words}, of", "attention", room=False)
 
     def every_head(self, parts: WindowParts, each: Sides, asked: Asked) -> Iterator[Block]:
         """All heads, on one scale for the three."""
@@ -169,13 +169,17 @@ def row_by_row(parts: WindowParts, each: Sides, head: int | None, asked: Asked) 
         ("content: q · k, scaled", content, True),
         ("+ relative position bias", bias, True),
         ("= scores", content + bias, True),
-        ("weights after softmax, %", np.where(hidden, np.nan, 100 * weights), False),  # 0 where hidden
+        (
+            "weights after softmax, %, on their own scale",
+            np.where(hidden, np.nan, 100 * weights),
+            False,
+        ),  # 0 where hidden
     )
     charts = []
     for name, values, signed in rows:
         figure = window_map(
             values,
-            name,
+            "",
             hidden=hidden,
             padded=padded,
             row_names=names[0],
@@ -185,7 +189,7 @@ def row_by_row(parts: WindowParts, each: Sides, head: int | None, asked: Asked) 
             limit=limit if signed else None,
             digits=(1 if limit >= 1 or not signed else 2) if room else None,
         )
-        charts.append((Chart(figure, name),))
+        charts.append((Chart(figure, name, name),))
     yield Columns(tuple(charts))
     words = [
         "Mean over heads" if head is None else f"Head {head + 1}",

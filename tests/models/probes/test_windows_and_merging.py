@@ -1,9 +1,7 @@
-"""What the Swin page's views of windows, merging, cost and of a ViT beside it show: the numbers, then the views."""
+"""What the views of windows, merging and cost compute, beside the models' own parts; and their figures."""
 
 import json
 import math
-import threading
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -11,13 +9,10 @@ import pytest
 import timm
 import torch
 import torch.nn.functional as F
-from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import vizkit
-from tests.ui.conftest import components, opened, texts
 from vizkit.analysis.attention.statistics import by_layer, farthest_px
-from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
 from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
 from vizkit.figure.attention.distances import distances
@@ -27,14 +22,13 @@ from vizkit.figure.swin.reach import block_colours, growth, reach
 from vizkit.figure.swin.window_map import window_map
 from vizkit.models import FAMILIES, family_of
 from vizkit.models.probes import window_parts
-from vizkit.models.probes.attention_timing import Layer, attend, machine, one_layer, time_layer
+from vizkit.models.probes.attention_timing import Layer, attend, one_layer, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
 from vizkit.models.probes.patch_merging import NEIGHBOURS, leaving, merged
 from vizkit.models.probes.window_parts import WindowParts
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import NotApplicable, dense
-from vizkit.ui.pages.swin import cost
-from vizkit.ui.session import background, model_names
+from vizkit.views.swin import cost
 
 SMALL = {"depths": (2, 2), "embed_dim": 8, "num_heads": (2, 2), "num_classes": 3}
 MODELS = {  # name → (height, width)
@@ -337,41 +331,13 @@ def test_measured_windows_grow_linearly_and_global_attention_quadratically():
 
 
 def test_the_times_that_come_with_vizkit_say_the_same():
-    found = json.loads((model_names.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
+    found = json.loads((cost.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
     times, words = cost.shipped()
     assert found["machine"] in words
     for window, low, high in ((7, 0.85, 1.2), (None, 1.8, 2.1)):
         each = [one for one in times if one.window == window and one.tokens >= cost.LEAST_TOKENS]
         assert [one.size_px for one in each][-1] == 1024
         assert low < exponent([one.tokens for one in each], [one.seconds for one in each]) < high
-
-
-@dataclass
-class Task(background.Task):
-    """Says what it is doing, and is stopped after some results."""
-
-    stop_after: int = 99
-    said: list = field(default_factory=list)
-
-    def report(self, doing: str, done: int, total: int) -> None:
-        self.said.append((doing, done, total))
-        if self.results >= self.stop_after:
-            raise Stopped
-
-
-def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cost, "MEASURED_PX", (224, 320))
-    layer, task = Layer(32, 8, 1), Task(threading.RLock(), stop_after=2)
-    with pytest.raises(Stopped):
-        cost.measure(layer, 4, task)
-    kept = [cost.shelf().find(key) for key in cost.keys(layer, 4)]
-    assert [one and (one.size_px, one.window) for one in kept] == [(224, 4), (224, None), None, None]
-    assert task.said[0] == ("Windows at 224 × 224 …", 0, 4)
-    monkeypatch.setattr(cost, "PATIENCE_S", 0.0)
-    other = Layer(32, 16, 1)
-    cost.measure(other, 4, Task(threading.RLock()))
-    there = [cost.shelf().find(key) is not None for key in cost.keys(other, 4)]
-    assert there == [True, True, True, False]  # global attention at 320 would take too long
 
 
 # Distances ------------------------------------------------------------------------------------------------------------
@@ -439,124 +405,16 @@ def test_feature_maps_and_the_four_neighbours():
 
 
 def test_distances_and_power_laws():
-    figure = distances([np.array([1.0, 2.0]), np.array([3.0])], [10.0, 20.0], 40.0, "cap")
+    figure = distances([np.array([1.0, 2.0]), np.array([3.0])], [10.0, 20.0], 40.0, "cap", depth=5)
     assert [dots.name for dots in figure.data[1:-1]] == ["head 1", "head 2"]  # the legend
     assert list(figure.data[-1].y) == [10, 10, None, 20, 20, None]
     assert figure.layout.yaxis.range == (0, 42)
-    lines = {"a": (np.array([1.0]), np.array([2.0]), 1.5), "b": (np.array([1.0]), np.array([2.0]), None)}
-    assert [line.name for line in power_laws(lines, "x", "y").data] == ["a: ∝ tokens<sup>1.50</sup>", "b"]
-
-
-# The views ------------------------------------------------------------------------------------------------------------
-
-SWIN, TINY = "bundled:insects_swin", "random:swin_tiny_patch4_window7_224"
-PADDED = {"models": TINY, "image": "china", "input": "whole image"}  # 48 × 72 tokens: windows of 7 do not divide
-
-
-def values(test: AppTest) -> dict[str, str]:
-    return {element.label: element.value for element in test.metric}
-
-
-def test_window_shows_the_row_and_its_proof():
-    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Window", at="0.9000,0.9000")
-    assert not test.exception
-    assert len(components(test)) == 3
-    assert len(test.get("plotly_chart")) == 4
-    assert "row 13, column 13 · window 4 of 4 · 33 of 49 keys masked, hatched" in texts(test)
-    assert "content + bias + mask = scores, exact" in texts(test)
-    assert "Padding" not in texts(test)
-    test.selectbox(key="window_head").set_value("2").run()
-    assert "Head 2;" in texts(test)
-    sent = json.loads(components(test)[0].proto.json)
-    assert {"key_regions", "query_regions", "weights"} <= set(sent)
-
-
-def test_window_of_a_padded_grid_says_what_padding_takes():
-    test = opened("swin", **PADDED, swin_view="Window", swin_stage="2", at="0.4000,0.0200")
-    assert not test.exception
-    assert "do not divide 24 × 36 tokens, so 4 rows and 6 columns of zeros are added" in texts(test)
-    assert len(test.get("plotly_chart")) == 5
-
-
-def test_reach_grows_to_the_whole_image():
-    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Reach", at="0.3000,0.9000")
-    assert not test.exception
-    assert "Token in row 7, column 3 of 7 × 7 · the whole image reaches it after block 1.3" in texts(test)
-    assert "opposite edges" not in texts(test)
-    test = opened("swin", **PADDED, swin_view="Reach")
-    assert not test.exception
-    assert "opposite edges" in texts(test)
-
-
-def test_merging_of_every_stage_but_the_last():
-    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Merging", at="0.3000,0.9000")
-    assert not test.exception
-    assert "The token of row 7, column 3" in texts(test)
-    assert "7 × 7 tokens of 256 numbers" in texts(test)
-    assert "the model's own layer gives the same" in texts(test)
-    test.segmented_control(key="merging_colours").set_value("lengths").run()
-    assert "length of the vectors" in texts(test)
-    test.segmented_control(key="swin_stage").set_value("2").run()
-    assert not test.exception
-    assert "Stage 2 is the last one" in texts(test)
-
-
-def test_cost_shows_curves_before_anything_is_measured():
-    test = opened("swin", models=TINY, image="mayfly nymph", swin_view="Cost")
-    assert not test.exception
-    assert values(test)["Multiply–adds of one image"] == "4.49 G"
-    assert values(test)["Multiply–adds, global"] == "2.00 G"
-    assert len(test.get("plotly_chart")) == 3
-    assert "python -m benchmarks windows" in texts(test)
-    test.select_slider(key="cost_window_7").set_value(24).run()
-    assert values(test)["Attention weights, windows"] == "20.7 MiB"  # 3 heads × 3,136 × 24² × 4 bytes
-    test.segmented_control(key="cost_stage").set_value("4").run()
-    assert not test.exception
-    assert values(test)["Tokens"] == "49"
-    assert values(test)["Multiply–adds, windows"] == values(test)["Multiply–adds, global"]  # the grid is one window
-
-
-def test_cost_measured_here_takes_the_place_of_what_was_shipped():
-    layer = Layer(8, 64, 2)  # the first stage of the bundled Swin
-    for size, window, seconds in ((640, 7, 0.1), (768, 7, 0.2)):
-        from vizkit.models.probes.attention_timing import Timed
-
-        cost.shelf().put(("attention time", layer, size, window), Timed(size, (size // 8) ** 2, window, seconds))
-    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Cost")
-    assert not test.exception
-    assert f"64 channels, 2 heads, tokens of 8 pixels; {machine()}" in texts(test)
-    assert "Comes with vizkit" not in texts(test)
-
-
-@pytest.mark.parametrize(("way", "vit"), [("rollout", "bundled:insects_vit"), ("last layer", "bundled:digits_vit")])
-def test_beside_a_vit(way, vit):
-    test = opened(
-        "swin", models=[SWIN, "bundled:digits_vit"], image="mayfly nymph", swin_view="Beside a ViT", beside_vit=vit
-    )
-    assert not test.exception
-    assert test.selectbox(key="beside_vit").options[:2] == ["ViT · digits", "ViT · insects"]
-    test.segmented_control(key="beside_way").set_value(way).run()
-    assert not test.exception
-    assert len(components(test)) == 2
-    assert len(test.get("plotly_chart")) == 2
-    assert "in pixels of a 112 × 112 input" in texts(test)
-    assert "left out of the picture: [cls]" in texts(test)
-
-
-@pytest.mark.parametrize("view", ["Window", "Reach", "Merging", "Cost", "Beside a ViT"])
-def test_another_model_gets_the_bundled_swin(view):
-    test = opened("swin", models="bundled:digits_cnn", image="digit 3", swin_view=view)
-    assert not test.exception
-    assert "None of your models is a Swin; shown: Swin · digits." in texts(test)
-
-
-def test_moving_a_control_runs_no_model(monkeypatch: pytest.MonkeyPatch):
-    test = opened("swin", models=SWIN, image="mayfly nymph", swin_view="Window")
-
-    def ran(*_: object, **__: object) -> None:
-        raise AssertionError("a model ran because a control moved")
-
-    monkeypatch.setattr(window_parts, "window_parts", ran)
-    monkeypatch.setattr("vizkit.models.trace", ran)
-    test.selectbox(key="window_head").set_value("1").run()
-    assert not test.exception
+    assert figure.layout.xaxis.range == (0.5, 5.5)
+    sides = np.array([100.0, 120.0, 200.0])
+    lines = {"a": (sides, np.array([2.0, 3.0, 8.0]), 1.5), "b": (sides, np.array([1.0, 1.0, 1.0]), None)}
+    drawn = power_laws(lines, "x", "y", chosen=120)
+    shown = [(each.name, each.mode) for each in drawn.data if each.mode == "lines"]
+    assert shown == [("a: ∝ tokens<sup>1.50</sup>", "lines"), ("b", "lines")]
+    assert [(list(dot.x), list(dot.y)) for dot in drawn.data if dot.mode == "markers"] == [([120], [3]), ([120], [1])]
+    assert [(each.text[0], each.y[0]) for each in drawn.data if each.mode == "text"] == [("a", 8), ("b", 1)]
+    assert list(drawn.layout.xaxis.tickvals) == [100, 200]  # 120 would stand on the 100
