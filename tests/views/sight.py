@@ -1,5 +1,5 @@
-"""What every view keeps to in what is seen of it, and in what is saved: functions that give what breaks a rule, as those
-of `contract`. `test_sight.py` applies them to all views and to toys that break them."""
+"""What every view keeps to in what is seen of it, and in what is saved: functions that give what breaks a rule, as in
+`contract`. `test_sight.py` applies them to all views and to toys that break them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ def first_sight(found: list[Seen]) -> list[Seen]:
     return drawn(found[:1])
 
 
-def given(one: Seen) -> Any:  # noqa: ANN401 - as `View.show` takes it
+def given(one: Seen) -> Any:
     return [one.of] if one.view.together else one.of
 
 
@@ -155,7 +155,7 @@ def on_paper(plate: Plate) -> str:
 def in_a_page(one: Seen) -> str:
     book = stage(one.view, [one.of], most_bytes=0)
 
-    def walked(value: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON can hold
+    def walked(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
             for name, part in value.items():
                 part = book["pool"][part["$"]] if isinstance(part, dict) and "$" in part else part
@@ -201,7 +201,7 @@ def compared(block: Columns) -> Iterator[tuple[str, list]]:
 
 
 def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
-    """(what is measured, the values at its ends): the colours of a map, the colours and the axis of values of a chart."""
+    """(what is measured, the values at its ends): the colours of a map, the colours and the axes of a chart."""
     if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.key_grid is not None:
         yield ("map", block.quantity), (block.rows.low, block.rows.top)
     if isinstance(block, Chart):
@@ -209,7 +209,11 @@ def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
         titles = tuple(axis.title.text for axis in (figure.layout.xaxis, figure.layout.yaxis))
         for trace in figure.data:
             if trace.type == "heatmap":
-                ends = (trace.zmin, trace.zmax) if trace.zmin is not None else (float(np.nanmin(trace.z)), float(np.nanmax(trace.z)))
+                ends = (
+                    (trace.zmin, trace.zmax)
+                    if trace.zmin is not None
+                    else (float(np.nanmin(trace.z)), float(np.nanmax(trace.z)))
+                )
                 yield ("colours", *titles), ends
         for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
             every = [np.asarray(values) for trace in figure.data if trace.type != "heatmap"
@@ -254,12 +258,14 @@ def colours_that_change(found: list[Seen]) -> list[str]:
                 colour, look = look_of(trace, place)
                 of_name.setdefault(trace.name, set()).add(colour)
                 of_look.setdefault(look, set()).add(trace.name)
-            broken += [f"{one}: {chart.alt}: {sorted(names)} look alike" for names in of_look.values() if len(names) > 1]
+            broken += [
+                f"{one}: {chart.alt}: {sorted(names)} look alike" for names in of_look.values() if len(names) > 1
+            ]
         broken += [f"{one}: {name} has {len(looks)} colours" for name, looks in of_name.items() if len(looks) > 1]
     return broken
 
 
-def look_of(trace: Any, place: int) -> tuple[str, tuple]:  # noqa: ANN401 - a trace of plotly
+def look_of(trace: Any, place: int) -> tuple[str, tuple]:
     """(its colour, how it looks altogether): where none is given, as the template goes through the classes."""
     line = getattr(trace, "line", None)
     given = (line and line.color), trace.marker.color
@@ -284,7 +290,7 @@ def not_a_setting(found: list[Seen]) -> list[str]:
     return broken
 
 
-def kept(one: Seen, name: str, value: Any) -> bool:  # noqa: ANN401
+def kept(one: Seen, name: str, value: Any) -> bool:
     cls = type(one.view)
     try:
         view = cls(**{name: setting(cls, name, value, [one.of])})

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Block, Canvas, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -74,7 +75,7 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
     for block in blocks:
-        if not isinstance(block, LEADING):
+        if not (isinstance(block, LEADING) or (isinstance(block, Canvas) and block.script in TURNED)):
             rest = [block]
             break
         first.append(block)

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
-from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
+from vizkit.figure.attention.product import product
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_of
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -23,6 +24,7 @@ from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
+MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
 MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
 Limits = tuple[float, float]
 
@@ -74,11 +76,11 @@ class Rollout(View):
     start: int = layer(
         "From layer", "Layers before it are left out, as if they were the identity.", default=1, more=True
     )
-    scale: Literal["from 0", "from lowest", "shared"] = choice(
+    scale: Literal["shared", "from 0", "from lowest"] = choice(
         "Colours",
-        ("from 0", "from lowest", "shared"),
-        "From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one value "
-        "for all layers of a model.",
+        ("shared", "from 0", "from lowest"),
+        "From 0 to one value for all layers of a model, from 0 to each map's own largest value, or from its own "
+        "lowest, which shows small differences.",
         more=True,
     )
     full: bool = switch(
@@ -126,11 +128,12 @@ class Rollout(View):
             self.sentence(of, row, grown, start),
             "query",
         )
+        yield from self.multiplied(of, layers, asked, depth, start)
         if words := how_followed(layers):
             yield Line(words)
         if len(grown) > 1:
             yield Tiles(
-                "Layer by layer",
+                f"Layer by layer{self.own}",
                 tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
                 tuple(self.limits(each, grown) for each in grown),
                 "The row after a layer. Click to see it large.",
@@ -142,7 +145,7 @@ class Rollout(View):
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
-                "The rows of a distilled model",
+                f"The rows of a distilled model{self.own}",
                 tuple(
                     Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, several, strict=True)
                 ),
@@ -190,6 +193,31 @@ class Rollout(View):
             f"{float(rows.max()):.1%}.",
         )
 
+    def multiplied(
+        self, of: Subject, layers: list[Attention], asked: object, depth: int, start: int
+    ) -> Iterator[Picture]:
+        """One more layer times the product so far, with the row in both."""
+        if max(len(tokens) for each in layers for tokens in (each.query, each.key)) > MOST_MULTIPLIED:
+            return
+        steps = of.made(rollout_products, of.whole(), self.fusion, self.discard, start - 1, self.residual)
+        factor, now = (each.numpy() for each in steps[depth - start])
+        before = steps[depth - start - 1][1].numpy() if depth > start else np.eye(factor.shape[1], dtype=np.float32)
+        tokens = [each.query for each in layers if each.learned][depth - 1]
+        row = row_in(tokens, asked)
+        so_far = f"the product of layers {start} to {depth - 1}" if depth - 1 > start else f"layer {start}"
+        so_far = so_far if depth > start else "the identity"
+        marked = "" if row is None else "; bright is the row"
+        yield Picture(
+            product((factor, before, now), (row, None, row)),
+            "The product of layers, one more at each step",
+            f"layer {depth} × {so_far} = the product so far, each in colours of its own{marked}",
+        )
+
+    @property
+    def own(self) -> str:
+        """Of small maps that have no scale in common."""
+        return "" if self.scale == "shared" else ", each in its own colours"
+
     def limits(self, row: Row, rows: list[Row]) -> Limits:
         """The values of the darkest and the brightest colour."""
         top = max(float(each.grid.max()) for each in (rows if self.scale == "shared" else [row]))
@@ -213,7 +241,8 @@ class Rollout(View):
         if covered is not None and start == 1:
             shares = [float((each.grid * covered).sum() / each.grid.sum().clamp(min=1e-12)) for each in grown]
             by_layer = places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
-        return first_said(by_layer, places.where(row.grid, covered, f"what {who} takes from the image"))
+        what = f"what {who} takes from the image"
+        return first_said(by_layer, places.where(row.grid, covered, what), places.spread(row.grid, what))
 
 
 def named(row: Row) -> str:
@@ -224,6 +253,14 @@ def named(row: Row) -> str:
         "mean": "the mean of all places",
     }
     return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
+
+
+def row_in(tokens: Tokens, asked: object) -> int | None:
+    """Of a layer's queries the one that asks, None where several do, or none."""
+    if isinstance(asked, tuple):
+        rows, columns = tokens.grid or (0, 0)
+        return id_of(tokens, asked) if asked[0] < rows and asked[1] < columns else None
+    return tokens.special.index(asked) if asked in tokens.special else None
 
 
 def masses(row: Row) -> Iterator[tuple[str, float]]:

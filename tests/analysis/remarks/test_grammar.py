@@ -372,6 +372,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
         for alike, others in product((0, *COUNTS), (0, 1, 8))
     ),
+    patches.nearest: lambda: (
+        patches.nearest(torch.tensor([1.0] + [p] * others), "block 8 of 11") for p, others in product(SHARES, (0, 1, 8))
+    ),
     patches.outliers: lambda: (
         patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
     ),
@@ -384,6 +387,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     ),
     places.concentrated: lambda: (
         places.concentrated(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
+    ),
+    places.spread: lambda: (
+        places.spread(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),
     places.where: lambda: (
         places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
