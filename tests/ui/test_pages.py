@@ -267,10 +267,12 @@ def test_one_layer_is_its_attention_and_its_mlp():
     assert "Here 4 % of the multiply–adds of one layer, attention and MLP together" in texts(test)
 
 
-def test_a_patch_size_that_does_not_divide_names_the_nearest():
+def test_a_patch_size_that_does_not_divide_is_counted_on_the_nearest_size():
     test = opened("patches", patches_view="Cost", cost_patch="15")
     assert not test.exception
-    assert "210 or 225" in test.info[0].value
+    assert "225 × 225 pixels, the multiple of 15 that is nearest to 224" in texts(test)
+    (tile,) = (metric for metric in test.metric if metric.label == "Patches")
+    assert (tile.value, tile.delta) == ("225", "15 × 15")
 
 
 def test_removing_positions_makes_shuffling_invisible():

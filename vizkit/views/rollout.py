@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
@@ -23,6 +24,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
+BEYOND = "; its own place may have more"
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
 MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
 MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
@@ -118,12 +120,12 @@ class Rollout(View):
         content = one_row(row, tokens, asked)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
-        low, top = self.limits(row, grown)
+        low, top = self.limits(row, grown, asked, tokens)
         yield Map(
             replace(content, low=low, top=top),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
-            "share of what reaches the row's token",
+            f"share of what reaches the row's token{BEYOND if isinstance(asked, tuple) else ''}",
             tuple(masses(row)),
             self.sentence(of, row, grown, start),
             "query",
@@ -135,7 +137,7 @@ class Rollout(View):
             yield Tiles(
                 f"Layer by layer{self.own}",
                 tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
-                tuple(self.limits(each, grown) for each in grown),
+                tuple(self.limits(each, grown, asked, tokens) for each in grown),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),
@@ -149,7 +151,7 @@ class Rollout(View):
                 tuple(
                     Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, several, strict=True)
                 ),
-                tuple(self.limits(each, several) for each in several),
+                tuple(self.limits(each, several, asked, tokens) for each in several),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
@@ -206,11 +208,12 @@ class Rollout(View):
         row = row_in(tokens, asked)
         so_far = f"the product of layers {start} to {depth - 1}" if depth - 1 > start else f"layer {start}"
         so_far = so_far if depth > start else "the identity"
-        marked = "" if row is None else "; bright is the row"
+        marked = "" if row is None else "; bright is the row of the map"
         yield Picture(
             product((factor, before, now), (row, None, row)),
             "The product of layers, one more at each step",
-            f"layer {depth} × {so_far} = the product so far, each in colours of its own{marked}",
+            f"layer {depth} × {so_far} = layers {start} to {depth}: queries down, keys across, each in its own "
+            f"colours{marked}",
         )
 
     @property
@@ -218,10 +221,16 @@ class Rollout(View):
         """Of small maps that have no scale in common."""
         return "" if self.scale == "shared" else ", each in its own colours"
 
-    def limits(self, row: Row, rows: list[Row]) -> Limits:
-        """The values of the darkest and the brightest colour."""
-        top = max(float(each.grid.max()) for each in (rows if self.scale == "shared" else [row]))
-        return float(row.grid.min()) if self.scale == "from lowest" else 0.0, top
+    def limits(self, row: Row, rows: list[Row], asked: object, tokens: Tokens) -> Limits:
+        """The values of the darkest and the brightest colour. On a shared scale a patch's own places may lie beyond:
+        what it keeps of itself in the first layer would leave all others dark."""
+        if self.scale != "shared":
+            return float(row.grid.min()) if self.scale == "from lowest" else 0.0, float(row.grid.max())
+        elsewhere = torch.ones_like(row.grid, dtype=torch.bool)
+        if isinstance(asked, tuple) and tokens.grid:
+            down, across = (now // of for now, of in zip(row.grid.shape, tokens.grid, strict=True))
+            elsewhere[asked[0] * down : (asked[0] + 1) * down, asked[1] * across : (asked[1] + 1) * across] = False
+        return 0.0, max(float(each.grid[elsewhere].max()) for each in rows)
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:

@@ -398,6 +398,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         places.from_layer_on([p, q, r], area, "the class token")
         for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
     ),
+    positions.told_apart: lambda: (
+        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "learned")
+        for p, side, cell in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)))
+    ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
         for p, q in product(SHARES, SHARES)

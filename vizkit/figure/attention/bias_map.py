@@ -21,7 +21,7 @@ def bias_map(
     ranked: bool,
     x_names: Sequence[str],
     y_names: Sequence[str],
-    quantity: str,
+    quantity: str = "added to the score",
     height: int = 280,
 ) -> "go.Figure":
     """One head's bias in logits, with one scale for all heads: the range of all values, or, `ranked`, their ranks from

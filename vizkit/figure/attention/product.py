@@ -8,9 +8,9 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import colours
 
-PAPER, INK, DIM = 255, (86, 90, 117), 0.45
+GROUND, INK, DIM = (45, 49, 82), (232, 234, 246), 0.45
 SIGN_PX, MARKED_PX = 34, 3
-MOST = 0.99  # of all weights are not brighter than the last colour: the diagonal would leave the rest black
+BEYOND = 1.5  # times as many weights as the diagonal has may lie beyond the last colour: it would leave the rest black
 
 
 def product(
@@ -18,7 +18,7 @@ def product(
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Three matrices, each drawn as a square in colours of its own range: first × second = third. `rows`: of each the
     row that stays bright while the others are dimmed, None for all of them."""
-    sign = np.full((side_px, SIGN_PX, 3), PAPER, np.uint8)
+    sign = np.full((side_px, SIGN_PX, 3), GROUND, np.uint8)
     times, equals = sign.copy(), sign.copy()
     middle, centre, arm = side_px // 2, SIGN_PX // 2, 6
     for slope in (1, -1):
@@ -31,7 +31,7 @@ def product(
 
 
 def _drawn(matrix: np.ndarray, row: int | None, side_px: int) -> UInt8[np.ndarray, "side side 3"]:
-    top = float(np.quantile(matrix, MOST)) or float(matrix.max()) or 1.0
+    top = float(np.quantile(matrix, max(0.0, 1 - BEYOND / matrix.shape[1]))) or float(matrix.max()) or 1.0
     level = (np.sqrt(np.clip(matrix / top, 0, 1)) * 255).astype(np.uint8)
     bright = colours()[level]
     large = cv2.resize(

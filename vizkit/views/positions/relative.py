@@ -108,7 +108,7 @@ def by_head(bias: RelativeBias) -> Iterator[Block]:
                 quantity=ADDED,
             )
         else:
-            figure = bias_map(values.numpy(), head, ranked=ranked, x_names=across, y_names=down, quantity=ADDED)
+            figure = bias_map(values.numpy(), head, ranked=ranked, x_names=across, y_names=down)
         charts.append(Chart(figure, f"Bias by offset, head {head + 1}"))
     wide = min(ACROSS, len(charts))
     for start in range(0, len(charts), wide):
