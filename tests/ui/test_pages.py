@@ -10,7 +10,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
-from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, sent_to, texts
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
@@ -243,9 +243,8 @@ INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
 def test_pairs_of_patches_grow_as_each_model_attends():
     test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut")
     assert not test.exception
-    said = [data["sentence"] for data in sent_to(test, "vizkit_look")]
-    assert "784 and 16 times the pairs." in said[0]
-    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in said[1]
+    assert "784 and 16 times the pairs." in texts(test)
+    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in texts(test)
 
 
 def test_two_models_are_compared_at_one_depth_and_each_card_says_which():

@@ -5,23 +5,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-import cv2
 import numpy as np
-from jaxtyping import UInt8
 
 from vizkit.analysis.attention.patches import Cost as Counts
 from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.charts import curves
-from vizkit.figure.patches import pulled_apart
+from vizkit.figure.patches import square_in_patches
 from vizkit.views.blocks import Block, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
-SIDE_PX, MOST_APART = 480, 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class Cost(View):
             ),
             ("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", f"{heads} heads, float32"),
         )
-        cut = Picture(in_patches(of.rgb, size, counts.grid), f"The picture in {rows} × {columns} patches")
+        cut = Picture(square_in_patches(of.rgb, size, counts.grid), f"The picture in {rows} × {columns} patches")
         said = Said(first_said(patches.quadratic(counts.tokens, dim)))
         yield Columns(((cut,), (said, Metrics(tokens), Metrics(layer))), (2, 3))
         lines = cost_curves(dim, heads) | {"chosen": (np.array([size]), np.array([counts.layer]))}
@@ -74,15 +71,6 @@ class Cost(View):
         figure.update_traces(mode="markers", marker_size=12, selector={"name": "chosen"})
         yield Chart(figure, "Multiply–adds of one layer against the side of the image, global and in windows")
         yield Numbers(partial(numbers, counts, lines))
-
-
-def in_patches(rgb: UInt8[np.ndarray, "height width 3"], size: int, grid: tuple[int, int]) -> np.ndarray:
-    """Its square middle at that size, pulled apart; whole where patches are too small to be seen."""
-    side = min(rgb.shape[:2])
-    top, left = ((length - side) // 2 for length in rgb.shape[:2])
-    square = rgb[top : top + side, left : left + side]
-    shown = cv2.resize(square, (min(size, SIDE_PX), min(size, SIDE_PX)), interpolation=cv2.INTER_AREA)
-    return pulled_apart(shown, grid, side_px=SIDE_PX) if grid[0] <= MOST_APART else shown
 
 
 def numbers(counts: Counts, lines: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
