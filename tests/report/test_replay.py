@@ -308,7 +308,7 @@ def test_the_cursor_comes_back():
 
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
-    record = to_json(item_of(VIT, Rollout((2, 3), depth=4)))
+    record = to_json(item_of(VIT, Rollout((2, 3), depth=4, scale="from 0")))
     former = {"query": [2, 3], "fusion": "mean", "upto": 4, "discard": 0.0, "residual": 0.5, "start": 1,
               "scale": "from 0"}  # fmt: skip
     left_out = {name: value for name, value in record.items() if name not in ("at", "others", "edits")}

@@ -10,7 +10,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
-from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, sent_to, texts
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
@@ -243,9 +243,8 @@ INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
 def test_pairs_of_patches_grow_as_each_model_attends():
     test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut")
     assert not test.exception
-    said = [data["sentence"] for data in sent_to(test, "vizkit_look")]
-    assert "784 and 16 times the pairs." in said[0]
-    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in said[1]
+    assert "784 and 16 times the pairs." in texts(test)
+    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in texts(test)
 
 
 def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
@@ -267,10 +266,12 @@ def test_one_layer_is_its_attention_and_its_mlp():
     assert "Here 4 % of the multiply–adds of one layer, attention and MLP together" in texts(test)
 
 
-def test_a_patch_size_that_does_not_divide_names_the_nearest():
+def test_a_patch_size_that_does_not_divide_is_counted_on_the_nearest_size():
     test = opened("patches", patches_view="Cost", cost_patch="15")
     assert not test.exception
-    assert "210 or 225" in test.info[0].value
+    assert "225 × 225 pixels, the multiple of 15 that is nearest to 224" in texts(test)
+    (tile,) = (metric for metric in test.metric if metric.label == "Patches")
+    assert (tile.value, tile.delta) == ("225", "15 × 15")
 
 
 def test_removing_positions_makes_shuffling_invisible():

@@ -18,6 +18,7 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
+from vizkit.views import class_of
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Block,
@@ -30,7 +31,6 @@ from vizkit.views.blocks import (
     Map,
     Numbers,
     Part,
-    Said,
     Table,
     Tiles,
 )
@@ -128,10 +128,11 @@ def _asking(cls: type[View], name: str, of: Subject) -> View:
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 @dataclass
 class Seen:
-    """What a view shows of one model as it is set. `calls`: of layers of the model, for it."""
+    """What a view shows of one model as it is set; `of`: what it is given. `calls`: of layers of the model, for it."""
 
     changed: str
     view: View
+    of: Subject
     blocks: Sequence
     arrays: Sequence[dict]
     refusal: Exception | None
@@ -174,7 +175,7 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
         try:
             variants = list(settings(cls, of))
         except NotApplicable as sentence:
-            return [Seen("", cls(), [], [], sentence, 0)]
+            return [Seen("", cls(), of, [], [], sentence, 0)]
     for changed, view in variants:
         blocks, arrays, refusal = [], [], None
         with counted(of.loaded.model) as calls:
@@ -187,8 +188,14 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
         ran = len(calls) + (0 if found else len(before))
-        found.append(Seen(changed, view, blocks, arrays, refusal, ran))
+        found.append(Seen(changed, view, of, blocks, arrays, refusal, ran))
     return found
+
+
+@cache
+def all_of(view: str, name: str) -> list[Seen]:
+    """Of a view and a model by their names, once for all rules."""
+    return seen(class_of(view), subject(name))
 
 
 def texts(block: object) -> Iterator[str]:
@@ -232,12 +239,6 @@ def not_refused(found: list[Seen]) -> list[str]:
     return [f"{one}: {one.refusal!r}" for one in found if one.refusal is not None
             and not (type(one.refusal) is NotApplicable and sentence.fullmatch(str(one.refusal))
                      and not re.search(r"[.!?] [A-Z]", str(one.refusal)))]  # fmt: skip
-
-
-def silent(of_models: Iterable[list[Seen]]) -> bool:
-    """At first sight something is to be seen, and is said, of one model at least."""
-    blocks = (block for found in of_models for one in found if not one.changed for block in one.blocks)
-    return not any(block.text if isinstance(block, Said) else isinstance(block, Map) and block.said for block in blocks)
 
 
 def not_finite(found: list[Seen]) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Block, Canvas, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.blocks import Columns as Beside
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
@@ -87,7 +88,8 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
 def _leads(block: Block) -> bool:
     """Whether the script draws it as well as a page does, and all that stands in it."""
     beside = isinstance(block, Beside) and all(_leads(inner) for part in block.parts for inner in part)
-    return beside or isinstance(block, LEADING)
+    turned = isinstance(block, Canvas) and block.script in TURNED
+    return beside or turned or isinstance(block, LEADING)
 
 
 Columns = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]

@@ -18,6 +18,7 @@ from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
 from vizkit.views.controls import controls, options, rule_of
+from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
@@ -41,7 +42,8 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     with asking:
         view, opacity = ask(entry, cls, [of for _, of in able])
     if cls.together or not entry.needs:
-        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name), 0)
+        alone = saved.pictured(page.picture) if "picture" in entry.reads else saved.NOTHING
+        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name), 0, alone)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
             reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
@@ -65,8 +67,9 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> 
     able.append((column, of))
 
 
-def _one(to: Drawing, index: int) -> None:
-    book, blocks = leading(to.view, to.of or [saved.NOTHING], to.opacity, FRAMES_BYTES)
+def _one(to: Drawing, index: int, alone: Subject = saved.NOTHING) -> None:
+    """`alone`: what it is of, without models."""
+    book, blocks = leading(to.view, to.of or [alone], to.opacity, FRAMES_BYTES)
     if book is not None:
         _turned(to, book)
     show(to, blocks)
@@ -77,7 +80,8 @@ def _one(to: Drawing, index: int) -> None:
         item = item if "picture" in to.entry.reads else replace(item, image="")
         save(key, {"": item}, to.of[0])
     else:
-        save(key, {"": saved.item_alone(to.view)}, saved.NOTHING)
+        item = saved.item_of_picture if alone.image else saved.item_alone
+        save(key, {"": item(to.view)}, alone)
 
 
 def _turned(to: Drawing, book: Packed) -> None:

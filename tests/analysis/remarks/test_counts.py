@@ -47,6 +47,9 @@ def test_patches_that_are_alike():
         "After block 3 of 6, 1 other place of 3 is similar to the chosen one: cosine 0.9 or more."
     )
     assert patches.alike(torch.tensor([1.0, 0.89]), "stage 1 of 2") is None
+    assert words_of(patches.nearest(torch.tensor([1.0, 0.2, 0.89]), "stage 1 of 2")) == (
+        "After stage 1 of 2, no other place of 2 is similar to the chosen one: the largest cosine is 0.89."
+    )
 
 
 def test_outliers():

@@ -372,6 +372,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
         for alike, others in product((0, *COUNTS), (0, 1, 8))
     ),
+    patches.nearest: lambda: (
+        patches.nearest(torch.tensor([1.0] + [p] * others), "block 8 of 11") for p, others in product(SHARES, (0, 1, 8))
+    ),
     patches.outliers: lambda: (
         patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
     ),
@@ -385,12 +388,19 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     places.concentrated: lambda: (
         places.concentrated(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),
+    places.spread: lambda: (
+        places.spread(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
+    ),
     places.where: lambda: (
         places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
     ),
     places.from_layer_on: lambda: (
         places.from_layer_on([p, q, r], area, "the class token")
         for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
+    ),
+    positions.told_apart: lambda: (
+        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "learned")
+        for p, side, cell in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)))
     ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)

@@ -18,7 +18,8 @@ from vizkit.analysis.attribution.layer_product import Factor, Query, factors, sa
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "shares"]
+__all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "rollout_products",
+           "shares"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,24 @@ def rollout_matrix(
     ready = _prepared(trace, fusion, discard, start_layer, residual)
     last = max(i for i, factor in enumerate(ready) if factor.layer.query.grid)
     return through(ready[: last + 1], torch.eye(len(ready[last].layer.query))).rows
+
+
+def rollout_products(
+    trace: Trace, fusion: Fusion = "mean", discard: float = 0.0, start_layer: int = 0, residual: float = 0.5
+) -> list[tuple[Float[Tensor, "query key"], Float[Tensor, "query token"]]]:
+    """(Â_l, Â_l ⋯ Â_1) of every attention layer l from `start_layer` on: over the layer's own queries and keys, and
+    over its queries and the tokens of the input. The work grows with the cube of the tokens."""
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
+    products, before = [], None
+    for end in [end for end, factor in enumerate(ready) if factor.layer.learned][start_layer:]:
+        queries = ready[end].layer.query
+        factor = through([ready[end]], torch.eye(len(queries)))
+        if before is not None and ready[end - 1].layer.query == factor.tokens and ready[end - 1].layer.learned:
+            before = factor.rows @ before
+        else:
+            before = through(ready[: end + 1], torch.eye(len(queries))).rows
+        products.append((factor.rows, before))
+    return products
 
 
 def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:

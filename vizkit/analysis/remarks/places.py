@@ -47,16 +47,27 @@ def on_object(
 
 def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
     """On how few places half of the weight lies; None where that is more than `FEW` of them."""
-    weights = places.clamp(min=0).flatten().sort(descending=True).values
-    total = float(weights.sum())
-    if total <= 0:
-        return None
-    sums = weights.cumsum(0)
-    half = int((sums < total / 2 * (1 - 1e-6)).sum()) + 1
-    if half > math.floor(FEW * len(weights)):
+    half, count = half_of(places), places.numel()
+    if not 0 < half <= math.floor(FEW * count):
         return None
     which = "1 place" if half == 1 else f"{half} places"
-    return Remark(f"Half of {subject} lies on {which} of {len(weights)}.", {"places": half, "of": len(weights)})
+    return Remark(f"Half of {subject} lies on {which} of {count}.", {"places": half, "of": count})
+
+
+def spread(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
+    """The same where nothing stands out; None of an empty map."""
+    half, count = half_of(places), places.numel()
+    if not half:
+        return None
+    words = f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
+    return Remark(words, {"places": half, "of": count})
+
+
+def half_of(places: Float[Tensor, "row column"]) -> int:
+    """On how few places half of the weight lies; 0 of an empty map."""
+    weights = places.clamp(min=0).flatten().sort(descending=True).values
+    total = float(weights.sum())
+    return int((weights.cumsum(0) < total / 2 * (1 - 1e-6)).sum()) + 1 if total > 0 else 0
 
 
 def where(

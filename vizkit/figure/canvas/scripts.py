@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vizkit.figure.canvas import LOOK_HTML
 
-__all__ = ["SCRIPTS", "Script", "mounted"]
+__all__ = ["SCRIPTS", "TURNED", "Script", "mounted"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,11 @@ class Script:
 _HERE = Path(__file__).parent
 _WINDOWS = _HERE / "windows"
 _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
+_CUT = "<section><canvas role='application' tabindex='0'></canvas><output></output></section>\n"
 SCRIPTS = {
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (_HERE / "short.js", _HERE / "cut.js")),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
     "vizkit_windows": Script(
@@ -40,6 +42,8 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut")
+"""Those that the stage of a page draws at every step of a played field."""
 
 
 def mounted(names: Iterable[str]) -> str:

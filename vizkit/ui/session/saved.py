@@ -112,6 +112,11 @@ def subject_of(shown: Shown, picture: Picture) -> Kept:
     return Kept(shown.source, opening, picture, image=image, model=title(shown.source), point=cursor())
 
 
+def pictured(picture: Picture) -> Subject:
+    """The chosen image without a model."""
+    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
+
+
 def item_of(
     shown: Shown,
     shows: Any,  # noqa: ANN401

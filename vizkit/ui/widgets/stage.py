@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import vizkit.figure.canvas
-from vizkit.figure.canvas.scripts import SCRIPTS, mounted
+from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, mounted
 from vizkit.ui.canvas import Canvas
 from vizkit.views.controls import Control
 from vizkit.views.rules import POINT, RefusedError, Rule, one_of, record
@@ -20,7 +20,7 @@ STAGE = Canvas(
     OWN.html,
     OWN.css,
     *OWN.js,
-    mounted(("vizkit_look", "vizkit_tiles")),
+    mounted(TURNED),
     HERE / "stage_element.js",
 )
 SCRUBBER = Canvas("vizkit_scrubber", PLAYED.html, PLAYED.css, *PLAYED.js, HERE / "scrubber_element.js")

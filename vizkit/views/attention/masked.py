@@ -46,7 +46,16 @@ class Masked(View):
             (seen, "A decoder: no word attends to later words" if self.decoder else "A decoder without its mask"),
         ):
             figure = heat_map(
-                values.numpy(), "key", "query", title, x_names=names, y_names=names, digits=3, height=420, limit=1.0
+                values.numpy(),
+                "key",
+                "query",
+                title,
+                x_names=names,
+                y_names=names,
+                digits=3,
+                height=420,
+                limit=1.0,
+                quantity="attention weight",
             )
             charts.append((Chart(figure, f"Weights of six words. {title}"),))
         yield Columns(tuple(charts))
