@@ -8,7 +8,7 @@ from itertools import chain
 
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Bars, Block, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -17,7 +17,7 @@ __all__ = ["FRAMES_BYTES", "LEADING", "leading", "played", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
-LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture)  # what no page draws better than the script
+LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture, Bars)  # what no page draws better than the script
 
 
 def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
@@ -70,11 +70,17 @@ def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
     return view.show(of if view.together else of[0])
 
 
+def _leads(block: Block) -> bool:
+    if isinstance(block, Columns):
+        return all(_leads(inner) for part in block.parts for inner in part)
+    return isinstance(block, LEADING)
+
+
 def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
     for block in blocks:
-        if not isinstance(block, LEADING):
+        if not _leads(block):
             rest = [block]
             break
         first.append(block)
@@ -83,10 +89,10 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     return first, chain(rest, blocks)
 
 
-Columns = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
+Frames = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
 
 
-def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, most_bytes: int) -> Packed | None:
+def _book(view: View, among: Sequence[Subject], columns: Frames, draw: str, most_bytes: int) -> Packed | None:
     """A frame for every value of the played field, None where the view has no meaning with it."""
     found, pack = played(view, among), Packing(draw)
     if found is None:
@@ -101,11 +107,18 @@ def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, mos
         size += len(json.dumps(frames[-1]))
         if size + sum(map(len, pack.pool)) > most_bytes:
             return None
-    asked = {"name": name, "label": control.label, "help": control.help, "values": values, "value": now}
+    asked = {
+        "name": name,
+        "label": control.label,
+        "help": control.help,
+        "values": values,
+        "value": now,
+        "counts": control.counts,
+    }
     return {"field": asked, "frames": frames, "pool": [*pack.pool]}
 
 
-def _perhaps(pack: "Packing", columns: Columns, view: View, *, needed: bool) -> list[list[Packed]] | None:
+def _perhaps(pack: "Packing", columns: Frames, view: View, *, needed: bool) -> list[list[Packed]] | None:
     try:
         return pack.frame(columns(view))
     except NotApplicable:

@@ -155,6 +155,22 @@ VIEWS = {
             name="rollout",
             page="rollout",
         ),
+        Entry(
+            "Temperature",
+            "One prediction, softened by the temperature.",
+            "distillation.temperature:Temperature",
+            "",
+            name="temperature",
+            page="distillation",
+        ),
+        Entry(
+            "Teacher and student",
+            "The loss of a student whose predictions differ from its teacher's.",
+            "distillation.pair:TeacherStudent",
+            "classes",
+            name="teacher-student",
+            page="distillation",
+        ),
     )
 }
 

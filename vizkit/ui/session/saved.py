@@ -40,6 +40,10 @@ class Kept(Subject):
         super().__init__(opening, picture.rgb, **facts)
         self.source, self.picture = source, picture
 
+    def _of_model(self, source: str) -> Subject:
+        image, point = self.image, self.point
+        return Kept(source, cached.opening(source), self.picture, image=image, model=title(source), point=point)
+
     @property
     def seen(self) -> "Trace":
         return self.trace(self.asked)
@@ -98,6 +102,11 @@ class Kept(Subject):
 @remembered
 def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
     return Subject.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
+
+
+def picture_alone(picture: Picture) -> Subject:
+    """What a view is given where there is no model."""
+    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")))
 
 
 def inputs_of(shown: Shown, picture: Picture) -> Kept:

@@ -3,10 +3,6 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Temperature", "One prediction, softened by the temperature.", "temperature", ""),
-    View(
-        "Teacher and student", "The loss of a student whose predictions differ from its teacher's.", "pair", "",
-    ),
     View(
         "Two tokens", "What the class token and the distillation token of a DeiT predict.", "tokens", "two tokens",
         fragment=False, query="cls",
