@@ -171,6 +171,16 @@ VIEWS = {
             name="teacher-student",
             page="distillation",
         ),
+        Entry(
+            "Two tokens",
+            "What the class token and the distillation token of a DeiT predict.",
+            "distillation.tokens:TwoTokens",
+            "two tokens",
+            fragment=False,
+            query="cls",
+            name="two-tokens",
+            page="distillation",
+        ),
     )
 }
 

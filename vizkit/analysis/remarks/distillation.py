@@ -67,5 +67,5 @@ def agreed(right: Mapping[str, float], agrees: Mapping[str, float], pictures: in
 
 def overlapping(layer: int, share: float) -> Remark:
     """The share of attention that both tokens of a distilled model give the same keys."""
-    return Remark(f"In layer {layer} the two tokens give {percent(share)} of their attention to the same places.",
+    return Remark(f"In layer {layer} the two tokens give {percent(share)} of their attention to the same tokens.",
                   {"layer": layer, "share": share})  # fmt: skip

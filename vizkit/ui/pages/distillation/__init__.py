@@ -3,10 +3,6 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View(
-        "Two tokens", "What the class token and the distillation token of a DeiT predict.", "tokens", "two tokens",
-        fragment=False, query="cls",
-    ),
     View("Does it help?", "The same student with no, a soft and a hard teacher.", "runs", "", fragment=False,
          reads="nothing"),
     View(
