@@ -181,6 +181,14 @@ VIEWS = {
             name="two-tokens",
             page="distillation",
         ),
+        Entry(
+            "Augmentation",
+            "What a recipe does to a picture before the model learns from it.",
+            "distillation.augmentation:Augmentation",
+            "",
+            name="augmentation",
+            page="distillation",
+        ),
     )
 }
 

@@ -5,7 +5,4 @@ from vizkit.ui.views import View
 VIEWS = (
     View("Does it help?", "The same student with no, a soft and a hard teacher.", "runs", "", fragment=False,
          reads="nothing"),
-    View(
-        "Augmentation", "What a recipe does to a picture before the model learns from it.", "augmentation", "",
-    ),
 )  # fmt: skip
