@@ -182,6 +182,16 @@ VIEWS = {
             page="distillation",
         ),
         Entry(
+            "Does it help?",
+            "The same student with no, a soft and a hard teacher.",
+            "distillation.runs:DoesItHelp",
+            "",
+            fragment=False,
+            reads="nothing",
+            name="teacher-gain",
+            page="distillation",
+        ),
+        Entry(
             "Augmentation",
             "What a recipe does to a picture before the model learns from it.",
             "distillation.augmentation:Augmentation",

@@ -257,7 +257,9 @@ class Augmentation(View):
             limit=1.0,
             square=False,
         )
-        figure.update_traces(showscale=False, xgap=2, ygap=2).update_xaxes(type="category").update_yaxes(type="category")
+        figure.update_traces(showscale=False, xgap=2, ygap=2).update_xaxes(type="category").update_yaxes(
+            type="category"
+        )
         yield Chart(figure, f"{int(drawn.sum())} of {drawn.size} branches skipped", "Bright: works, dark: skipped")
         yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn).words)
         chance = {"chance": (np.arange(len(counts)) + 1.0, np.array(by_block))}
