@@ -81,7 +81,7 @@ class ClassBars:
             rows.append(
                 f'<div class="row" title="{escape(name)}: {value:.8g}" style="{_ROW}">'
                 f'<span class="name" style="{_NAME}">{escape(name)}</span>'
-                f'<span class="number">{axis.number(value)}</span></div>'
+                f'<span class="number">{escape(axis.number(value))}</span></div>'
                 f'<div class="track" style="{_TRACK}"><i class="bar" style="{drawn}"></i>{tick}</div>'
             )
         grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in axis.marks())

@@ -17,7 +17,7 @@ def softened(logits: Float[Tensor, " label"], temperature: float, labels: Sequen
     first, second = ranking(logits)[:2].tolist()
     was, now = float(own[second]), float(soft[second])
     if temperature == 1:
-        return Remark(f"At T = 1 the classes have their own probabilities: the first, “{labels[first]}”, "
+        return Remark(f"At T = 1 nothing is softened: the first class, “{labels[first]}”, has "
                       f"{percent(float(own[first]))}, the second, “{labels[second]}”, {percent(was)}.",
                       {"second at 1": was, "second at T": now})  # fmt: skip
     if max(was, now) < TWICE * min(was, now):

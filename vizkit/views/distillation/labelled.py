@@ -8,9 +8,10 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = ["COUNTS", "TITLES", "UPLOADS", "models", "opened", "sets", "subject_called"]
+__all__ = ["COUNTS", "TITLES", "UPLOADS", "WORDS", "models", "opened", "sets", "subject_called"]
 
 UPLOADS = "your uploads"
+WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
 COUNTS = ("50", "100", "200", "500", "1000", "2000")
 TITLES = {name: bundled.title(name) for name in bundled.names()}
 

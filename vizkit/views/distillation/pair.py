@@ -47,7 +47,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import COUNTS, models, opened, sets, subject_called
+from vizkit.views.distillation.labelled import COUNTS, WORDS, models, opened, sets, subject_called
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -119,7 +119,7 @@ class TeacherStudent(View):
         when=lambda view: view.over == THIS,
     )
     data: str | None = choice(
-        "Pictures", sets, "Test pictures.", key="distil_set", when=lambda view: view.over == MANY, runs=True
+        "Pictures", sets, "Test pictures.", words=WORDS, key="distil_set", when=lambda view: view.over == MANY, runs=True
     )
     images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
         "How many", COUNTS, default="100", key="distil_images", when=lambda view: view.over == MANY, runs=True

@@ -43,7 +43,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, layer
 from vizkit.views.distillation.classes import Classes
-from vizkit.views.distillation.labelled import COUNTS, UPLOADS, models, opened, sets, subject_called
+from vizkit.views.distillation.labelled import COUNTS, UPLOADS, WORDS, models, opened, sets, subject_called
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -92,6 +92,7 @@ class TwoTokens(View):
         "Pictures of",
         pictures,
         "Test pictures of a built-in set or a folder; your uploads have no labels.",
+        words=WORDS,
         key="agree_data",
         runs=True,
         more=True,
