@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.views import contract
 from tests.views.contract import MODELS, all_of, model, seen, subject
+from vizkit.datasets import opening
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
 from vizkit.ui.plain import plain
@@ -22,6 +23,7 @@ from vizkit.views.controls import choice, controls, number, options, switch
 from vizkit.views.view import How, View
 
 ALL = [(view, name) for view in VIEWS for name in MODELS]
+FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
     contract.not_plain,
@@ -32,6 +34,16 @@ RULES = (
     contract.not_its_address,
     contract.runs_the_model,
 )
+
+
+@pytest.fixture(autouse=True)
+def _few_pictures(monkeypatch):
+    """Of sets that views ask models about: no rule depends on how many there are."""
+    monkeypatch.setattr(opening, "open_set", partial(_few, opening.open_set))
+
+
+def _few(open_set, *given, images=None, **named):
+    return open_set(*given, images=min(images or FEW, FEW), **named)
 
 
 @pytest.mark.parametrize(("view", "name"), ALL)
@@ -56,6 +68,8 @@ def any_of(control, of):
     values = contract.values(control, [of])
     if control.kind not in ("number", "layer", "head"):
         return st.sampled_from(values)
+    if control.at:
+        return st.sampled_from(control.at)
     low, high = values[0], values[-1]
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 

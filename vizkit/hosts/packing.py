@@ -20,6 +20,7 @@ from vizkit.image import data_url
 from vizkit.standalone.page import proof
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
+    Bars,
     Block,
     Canvas,
     Chart,
@@ -196,6 +197,10 @@ def _chart(pack: Packing, block: Chart, of: Sequence[Subject]) -> Iterator[Packe
     }
 
 
+def _bars(pack: Packing, block: Bars, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "bars", "html": block.bars.html(), "alt": block.alt}
+
+
 def _table(pack: Packing, block: Table, of: Sequence[Subject]) -> Iterator[Packed]:
     names = list(block.rows[0]) if block.rows else []
     rows = [["–" if row.get(name) is None else str(row[name]) for name in names] for row in block.rows]
@@ -241,6 +246,7 @@ PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]
     Grid: _grid,
     Picture: _picture,
     Chart: _chart,
+    Bars: _bars,
     Table: _table,
     Metrics: _metrics,
     Canvas: _canvas,

@@ -72,7 +72,7 @@ class Showing:
     def meta(self) -> dict[str, Any]:
         """What the arrays are of, as it is saved beside them."""
         reads = entry(self.view).reads
-        models = self.subjects if "models" in reads else ()
+        models = [of for of in self.subjects if of.has_model] if "models" in reads else ()
         return {
             "view": name_of(self.view),
             "settings": asdict(self.view),

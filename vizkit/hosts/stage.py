@@ -9,8 +9,7 @@ from itertools import chain
 from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Grid, Heading, Line, Map, Picture, Said, Tiles
-from vizkit.views.blocks import Columns as Beside
+from vizkit.views.blocks import Bars, Block, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -19,7 +18,7 @@ __all__ = ["FRAMES_BYTES", "LEADING", "leading", "played", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
-LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture)  # what no page draws better than the script
+LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture, Bars)  # what no page draws better than the script
 
 
 def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
@@ -72,6 +71,13 @@ def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
     return view.show(of if view.together else of[0])
 
 
+def _leads(block: Block) -> bool:
+    """Whether the script draws it as well as a page does, and all that stands in it."""
+    if isinstance(block, Columns):
+        return all(_leads(inner) for part in block.parts for inner in part)
+    return isinstance(block, LEADING) or (isinstance(block, Canvas) and block.script in TURNED)
+
+
 def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
@@ -85,17 +91,10 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     return first, chain(rest, blocks)
 
 
-def _leads(block: Block) -> bool:
-    """Whether the script draws it as well as a page does, and all that stands in it."""
-    beside = isinstance(block, Beside) and all(_leads(inner) for part in block.parts for inner in part)
-    turned = isinstance(block, Canvas) and block.script in TURNED
-    return beside or turned or isinstance(block, LEADING)
+Frames = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
 
 
-Columns = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
-
-
-def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, most_bytes: int) -> Packed | None:
+def _book(view: View, among: Sequence[Subject], columns: Frames, draw: str, most_bytes: int) -> Packed | None:
     """A frame for every value of the played field, None where the view has no meaning with it."""
     found, pack = played(view, among), Packing(draw)
     if found is None:
@@ -110,11 +109,18 @@ def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, mos
         size += len(json.dumps(frames[-1]))
         if size + sum(map(len, pack.pool)) > most_bytes:
             return None
-    asked = {"name": name, "label": control.label, "help": control.help, "values": values, "value": now}
+    asked = {
+        "name": name,
+        "label": control.label,
+        "help": control.help,
+        "values": values,
+        "value": now,
+        "counts": control.counts,
+    }
     return {"field": asked, "frames": frames, "pool": [*pack.pool]}
 
 
-def _perhaps(pack: "Packing", columns: Columns, view: View, *, needed: bool) -> list[list[Packed]] | None:
+def _perhaps(pack: "Packing", columns: Frames, view: View, *, needed: bool) -> list[list[Packed]] | None:
     try:
         return pack.frame(columns(view))
     except NotApplicable:

@@ -122,24 +122,19 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:  # noqa: ANN401
     """None for the last layer, where that is usual: then it stands for whatever is the last."""
     low, high = control.ends(of)
-    kind = float if isinstance(control.step, float) else int
+    kind = float if control.at or isinstance(control.step, float) else int
     low, high, step = kind(low), kind(high), kind(control.step)
     if kind is int:
         keep_valid(key, range(int(low), int(high) + 1))
+    shown: Any = {"key": key, "bind": "query-params", "width": SLIDER_PX, "help": control.help or None}
     place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
     with place:
-        value = st.slider(
-            control.label,
-            low,
-            max(low + step, high),
-            min(kind(high if default is None else default), max(low + step, high)),
-            step,
-            key=key,
-            bind="query-params",
-            disabled=high <= low,
-            width=SLIDER_PX,
-            help=control.help or None,
-        )
+        if control.at:
+            value = st.select_slider(control.label, control.at, default, lambda at: f"{at:g}", **shown)
+        else:
+            top = max(low + step, high)
+            usual = min(kind(high if default is None else default), top)
+            value = st.slider(control.label, low, top, usual, step, disabled=high <= low, **shown)
     if control.plays:
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
@@ -159,7 +154,13 @@ def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) ->
 
 def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
     return st.text_input(
-        control.label, default, control.longest, key=key, bind="query-params", help=control.help or None
+        control.label,
+        default,
+        control.longest,
+        key=key,
+        bind="query-params",
+        help=control.help or None,
+        live=not control.runs,
     )
 
 

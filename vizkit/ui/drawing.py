@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -21,6 +22,7 @@ from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import Entry
 from vizkit.views.blocks import (
     Answered,
+    Bars,
     Block,
     Canvas,
     Chart,
@@ -36,6 +38,7 @@ from vizkit.views.blocks import (
     Numbers,
     Part,
     Picture,
+    Process,
     Proof,
     Said,
     Table,
@@ -43,19 +46,21 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.rules import POINT, Rule
+from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 
 @dataclass
 class Drawing:
     """One column of a view on the page: what its blocks are of, and how maps are drawn. `key`: before the keys of its
-    elements."""
+    elements. `without`: what it is of where there is no model."""
 
     entry: Entry
     view: View
     of: Sequence[saved.Kept]
     opacity: str
     key: str
+    without: Subject = saved.NOTHING
     count: int = 0
 
     def next_key(self, kind: str) -> str:
@@ -179,6 +184,10 @@ def _metrics(to: Drawing, block: Metrics) -> None:
             st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
 
 
+def _bars(to: Drawing, block: Bars) -> None:
+    chart.bars(block.bars.html(), to.next_key("bars"), block.alt)
+
+
 def _columns(to: Drawing, block: Columns) -> None:
     for column, part in zip(st.columns(block.widths or len(block.parts)), block.parts, strict=True):
         with column:
@@ -267,11 +276,13 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Canvas: _canvas,
     Picture: _picture,
     Chart: _chart,
+    Bars: _bars,
     Table: _table,
     Metrics: _metrics,
     Columns: _columns,
     Part: _part,
     Folded: _folded,
+    Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
     Proof: lambda to, block: reading.proof(block.trace),
     Numbers: lambda to, block: None,  # of a Save alone
 }

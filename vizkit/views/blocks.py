@@ -16,6 +16,7 @@ from vizkit.figure.canvas.tile_maps import Tile
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
+    from vizkit.figure.class_bars import ClassBars
     from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
@@ -145,6 +146,15 @@ class Chart(Block):
     picks: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Bars(Block):
+    """A bar for each class, below one another, with a tick where it stood before. The axis as that of `ClassBars`: what
+    is compared has one `top`."""
+
+    bars: "ClassBars"
+    alt: str
+
+
 @dataclass(frozen=True)
 class Metrics(Block):
     """Numbers to be read at a glance: (what, number, more) of each."""
@@ -233,6 +243,13 @@ class Folded(Block):
 
     title: str
     make: Callable[[], Iterable[Block]]
+
+
+@dataclass(frozen=True)
+class Process(Block):
+    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
+
+    name: str
 
 
 @dataclass(frozen=True, eq=False)

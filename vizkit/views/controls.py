@@ -43,11 +43,12 @@ class Control:
     """How one field is chosen.
 
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
-    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `plays`: a step of a sequence,
-    which can be played. `more`: of those that few change. `key`: its name in the address, where views share it.
-    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text. `runs`: another value
-    runs the model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so
-    that a page has no element for it; it is in the link, on the command line and in a notebook as any other.
+    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `at`: its only values, where
+    they are not evenly apart. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
+    `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
+    `longest`: characters of a text. `runs`: another value runs the model again; all others are answered by what has
+    been computed. `inside`: the picture itself sets it, so that a page has no element for it; it is in the link, on the
+    command line and in a notebook as any other.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Control:
     low: End = 0
     high: End = 1
     step: int | float = 1
+    at: tuple[int | float, ...] = ()
     plays: bool = False
     more: bool = False
     key: str = ""
@@ -98,8 +100,15 @@ class Control:
         low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
         return low, high
 
+    @property
+    def counts(self) -> bool:
+        """Whether its values are the 1st, the 2nd … of several, and no quantity."""
+        return self.step == 1 and not self.at
+
     def steps(self, of: Subjects) -> list[int | float]:
         """All its values, in order: of one that is played."""
+        if self.at:
+            return [*self.at]
         low, high = self.ends(of)
         return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
 
@@ -216,6 +225,8 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: 
     if control.kind in ("number", "layer", "head"):
         low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
+        if fits and control.at and value not in control.at:
+            return f"is one of {', '.join(f'{each:g}' for each in control.at)}, not {_short(value)}."
         return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.from_json import ReportError
+from vizkit.views import bundled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,7 +55,9 @@ class Subject:
         self.image, self.model, self.point = image, model, point
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
+        self.folders: Mapping[str, str] = {}  # folders of pictures at hand: their paths, by the names that people see
         self._made: dict[Hashable, Any] = {}
+        self._others: dict[str, Subject] = {}
 
     @cached_property
     def changes(self) -> "Changes":
@@ -114,6 +117,22 @@ class Subject:
 
         with sentences():
             return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+
+    @property
+    def has_model(self) -> bool:
+        return self.open is not no_model
+
+    def other(self, source: str) -> "Subject":
+        """Another model, named as `vizkit.load` takes it, on the same picture."""
+        if source not in self._others:
+            self._others[source] = self._of_model(source)
+        return self._others[source]
+
+    def _of_model(self, source: str) -> "Subject":
+        import vizkit
+
+        loaded = vizkit.load(source, pretrained=True, device=self.loaded.device)
+        return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property

@@ -26,6 +26,7 @@ from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks import (
     answers,
     attention,
+    augmentation,
     compute,
     convolution,
     data_size,
@@ -284,6 +285,22 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
+    distillation.taught: lambda: (
+        distillation.taught(beside(p), {name: beside(q) for name in LABELS[:count]}, t, LABELS)
+        for p, q, count, t in product(SHARES, SHARES, (1, 2), (1.0, 8.0))
+    ),
+    distillation.agreed: lambda: (
+        distillation.agreed(dict.fromkeys(LABELS[:count], p), dict.fromkeys(LABELS[:count], q), images)
+        for p, q, count, images in product(SHARES, SHARES, (1, 2, 3), (1, 8))
+    ),
+    distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
+    augmentation.drawn: lambda: (augmentation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
+    augmentation.erased: lambda: (augmentation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
+    augmentation.mixed: lambda: (augmentation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee"))
+                                 for p, q in product(SHARES, SHARES)),
+    augmentation.skipped: lambda: (augmentation.skipped(n, 0.9 * n, np.zeros((images, n), bool))
+                                   for n, images in product((2, 8, 11), (1, 8))),
+    augmentation.worth: lambda: (augmentation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),

@@ -6,7 +6,7 @@ const STEP = 'vizkit-step', ASKED = 'vizkit-step-asked'
 const SCRUBBERS = new WeakMap()
 const PAUSE_MS = 650, REST_MS = 250                    // between two steps; after the last key before the server is told
 
-function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, help, values, value
+function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, help, values, value, counts
   const make = (tag, props = {}, ...inner) => {
     const made = Object.assign(document.createElement(tag), props)
     made.append(...inner)
@@ -24,7 +24,7 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
 
   const write = () => {
     slider.value = values.indexOf(state.value)
-    said.textContent = `${state.value} of ${values[last]}`
+    said.textContent = data.counts ? `${state.value} of ${values[last]}` : state.value
     slider.setAttribute('aria-valuetext', said.textContent)
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.setAttribute('aria-pressed', String(!!state.playing))

@@ -69,6 +69,10 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     place.image.style.width = 100 * block.share + '%'
     place.caption.textContent = block.caption
   }
+  const bars = (place, block) => {                                         // its names were escaped where it was made
+    place.element.innerHTML = block.html
+    Object.assign(place.element.firstChild, { role: 'figure', ariaLabel: block.alt })
+  }
   const table = (place, block) => {
     const row = (cells, tag) => make('tr', {}, ...cells.map(text => make(tag, { textContent: text })))
     place.element.replaceChildren(make('table', {}, row(block.names, 'th'), ...block.rows.map(cells => row(cells, 'td'))),
@@ -83,7 +87,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     place.element.firstChild.style.setProperty('--widths', block.widths.map(share => `minmax(0, ${share}fr)`).join(' '))
     place.parts.forEach((part, at) => fillAll(part, block.parts[at] || []))
   }
-  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, table, columns: side }[block.kind])(place, block)
+  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, bars, table, columns: side }[block.kind])(place, block)
 
   // ---- one step ---------------------------------------------------------------------------------------------------------
   const fillAll = (within, blocks) => {

@@ -40,6 +40,10 @@ class Kept(Subject):
         super().__init__(opening, picture.rgb, **facts)
         self.source, self.picture = source, picture
 
+    def _of_model(self, source: str) -> Subject:
+        image, point = self.image, self.point
+        return Kept(source, cached.opening(source), self.picture, image=image, model=title(source), point=point)
+
     @property
     def seen(self) -> "Trace":
         return self.trace(self.asked)
@@ -100,6 +104,11 @@ def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
     return Subject.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
 
 
+def picture_alone(picture: Picture) -> Subject:
+    """What a view is given where there is no model."""
+    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
+
+
 def inputs_of(shown: Shown, picture: Picture) -> Kept:
     """To be read later, without a session too."""
     return Kept(shown.source, cached.opening(shown.source, picture if whole_image() else None), picture)
@@ -110,11 +119,6 @@ def subject_of(shown: Shown, picture: Picture) -> Kept:
     opening = cached.opening(shown.source, picture if whole_image() else None)
     image = str(st.session_state.get("image", ""))
     return Kept(shown.source, opening, picture, image=image, model=title(shown.source), point=cursor())
-
-
-def pictured(picture: Picture) -> Subject:
-    """The chosen image without a model."""
-    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
 
 
 def item_of(

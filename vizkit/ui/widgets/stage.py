@@ -34,6 +34,7 @@ def scrubber(key: str, slider_key: str, control: Control, values: Sequence[int |
 
     now = min(values, key=lambda each: abs(each - value))
     data = {"name": slider_key, "label": control.label, "help": control.help, "values": tuple(values), "value": now}
+    data["counts"] = control.counts
     SCRUBBER(key, data, step=(among(values), stepped))
 
 

@@ -1,0 +1,1 @@
+"""What a teacher's probabilities contain, and how a student learns it."""

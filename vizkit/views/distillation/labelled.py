@@ -1,0 +1,51 @@
+"""Many pictures to ask models about, and the other models that can be asked: by the names that people choose."""
+
+from collections.abc import Sequence
+
+from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.image import RGB
+from vizkit.traces import NotApplicable
+from vizkit.views import bundled
+from vizkit.views.subject import Subject
+
+__all__ = ["COUNTS", "TITLES", "UPLOADS", "WORDS", "models", "opened", "sets", "subject_called"]
+
+UPLOADS = "your uploads"
+WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
+COUNTS = ("50", "100", "200", "500", "1000", "2000")
+TITLES = {name: bundled.title(name) for name in bundled.names()}
+
+
+def sets(of: Sequence[Subject]) -> list[str]:
+    """The built-in ones whose classes the first model knows come first, then folders at hand."""
+    digits = bool(of) and of[0].has_model and set(of[0].loaded.labels) == set("0123456789")
+    built_in = ["insects", "insects:easy", "insects:hard", "digits"]
+    own = dict.fromkeys(folder for each in of for folder in each.folders)
+    return [*(built_in[::-1] if digits else built_in), *own]
+
+
+def opened(of: Subject, name: str | None, images: int, size_px: int) -> ImageSet | list[RGB]:
+    """Test pictures of one of `sets`, or what was uploaded. Raises NotApplicable with a sentence."""
+    from vizkit.datasets.opening import open_set
+
+    if name == UPLOADS:
+        return list(of.uploads.values())[:images]
+    name = name or sets([of])[0]
+    try:
+        return open_set(of.folders.get(name, name), "test", images=images, size_px=size_px)
+    except DatasetError as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def models(of: Sequence[Subject], first: str = "cnn") -> list[str]:
+    """By their titles: those that come with vizkit and know the classes of the first subject, beginning with networks
+    of the kind `first`, and all subjects."""
+    known = bundled.knowing(tuple(of[0].loaded.labels)) if of and of[0].has_model and of[0].loaded.labels else []
+    known = sorted(known, key=lambda name: not name.endswith(first))
+    return list(dict.fromkeys([*map(bundled.title, known), *(bundled.title(each.name) for each in of)]))
+
+
+def subject_called(title: str, of: Sequence[Subject]) -> Subject:
+    """One of the subjects, or another model on the same picture."""
+    own = next((each for each in of if bundled.title(each.name) == title), None)
+    return own or of[0].other(next((name for name, called in TITLES.items() if called == title), title))
