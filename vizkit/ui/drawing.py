@@ -272,6 +272,6 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Proof: lambda to, block: reading.proof(block.trace),
+    Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
 }
