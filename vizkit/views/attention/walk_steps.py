@@ -13,7 +13,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import heat_map
 from vizkit.geometry import pixel_box
 from vizkit.views.attention.walk_row import Row
-from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Picture
+from vizkit.views.blocks import Block, Chart, Heading, Map, Picture, Said
 from vizkit.views.subject import Subject
 
 EXPERIMENT = "this is an experiment, and the rest of the layer was not trained for it"
@@ -152,7 +152,7 @@ def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Iterator[Bloc
     """One step, counted from 1, as a slide."""
     step = steps(row)[number_of - 1]
     yield Heading(f"Step {number_of} of {COUNT}, {step.title}: {step.formula}")
-    yield Line(sentence(row, step, place))
+    yield Said(sentence(row, step, place))
     yield from _over_picture(of, row, weighted=number_of > 5)
     if not step.skip:
         yield from DRAWN[number_of - 1](of, row, place)
@@ -169,7 +169,7 @@ def _over_picture(of: Subject, row: Row, *, weighted: bool) -> Iterator[Block]:
         key.grid,
         query.grid,
         np.array([row.query_id]),
-        row.parts.key_ids.numpy()[None],
+        row.parts.key_ids.numpy(),
         query.special,
         key.special,
         kind="" if weighted else "pick",
@@ -178,11 +178,11 @@ def _over_picture(of: Subject, row: Row, *, weighted: bool) -> Iterator[Block]:
     yield Map(drawn, asked, "The walk of", "weight of a key" if weighted else "the query is framed")
 
 
-def _strips(rows: Mapping[str, Tensor], x: str, title: str) -> Chart:
+def _strips(rows: Mapping[str, Tensor], x: str, title: str, *, signed: bool = True) -> Chart:
     """Vectors of one length below one another, in one scale."""
     values = np.stack([each.double().numpy() for each in rows.values()])
     values[~np.isfinite(values)] = np.nan
-    figure = heat_map(values, x, "", title, signed=True, y_names=[*rows], square=False)
+    figure = heat_map(values, x, "", title, signed=signed, y_names=[*rows], square=False)
     return Chart(figure, title)
 
 
@@ -222,7 +222,7 @@ def _biased(of: Subject, row: Row, place: int) -> Iterator[Block]:
 
 def _softmax(of: Subject, row: Row, place: int) -> Iterator[Block]:
     yield _strips({"s": row.computed.biased[0, 0]}, "key, in the order of the tokens", "What the softmax gets")
-    yield _strips({"w": row.weights}, "key, in the order of the tokens", "Weights of all keys")
+    yield _strips({"w": row.weights}, "key, in the order of the tokens", "Weights of all keys", signed=False)
 
 
 def _values(of: Subject, row: Row, place: int) -> Iterator[Block]:
