@@ -13,6 +13,7 @@ import streamlit as st
 import vizkit.ui
 from tests.ui.conftest import ROOT, forged, sent_to
 from tests.ui.test_views import opened
+from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.ui import canvas
 from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.needs import NEEDS
@@ -113,6 +114,8 @@ FORGED: tuple[Any, ...] = (
 def test_every_canvas_stands_in_the_table():
     for module in walk_packages(vizkit.ui.__path__, "vizkit.ui."):
         import_module(module.name)
+    for name in SCRIPTS:  # of views, made when they are mounted
+        canvas.script_canvas(name)
     assert set(Canvas.known) == TELL.keys() | SILENT | ELSEWHERE
 
 
