@@ -45,7 +45,7 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
 
 
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):
-    page.goto(f"{server}/attention?{MODELS}&layer=2")
+    page.goto(f"{server}/attention?attention_view=Walk-through&{MODELS}&layer=2&walk_query=patch")
     ready(page)
     walk = page.locator(f"{MAIN} .walk")
     expect(walk).to_have_attribute("data-step", "0")
@@ -63,6 +63,14 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     assert (score, score != before) == (total, True)  # what the products add up to
     assert float(walk.get_attribute("data-difference")) < 1e-5  # weights computed here from those of the model
     page.keyboard.press("ArrowUp")  # on the photograph: another key
+    expect(walk).to_have_attribute("data-key", "row 7, column 1")
+    walk.locator(".numbers").hover(position={"x": 300, "y": 20})  # a number of q
+    expect(walk.locator(".from")).to_contain_text("from step 2: the query's number in channel")
+    page.wait_for_url("**walk_step=3**")
+    page.wait_for_url("**walk_key=50**")  # [cls], then row 7 of 8
+    page.reload()
+    ready(page)
+    expect(walk).to_have_attribute("data-step", "2")
     expect(walk).to_have_attribute("data-key", "row 7, column 1")
     walk.get_by_role("button", name="click sets the query").click()
     click(page, "The walk", 0.9, 0.1)

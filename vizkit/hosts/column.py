@@ -185,7 +185,7 @@ def _bars(to: Column, block: Bars) -> None:
 
 def _proof(to: Column, block: Proof) -> None:
     """Only of one that failed: its sentence has to stand beside the pictures."""
-    to.text(block.trace.check.failure or "", TEXT, CLASSES[5])
+    to.text(block.trace.check.failure or ("" if block.holds else block.words), TEXT, CLASSES[5])
 
 
 def _canvas(to: Column, block: Canvas) -> None:

@@ -233,7 +233,8 @@ def on_picture(of: Subject, url: str) -> Packed:
 
 
 def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:
-    yield {"kind": "proof", "text": f"Proof: {proof(block.trace.check)}"}
+    words = block.words or proof(block.trace.check)
+    yield {"kind": "proof", "text": f"{'Proof' if block.holds else 'NOT PROVEN'}: {words}"}
 
 
 PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]] = {

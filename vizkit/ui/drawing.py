@@ -283,6 +283,6 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Part: _part,
     Folded: _folded,
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
-    Proof: lambda to, block: reading.proof(block.trace),
+    Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
 }

@@ -52,9 +52,10 @@ squares of a picture are changed, the tokens change that are said to lie there.
 **The largest differences:** """
 
 
-def proof(trace: "Trace") -> None:
+def proof(trace: "Trace", own: str = "", *, holds: bool = True) -> None:
     """The badge: what was checked for this very picture, and what once at its size; red where it does not agree. The
-    numbers of all comparisons stand in its help, and where one fails in the badge."""
+    numbers of all comparisons stand in its help, and where one fails in the badge. `own`: what else was compared, in
+    its place while the trace itself agrees."""
     check = trace.check
     for note in trace.notes:
         if note != check.failure:  # that one stands above the picture, see `shown.accepted`
@@ -64,7 +65,10 @@ def proof(trace: "Trace") -> None:
         text, help_text = logits, "Compared once for this model at this input size."
     else:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
-    badge = f":green[:material/verified: {text}]" if check.passed else f":red[:material/error: {text}]"
+    if own and check.passed:
+        text = plain(own)
+    agrees = check.passed and holds
+    badge = f":green[:material/verified: {text}]" if agrees else f":red[:material/error: {text}]"
     st.caption(badge, help=help_text)
 
 

@@ -133,6 +133,14 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Walk-through",
+            "One query in one head, step by step, in the model's own numbers.",
+            "attention.walkthrough:WalkThrough",
+            "transformer",
+            name="walk-through",
+            page="attention",
+        ),
+        Entry(
             "Statistics",
             "How far and how evenly every head attends, and to which tokens.",
             "attention.statistics:Statistics",

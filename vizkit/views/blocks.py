@@ -254,9 +254,12 @@ class Process(Block):
 
 @dataclass(frozen=True, eq=False)
 class Proof(Block):
-    """Why the pictures are true: the check of a trace."""
+    """Why the pictures are true: the check of a trace; or what else has been computed again, in words of its own, and
+    whether it agrees."""
 
     trace: "Trace"
+    words: str = ""
+    holds: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,11 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.conftest import SWIN, VIT, fine, opened, saved_again, sent
 from vizkit.datasets import samples
 from vizkit.models import load
-from vizkit.report.kinds import Attention, Chart, Fused, Heads
+from vizkit.report.kinds import Fused, Heads
 from vizkit.views import VIEWS
 from vizkit.views.subject import Subject
 
 SAVES = {  # page, view → key of its Save, how many pictures it has
-    ("attention", "Walk-through"): ("walk", 2),
     ("attention", "Explorer"): ("explorer", 2),
     **{(each.page, each.title): (f"{each.name}0", 1) for each in VIEWS.values()},
 }
@@ -30,20 +29,6 @@ def test_pictures_are_the_same_again(page: str, view: str, model: str):
 
 def shown(test: AppTest) -> list:
     return [entry.item.shows for entry in test.session_state["_report"].values()]
-
-
-def test_the_walk_saves_the_head_that_is_followed_and_of_an_experiment_no_map():
-    test = opened("attention", models=VIT, image="digit 3", layer="3", walk_head="2", query="[cls]")
-    test.button(key="report_walk").click().run()
-    assert shown(test) == [Attention("cls", 3, 1)]
-    test.toggle(key="unscaled").set_value(True).run()
-    test.button(key="report_walk").click().run()
-    chart = shown(test)[1]
-    assert isinstance(chart, Chart)
-    assert "an experiment" in chart.lines[0]
-    weights = np.array(chart.panels[2].cells, float)
-    assert weights.shape == (1, 65)
-    assert weights.sum() == pytest.approx(1, abs=1e-4)
 
 
 @pytest.mark.parametrize("weighted", ["true", "false"])

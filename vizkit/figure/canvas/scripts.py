@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vizkit.figure.canvas import LOOK_HTML
+from vizkit.figure.canvas.rows import SHORT
 
 __all__ = ["SCRIPTS", "TURNED", "Script", "mounted"]
 
@@ -27,11 +28,22 @@ class Script:
 _HERE = Path(__file__).parent
 _WINDOWS = _HERE / "windows"
 _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
+_WALK = _HERE / "walk"
+_WALK_HTML = (
+    "<div class='walk'><nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'>"
+    "</small><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
+    "<small class='chosen'></small><div class='picks'></div></figure><section><output aria-live='polite'></output>"
+    "<canvas class='numbers' tabindex='0' role='application'></canvas><small class='from'></small>"
+    "<p><span></span><i></i><span></span></p></section></div></div>"
+)
 _CUT = "<section><canvas role='application' tabindex='0'></canvas><output></output></section>\n"
 SCRIPTS = {
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
-    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (_HERE / "short.js", _HERE / "cut.js")),
+    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
+    "vizkit_walk": Script(
+        _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
+    ),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
     "vizkit_windows": Script(

@@ -11,7 +11,7 @@ from vizkit.models.probes.parts import Parts
 from vizkit.report.kinds import Fused, Heads
 from vizkit.report.kinds.fused import fused_heads
 from vizkit.ui import reading
-from vizkit.ui.pages.attention import walkthrough
+from vizkit.ui.pages.attention import chosen_parts
 from vizkit.ui.session import saved
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
@@ -25,7 +25,7 @@ FUSIONS: dict[str, Fusion] = {"mean": "mean", "max": "max", "min": "min"}
 
 def view(page: Page) -> None:
     shown, picture = page.focus, page.picture
-    parts, _, _ = walkthrough.chosen_parts(shown, picture)
+    parts, _, _ = chosen_parts.chosen_parts(shown, picture)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         fusion = FUSIONS[
             st.segmented_control(
@@ -41,7 +41,7 @@ def view(page: Page) -> None:
     fused = fused_heads(parts, fusion, weighted)
     left, right = st.columns([2, 3])
     with left:
-        st.caption(walkthrough.name_of_layer(parts))
+        st.caption(chosen_parts.name_of_layer(parts))
         show_map(
             "explorer_map", canvases.rows_for_browser(fused, parts), shown, picture, "over image", "Fused attention of"
         )
