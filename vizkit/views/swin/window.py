@@ -75,7 +75,8 @@ class Window(View):
         yield Columns(tuple(maps))
         differs = moved(each.both, each.content, parts.ids)
         yield Said(first_said(swin.bias_moves(differs, here.index + 1)))
-        yield Line(here.words())
+        count = len(parts.relative)
+        yield Line(here.words() + (f" · the last is shown for head {self.head}" if (self.head or 0) > count else ""))
         masked = int(parts.masked[asked.window, asked.position].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
         yield Line(
