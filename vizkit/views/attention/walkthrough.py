@@ -46,7 +46,7 @@ class WalkThrough(View):
     head: str = choice(
         "Head",
         heads,
-        "“sharpest”: that with the largest single weight of this query.",
+        "“strongest”: that with the largest weight on another patch.",
         default=STRONGEST,
         key="walk_head",
     )

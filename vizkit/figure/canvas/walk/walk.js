@@ -23,23 +23,24 @@ export default function ({ data, parentElement, setStateValue }) {
   const skipped = step => STEPS[step].skip
   const sentence = (step, j) => skipped(state.step) ? `Nothing happens here: ${step.skip}.` : filled(row.masked[j] && step.masked || step.words, factsOf(row, j))
 
-  // ---- the photograph: which part of it a token is -------------------------------------------------------------------------
-  const box = data.box, special = data.key_special.length
-  const shape = () => { const [h, w] = data.image_size; return [w, h] }
-  const rect = (id, w, h) => {                         // of a token, in a picture of this size
+  // ---- the photograph, as far as the model sees it: which part of it a token is ---------------------------------------------
+  const [left, up, right, down] = data.box, special = data.key_special.length
+  const [high, across] = [(down - up) * data.image_size[0], (right - left) * data.image_size[1]]   // of what it sees, in pixels
+  const rect = (id, w, h) => {                         // of a token, where what the model sees is of this size
     const grid = id === data.query_id ? data.query_grid : data.key_grid, first = id === data.query_id ? data.query_specials : special
     if (!grid || id < first) return null
-    const tall = (box[3] - box[1]) * h / grid[0], wide = (box[2] - box[0]) * w / grid[1]
-    return [box[0] * w + (id - first) % grid[1] * wide, box[1] * h + Math.floor((id - first) / grid[1]) * tall, wide, tall]
+    const tall = h / grid[0], wide = w / grid[1]
+    return [(id - first) % grid[1] * wide, Math.floor((id - first) / grid[1]) * tall, wide, tall]
+  }
+  const copy = (pen, [x, y, w, h], ...to) => {         // a part, in shares; the picture may have been sent smaller than it is
+    const { naturalWidth: wide, naturalHeight: tall } = state.image
+    pen.imageSmoothingEnabled = high > 128
+    pen.drawImage(state.image, (left + x * (right - left)) * wide, (up + y * (down - up)) * tall, w * (right - left) * wide, h * (down - up) * tall, ...to)
   }
   const patch = (pen, id, x, y, side) => {
-    const from = rect(id, ...shape())
+    const from = rect(id, 1, 1)
     pen.fillStyle = '#33364d'; pen.fillRect(x, y, side, side)
-    pen.imageSmoothingEnabled = shape()[0] > 128
-    if (from && state.image?.complete) {               // the picture may have been sent smaller than it is
-      const [w, h] = shape(), [by, at] = [state.image.naturalWidth / w, state.image.naturalHeight / h]
-      return pen.drawImage(state.image, from[0] * by, from[1] * at, from[2] * by, from[3] * at, x, y, side, side)
-    }
+    if (from && state.image?.complete) return copy(pen, from, x, y, side, side)
     pen.font = `600 ${Math.min(15, side / 3)}px sans-serif`; pen.fillStyle = '#fff'; pen.textAlign = 'center'; pen.textBaseline = 'middle'
     pen.fillText(id < 0 ? 'pad' : id === data.query_id ? data.query_special || id + 1 : data.key_special[id] || id + 1, x + side / 2, y + side / 2, side)
   }
@@ -55,11 +56,8 @@ export default function ({ data, parentElement, setStateValue }) {
   const line = (pen, from, to, ink, wide) => { pen.strokeStyle = ink; pen.lineWidth = wide; pen.beginPath(); pen.moveTo(...from); pen.lineTo(...to); pen.stroke() }
   const drawPhoto = t => {
     if (!photo.clientWidth || !state.image?.complete) return
-    const w = photo.clientWidth, h = w * data.image_size[0] / data.image_size[1], pen = ready(photo, h), j = chosen(), step = state.step
-    pen.imageSmoothingEnabled = shape()[0] > 128
-    pen.drawImage(state.image, 0, 0, w, h)
-    pen.fillStyle = 'rgb(8 10 24 / .62)'; pen.beginPath(); pen.rect(0, 0, w, h)
-    pen.rect(box[0] * w, box[1] * h, (box[2] - box[0]) * w, (box[3] - box[1]) * h); pen.fill('evenodd')
+    const w = photo.clientWidth, h = w * high / across, pen = ready(photo, h), j = chosen(), step = state.step
+    copy(pen, [0, 0, 1, 1], 0, 0, w, h)
     const grid = data.key_grid, top = row.weights[row.order[0]], q = rect(data.query_id, w, h)
     const scores = [, , row.scores, row.scaled, row.biased][step], limit = scores && largest(scores.filter((value, k) => !row.masked[k] && Number.isFinite(value)))
     const sharp = step > 5 || step === 5 ? (step === 5 ? clamp(t / 0.7, 0, 1) : 1) : 0
@@ -185,13 +183,13 @@ export default function ({ data, parentElement, setStateValue }) {
   const share = event => { const frame = event.target.getBoundingClientRect(); return [(event.clientX - frame.left) / frame.width, (event.clientY - frame.top) / frame.height] }
   const inside = event => share(event).map((value, i) => value * (i ? canvas.clientHeight : canvas.clientWidth))
   const idAt = ([x, y]) => {
-    const grid = data.key_grid, c = Math.floor((x - box[0]) / (box[2] - box[0]) * grid?.[1]), r = Math.floor((y - box[1]) / (box[3] - box[1]) * grid?.[0])
-    return grid && r >= 0 && c >= 0 && r < grid[0] && c < grid[1] ? special + r * grid[1] + c : -1
+    const grid = data.key_grid
+    return grid && x >= 0 && y >= 0 && x < 1 && y < 1 ? special + Math.floor(y * grid[0]) * grid[1] + Math.floor(x * grid[1]) : -1
   }
   photo.onclick = event => {
     const point = share(event), id = idAt(point)
     if (id < 0) return
-    if (!data.alone && (state.sets === 'query' || event.shiftKey)) return setStateValue('point', point.map(value => Math.round(clamp(value, 0, 0.9999) * 10000) / 10000))
+    if (!data.alone && (state.sets === 'query' || event.shiftKey)) return setStateValue('point', [left + point[0] * (right - left), up + point[1] * (down - up)].map(value => Math.round(clamp(value, 0, 0.9999) * 10000) / 10000))
     if (row.position.has(id)) choose(id)
     else find('.chosen').textContent = `${row.name(id)} is in another window: this query does not see it`
   }
@@ -231,7 +229,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }))
   if (state.key !== undefined && !row.position.has(state.key)) state.key = undefined   // another window: its own largest weight
   Object.assign(state, { draw, tell, go })
-  photo.style.setProperty('--aspect', data.image_size[1] / data.image_size[0])
+  photo.style.setProperty('--aspect', across / high)
   photo.setAttribute('aria-label', `${data.label}. Click a key, or use the arrow keys.`)
   tell()
   if (!state.resize) { state.resize = new ResizeObserver(() => state.draw(state.t)); state.resize.observe(canvas) }
