@@ -86,7 +86,7 @@ class Cut(View):
             "bias": embedded.bias is not None,
             "without": WITHOUT,
         }
-        chosen = [None if each is None else each[index] for each in (flat, vectors, position)]
+        chosen = flat[index], vectors[index], None if position is None else position[index]
         still = self.on_paper(of, tokens, index, *chosen)
         yield Canvas("vizkit_cut", data, "Click a patch to read its numbers.", still=tuple(still), of=of)
         yield Said(first_said(patches.tokens(tokens.grid, len(tokens.special), windows_of(of.seen, tokens))))
