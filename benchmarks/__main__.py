@@ -1,4 +1,4 @@
-"""Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [training] [truth] [architectures]
+"""Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [played] [training] [truth] [architectures]
 [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an hour, `models`
 writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one beside those that
 enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults [--pictures 300 …]`, `folders
@@ -15,6 +15,7 @@ PARTS = (
     "heads",
     "memory",
     "pages",
+    "played",
     "training",
     "truth",
     "architectures",

@@ -105,8 +105,9 @@ class Cut(View):
         if self.step > 2:
             yield Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")
             part = seen[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
-            words = f"its {len(flat)} numbers, colour by colour, each row by row: {listed(flat)}"
             colours = len(flat) // patch**2
+            order = "red, green, blue" if colours == 3 else "colour by colour"
+            words = f"its {len(flat)} numbers, {order}, each row by row: {listed(flat)}"
             strips = Picture(
                 colour_strips(flat, colours), "The numbers of the patch, blue below zero, red above", words
             )
