@@ -1,4 +1,4 @@
-"""How long a step of a played field takes: turned in the browser, and answered by the server where there are too many."""
+"""How long a step of a played field takes: turned in the browser, or answered by the server where they are many."""
 
 import shutil
 import tempfile
@@ -36,8 +36,8 @@ ANSWERED = """([slider, at]) => new Promise(done => {
   slider.value = at
   slider.dispatchEvent(new Event('input'))
   slider.dispatchEvent(new Event('change'))
-  const look = () => document.body.textContent.includes(`Similarity to position ${at}`) ? done(performance.now() - begun)
-    : requestAnimationFrame(look)
+  const there = () => document.body.textContent.includes(`Similarity to position ${at}`)
+  const look = () => there() ? done(performance.now() - begun) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 })"""
 

@@ -150,7 +150,7 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
     if (steps := page.locator(".scrubber input")).count():  # and is played
         seen = set()
-        for at in ("0", "1", steps.get_attribute("max")):
+        for at in ("0", "1", steps.get_attribute("max") or ""):
             steps.fill(at)
             expect(page.locator(".scrubber b")).to_have_text(re.compile(r"^\S+ of \S+$"))
             seen.add(str(page.locator("article").evaluate_all(DRAWN)))
