@@ -1,6 +1,7 @@
 """A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor; and so do the
 outputs of a notebook."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,12 @@ from vizkit.views import VIEWS, class_of
 from vizkit.views.subject import Subject
 
 CANVAS = "canvas[role='application']"
+DRAWN = """articles => {  // words and pictures of all models
+  const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)
+  const within = root => [root, ...hosts(root).flatMap(({ shadowRoot }) => within(shadowRoot))]
+  return articles.flatMap(within).flatMap(root => [root.textContent, ...[...root.querySelectorAll('canvas, img')]
+    .map(each => each.src || each.toDataURL())])
+}"""
 PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce(
   (sum, value, i) => (sum * 31 + value * (i % 97)) % 1000000007, 0)"""
 
@@ -141,6 +148,15 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
         expect(tab.locator("article").first).to_be_visible()
         assert tab.locator("article img, article canvas").count()
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+    if (steps := page.locator(".scrubber input")).count():  # and is played
+        seen = set()
+        for at in ("0", "1", steps.get_attribute("max") or ""):
+            steps.fill(at)
+            expect(page.locator(".scrubber b")).to_have_text(re.compile(r"^\S+ of \S+$"))
+            seen.add(str(page.locator("article").evaluate_all(DRAWN)))
+        assert len(seen) > 1
+        page.get_by_role("button", name="Play").click()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 LINE = "article p"  # what is shown, above the map

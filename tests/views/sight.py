@@ -155,7 +155,7 @@ def on_paper(plate: Plate) -> str:
 def in_a_page(one: Seen) -> str:
     book = stage(one.view, [one.of], most_bytes=0)
 
-    def walked(value: Any) -> Iterator[str]:
+    def walked(value: Any) -> Iterator[Any]:
         if isinstance(value, dict):
             for name, part in value.items():
                 part = book["pool"][part["$"]] if isinstance(part, dict) and "$" in part else part
@@ -225,7 +225,7 @@ def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
 
 
 def alike(limits: Sequence[tuple]) -> bool:
-    return all(np.allclose(np.float64(ends), np.float64(limits[0])) for ends in limits)
+    return all(np.allclose(np.asarray(ends, float), np.asarray(limits[0], float)) for ends in limits)
 
 
 def bare_axes(found: list[Seen]) -> list[str]:

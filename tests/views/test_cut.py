@@ -33,7 +33,10 @@ def test_numbers_survive_in_steps_of_their_range():
 
 def test_a_patch_times_w_is_what_the_model_embeds_there():
     of = subject("insects_deit")
-    data, embedded = data_of(of), patch_embedding(of.loaded, of.pixels)
+    data, embedded, table = data_of(of), patch_embedding(of.loaded, of.pixels), learned_table(of.loaded)
+    assert embedded.weight is not None
+    assert embedded.bias is not None
+    assert table is not None
     rows, columns, patch = data["rows"], data["columns"], data["patch"]
     assert (rows, columns, patch, data["channels"], data["cell"]) == (14, 14, 8, 3, 7 * 14 + 7)
     pixels = prepare(of.rgb, of.loaded.preprocessing)[0]
@@ -41,7 +44,7 @@ def test_a_patch_times_w_is_what_the_model_embeds_there():
     np.testing.assert_allclose(patches[17], pixels[:, 8:16, 24:32].ravel(), atol=1e-4)  # row 2, column 4
     product = patches @ embedded.weight.flatten(1).numpy().T + embedded.bias.numpy()
     np.testing.assert_allclose(unpacked(data["embedding"]), product, atol=2e-3)
-    np.testing.assert_allclose(unpacked(data["position"])[17], learned_table(of.loaded)[1, 3].numpy(), atol=1e-4)
+    np.testing.assert_allclose(unpacked(data["position"])[17], table[1, 3].numpy(), atol=1e-4)
 
 
 def test_of_very_many_numbers_only_those_of_the_chosen_patch_are_sent(monkeypatch):

@@ -5,7 +5,11 @@
 const CURSOR = 'vizkit-cursor'
 const STORE = new WeakMap()
 
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
+const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
+  const raw = atob(text), read = new Uint8Array(raw.length)
+  for (let i = 0; i < raw.length; i++) read[i] = raw.charCodeAt(i)
+  return read
+}
 const ints = text => new Int32Array(bytes(text).buffer)
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)

@@ -4,7 +4,7 @@
 
 const STEP = 'vizkit-step', ASKED = 'vizkit-step-asked'
 const SCRUBBERS = new WeakMap()
-const PAUSE_MS = 650, REST_MS = 250                    // between two steps; after the last key before the server is told
+const PAUSE_MS = 650, REST_MS = 250    // between two steps; after the last key before the server is told of what is drawn
 
 function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, help, values, value, counts
   const make = (tag, props = {}, ...inner) => {
@@ -51,8 +51,12 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
   }
   state.next = () => go(Math.min(values.indexOf(state.value) + 1, last))
 
-  slider.oninput = () => { const at = Number(slider.value); stop(); turn(values[at]) }
-  slider.onchange = () => { clearTimeout(state.rest); state.rest = setTimeout(report, REST_MS) }
+  slider.oninput = () => { const at = Number(slider.value); stop(); state.drawn = turn(values[at]) }
+  slider.onchange = () => {                            // a step that is not here is asked for at once, one at a time
+    clearTimeout(state.rest)
+    if (!state.drawn && state.told === undefined) report()
+    else state.rest = setTimeout(report, REST_MS)
+  }
   play.onclick = () => {
     if (state.playing) { stop(); return report() }
     state.playing = true

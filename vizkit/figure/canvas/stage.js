@@ -27,16 +27,19 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   }
 
   // ---- one block each ---------------------------------------------------------------------------------------------------
-  const longest = ({ path, kind }) => book.frames.reduce((most, frame) => {
-    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block.text) : ''
+  const longest = ({ path, kind }, name) => book.frames.reduce((most, frame) => {
+    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block[name]) : ''
     return text.length > most.length ? text : most
   }, '')
-  const write = (place, block) => {                                       // with room for the longest: no step moves the rest
+  const room = (place, name) => {                                         // for the longest: no step moves the rest
+    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place, name) }
+  }
+  const write = (place, block) => {
     if (!place.words) {
       place.words = make('span')
       place.element.replaceChildren(make(WORDS[block.kind], { className: block.kind }, place.words))
     }
-    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place) }
+    room(place, 'text')
     place.words.textContent = block.text
   }
   const canvas = (place, block) => {
@@ -62,12 +65,13 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   const picture = (place, block) => {
     if (!place.image) {
       place.image = make('img')
-      place.caption = make('p', { className: 'line' })
-      place.element.replaceChildren(place.image, place.caption)
+      place.words = make('span')
+      place.element.replaceChildren(place.image, make('p', { className: 'line' }, place.words))
     }
+    room(place, 'caption')
     Object.assign(place.image, { src: block.src, alt: block.alt, className: block.pixels ? 'picture pixels' : 'picture' })
     place.image.style.width = 100 * block.share + '%'
-    place.caption.textContent = block.caption
+    place.words.textContent = block.caption
   }
   const bars = (place, block) => {                                         // its names were escaped where it was made
     place.element.innerHTML = block.html

@@ -86,7 +86,7 @@ class Cut(View):
             "bias": embedded.bias is not None,
             "without": WITHOUT,
         }
-        chosen = [None if each is None else each[index] for each in (flat, vectors, position)]
+        chosen = flat[index], vectors[index], None if position is None else position[index]
         still = self.on_paper(of, tokens, index, *chosen)
         yield Canvas("vizkit_cut", data, "Click a patch to read its numbers.", still=tuple(still), of=of)
         yield Said(first_said(patches.tokens(tokens.grid, len(tokens.special), windows_of(of.seen, tokens))))
@@ -105,8 +105,9 @@ class Cut(View):
         if self.step > 2:
             yield Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")
             part = seen[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
-            words = f"its {len(flat)} numbers, colour by colour, each row by row: {listed(flat)}"
             colours = len(flat) // patch**2
+            order = "red, green, blue" if colours == 3 else "colour by colour"
+            words = f"its {len(flat)} numbers, {order}, each row by row: {listed(flat)}"
             strips = Picture(
                 colour_strips(flat, colours), "The numbers of the patch, blue below zero, red above", words
             )
