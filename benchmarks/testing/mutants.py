@@ -49,6 +49,7 @@ MODULES = {  # module → the quick tests that concern it
     "models.sources.fitting": "sources/fitting sources/weight_names",
     "models.sources.following": "sources/following",
     "models.sources.sizing": "sources/limits",
+    "models.sources.transformers_stages": "sources/transformers_stages",
     "models.sources.weight_names": "sources/weight_names",
     "analysis.attention.head_behaviour": "head_behaviour",
     "analysis.attention.statistics": "analysis/statistics head_behaviour",

@@ -257,6 +257,12 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     after = most.inner_text()
     assert after != before
     expect(notes.nth(1)).to_have_text(f"2Brightest: it gives {after} of its attention here")
+    page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph&layer=1")  # its neighbour at the right
+    ready(page)
+    page.get_by_role("button", name="First steps").click()
+    asks, brightest = parts(page, ".marks b")
+    assert asks["right"] <= brightest["left"]
+    assert asks["top"] == brightest["top"]
     page.goto(f"{server}/?models=bundled:insects_vit&image=flower&layer=2")
     ready(page)
     page.get_by_role("button", name="First steps").click()

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import Tensor
 
 import vizkit
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
-from vizkit.models.recording.meeting import Path, summed
+from vizkit.models.recording.meeting import Path, summed, together
 from vizkit.models.recording.recorder import Keep
 
 HEADS, TOKENS = 4, 16
@@ -42,6 +43,11 @@ def traced(mix: Callable[[Tensor, Tensor], Tensor], target: int | None = None, l
     return vizkit.trace(vizkit.wrap(model, size_hw=SIZE_HW), PICTURE, target=target, **options)
 
 
+def by_head(product: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> Tensor:
+    """Of one image."""
+    return torch.stack([product(one[0, head], other[0, head]) for head in range(one.shape[1])])[None]
+
+
 def after(mix: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda scores, values: mix(scores.softmax(-1), values)
 
@@ -64,9 +70,21 @@ RIGHT = {
     "values behind": after(lambda w, v: torch.einsum("bhij,bjhd->bhid", w, v.transpose(1, 2))),
     "from the right": after(lambda w, v: (v.mT @ w.mT).mT),
     "transposed for its letters": after(lambda w, v: torch.einsum("bhji,bhjd->bhid", w.mT, v)),
-    "dropout and a copy": after(lambda w, v: nn.functional.dropout(w, 0.5, training=False).clone() @ v),
+    "dropout and a copy": after(lambda w, v: F.dropout(w, 0.5, training=False).clone() @ v),
+    "added to nothing": after(
+        lambda w, v: torch.baddbmm(torch.zeros(HEADS, TOKENS, 6), w.flatten(0, 1), v.flatten(0, 1)).unflatten(
+            0, (-1, HEADS)
+        )
+    ),
+    "as a linear map": after(lambda w, v: by_head(F.linear, w, v.mT)),
+    "as the weight of a linear map": after(lambda w, v: by_head(F.linear, v.mT, w).mT),
+    "head by head": after(lambda w, v: by_head(torch.matmul, w, v)),
+    "head by head, of the first image": after(
+        lambda w, v: torch.stack([torch.mm(*each) for each in zip(w[0], v[0], strict=True)])[None]
+    ),
+    "two heads at once": after(lambda w, v: torch.cat([w[:, at : at + 2] @ v[:, at : at + 2] for at in (0, 2)], 1)),
     "kept in a buffer": lambda s, v: torch.softmax(s, -1, out=torch.empty_like(s)) @ v,
-    "softmax of another type": lambda s, v: nn.functional.softmax(s, -1, dtype=torch.float64).float() @ v,
+    "softmax of another type": lambda s, v: F.softmax(s, -1, dtype=torch.float64).float() @ v,
 }
 WRONG = {
     "transposed": after(lambda w, v: w.transpose(-1, -2) @ v),
@@ -77,6 +95,20 @@ WRONG = {
     "half of the heads": after(lambda w, v: (w[:, :2] @ v[:, :2]).repeat(1, 2, 1, 1)),
     "strides changed": after(lambda w, v: w.as_strided(w.shape, (*w.stride()[:2], *w.stride()[:1:-1])) @ v),
     "twice": after(lambda w, v: (w @ w) @ v),
+    "head by head, transposed": after(lambda w, v: by_head(torch.matmul, w.mT, v)),
+    "head by head, the next one": after(
+        lambda w, v: torch.stack([w[:, (head + 1) % HEADS] @ v[:, head] for head in range(HEADS)], 1)
+    ),
+    "head by head, always the first": after(
+        lambda w, v: torch.stack([w[:, 0] @ v[:, head] for head in range(HEADS)], 1)
+    ),
+    "head by head, without the last": after(
+        lambda w, v: by_head(torch.matmul, w[:, :3], v[:, [0, 1, 2]]).repeat(1, 2, 1, 1)[:, :4]
+    ),
+    "as a linear map, transposed": after(lambda w, v: by_head(F.linear, w.mT, v.mT)),
+    "added to nothing, transposed": after(
+        lambda w, v: torch.baddbmm(torch.zeros(HEADS, TOKENS, 6), w[0].mT, v[0])[None]
+    ),
 }
 NOTED = {
     "rows of one head": after(lambda w, v: torch.cat([w[:, :1, ORDER], w[:, 1:]], 1) @ v),
@@ -114,7 +146,7 @@ def test_weights_that_meet_the_values_elsewhere_are_red(way, options):
 def test_the_mean_over_heads_is_red_too(way):
     """Those heads that only trade places leave their mean as it is."""
     refused = traced(WRONG[way], keep=Keep(heads="mean")).check.refused
-    assert (refused is None) == (way == "heads permuted")
+    assert (refused is None) == (way in ("heads permuted", "head by head, the next one"))
 
 
 @pytest.mark.parametrize("target", [None, 3])
@@ -188,8 +220,18 @@ def test_a_path_ends_where_the_values_are_met_and_forgets_what_is_not_on_it():
     assert path.met(Tensor.transpose, (weights, -1, -2), {}, turned) is None
     found = path.met(torch.matmul, (turned, values), {}, turned @ values)
     assert found is not None
-    assert found[0] is turned
-    assert found[1] is values
+    assert found.weights is turned
+    assert found.values.data_ptr() == values.data_ptr()
+    assert found.values.stride() == values.stride()
+
+
+def test_parts_lie_where_they_were_taken():
+    """Three groups of two heads, taken head by head, group by group, or a few after others."""
+    every = torch.arange(6.0).view(3, 2, 1, 1)
+    assert torch.equal(together([*every.unbind(1)], (3, 2)), every)
+    assert torch.equal(together([*every.unbind(0)], (3, 2)), every.flatten(0, 1))
+    assert torch.equal(together([*every.flatten(0, 1).split((4, 2))], (3, 2)), every.flatten(0, 1))
+    assert torch.equal(together([*every.flatten(0, 1).split((2, 4))], (6,)), every.flatten(0, 1))
 
 
 @pytest.mark.parametrize(

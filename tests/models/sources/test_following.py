@@ -37,6 +37,7 @@ def found_in(name: str, shapes: Shapes, **base):
         (VIT, {}, {"patch_size": 8, "img_size": (96, 96), "in_chans": 1}),
         (VIT, {}, {"img_size": (96, 96)}),
         (VIT, {}, {"img_size": (96, 96), "reg_tokens": 4, "no_embed_class": True}),
+        (VIT, {}, {"img_size": (96, 96), "reg_tokens": 4}),  # a table of 1 + 4 + 36 places
         (VIT, {}, {"reg_tokens": 3, "qkv_bias": False, "qk_norm": True}),
         (VIT, {}, {"pre_norm": True, "init_values": 1e-5, "mlp_ratio": 2.0}),
         (VIT, {"init_values": 1e-5}, {"init_values": None}),
@@ -122,6 +123,16 @@ def test_what_is_no_picture_or_of_another_width_is_refused():
     wide = shapes_of(made(VIT, embed_dim=96, num_heads=2))
     with pytest.raises(ModelError, match="tokens of 96 numbers, those of this architecture have 64"):
         found_in(VIT, wide)
+
+
+def test_the_first_weight_of_a_cnn_has_a_name_of_its_own():
+    assert found_in("resnet18", shapes_of(made("resnet18", in_chans=1))) == {"num_classes": 1000, "in_chans": 1}
+
+
+def test_a_norm_after_the_mean_that_is_gone_is_said_to_be():
+    """Of an architecture that has one, of a file that reads its class token."""
+    file = shapes_of(made(VIT))
+    assert found_in(VIT, file, global_pool="avg") == {"num_classes": 1000, "global_pool": "token", "fc_norm": False}
 
 
 def test_numbers_in_names():

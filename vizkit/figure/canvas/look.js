@@ -4,6 +4,7 @@
 
 const CURSOR = 'vizkit-cursor'
 const STORE = new WeakMap()
+const MARKS_APART = 0.07                               // of the side: as wide as a mark is
 
 const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
   const raw = atob(text), read = new Uint8Array(raw.length)
@@ -262,12 +263,12 @@ export default function ({ data, parentElement, setStateValue }) {
     const most = row.reduce((a, b) => Math.max(a, b), 0), best = row.indexOf(most)
     const asks = query < data.query_special.length ? null : centre(cellAt(card.point, data.query_grid), data.query_grid)
     const there = centre([Math.floor(best / columns), best % columns], data.key_grid)
-    const both = asks && Math.hypot(asks[0] - there[0], asks[1] - there[1]) < 0.08   // two marks would lie on one another
-    const itself = asks && asks[0] === there[0] && asks[1] === there[1]   // which has a mark already
+    const away = asks ? Math.hypot(there[0] - asks[0], there[1] - asks[1]) : 1, itself = !away
+    const farther = Math.max(1, MARKS_APART / away)        // two marks would lie on one another
     guiding(card, map, words, data.guide[0], [
       [asks ? 'The framed patch asks: it is the query' : `[${data.query_special[query]}] asks: a query without a place`, asks],
       [`Brightest: it gives ${percent(most)} of its attention ${itself ? 'to itself' : 'here'}`,
-        itself ? null : [there[0] + (both ? there[0] < 0.5 ? 0.1 : -0.1 : 0), there[1]]],
+        itself ? null : asks ? asks.map((at, axis) => at + farther * (there[axis] - at)) : there],
       [['Drag the layer above.', data.guide[1]].join(' ')],
     ])
   }

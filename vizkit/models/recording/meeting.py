@@ -6,18 +6,30 @@ really enters the product.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["PRODUCTS", "SOFTMAXES", "Path", "factors", "into", "laid", "summed"]
+__all__ = ["PRODUCTS", "SOFTMAXES", "Meeting", "Path", "factors", "into", "laid", "summed", "together"]
 
-SOFTMAXES = frozenset({torch.softmax, torch.nn.functional.softmax, Tensor.softmax})
-PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm})
+SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
+PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm})
+ADDING = frozenset({torch.addmm, Tensor.addmm, torch.baddbmm, Tensor.baddbmm})
+"""Products of their second and third argument."""
 MOST_STEPS = 64
-"""After so many tensors made from the weights, whatever meets the values is no matrix of them any more."""
+"""After so many tensors made from each matrix of weights, whatever meets the values is no matrix of them any more."""
+
+
+class Meeting(NamedTuple):
+    """Weights, (…, query, key), and values, (…, key, channel), as they are multiplied. `whole`: these are all of them,
+    or the last of products that took some heads or groups each; then both are those of all these products."""
+
+    weights: Tensor
+    values: Tensor
+    whole: bool = True
 
 
 class Path:
@@ -25,26 +37,46 @@ class Path:
 
     def __init__(self, shape: tuple[int, ...], *given: Tensor) -> None:
         """`given`: what the model goes on with, in its own layout."""
-        self._sides = shape[-2:]
+        self._lead, self._sides = shape[:-2], shape[-2:]
         self._made = [*given]
+        self._parts: list[Meeting] = []
 
-    def met(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> tuple[Tensor, Tensor] | None:  # noqa: ANN401
-        """(weights (…, query, key), values (…, key, channel)) where this call multiplies them, None on the way there
-        and for calls that have nothing to do with them."""
+    def met(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> Meeting | None:  # noqa: ANN401
+        """Where this call multiplies weights and values; None on the way there and for calls that have nothing to do
+        with them."""
         if not any(self._knows(each) for each in _tensors((*args, *kwargs.values()))):
             return None
-        left, right = factors(func, args) or (None, None)
-        if left is not None and right is not None and self._knows(left) != self._knows(right):
-            weights, values = (left, right) if self._knows(left) else (right.mT, left.mT)
-            if sorted(weights.shape[-2:]) == sorted(self._sides):
-                return weights, values
-        if func is torch.einsum and (found := summed(*args)) is not None:
-            for one, other in (found, found[::-1]):
-                if self._knows(one[0]) and sorted(one[1].shape[-2:]) == sorted(self._sides):
-                    return one[1], other[1].mT
-        if len(self._made) < MOST_STEPS:
+        if (found := self._product(func, args)) is not None:
+            return self._with_others(found)
+        if len(self._made) < MOST_STEPS * math.prod(self._lead):
             self._made += [each for each in _tensors((out,)) if not self._knows(each)]
         return None
+
+    def _product(self, func: Callable, args: tuple) -> Meeting | None:
+        pair = None
+        if func is torch.einsum:
+            pair = summed(*args)
+        elif func is F.linear and len(args) > 1 and args[1].dim() > 1:
+            pair = (args[0], args[0]), (args[1], args[1])
+        elif (both := factors(func, args)) is not None:
+            pair = (both[0], both[0]), (both[1], both[1].mT)
+        for one, other in (pair, pair[::-1]) if pair is not None else ():
+            known = self._knows(one[0]) and not self._knows(other[0])
+            if known and sorted(one[1].shape[-2:]) == sorted(self._sides):
+                return Meeting(one[1], other[1].mT)
+        return None
+
+    def _with_others(self, found: Meeting) -> Meeting:
+        """One head after another: with those that have met their values before."""
+        count = math.prod(self._lead)
+        if count in (_matrices(found.weights), _matrices(found.values)):
+            return found
+        self._parts.append(found)
+        if sum(_matrices(part.weights) for part in self._parts) < count:
+            return found._replace(whole=False)
+        parts, self._parts = self._parts, []
+        weights, values = [part.weights for part in parts], [part.values for part in parts]
+        return Meeting(together(weights, self._lead), together(values, self._lead))
 
     def _knows(self, tensor: Tensor) -> bool:
         return any(tensor is made for made in self._made)
@@ -52,9 +84,8 @@ class Path:
 
 def factors(func: Callable, args: tuple) -> tuple[Tensor, Tensor] | None:
     """Both factors of a matrix product, (…, row, column), None where `func` is none."""
-    if func not in PRODUCTS or len(args) < 2 or min(args[0].dim(), args[1].dim()) < 2:
-        return None
-    return args[0], args[1]
+    pair = args[:2] if func in PRODUCTS else args[1:3] if func in ADDING else ()
+    return pair if len(pair) == 2 and min(pair[0].dim(), pair[1].dim()) > 1 else None
 
 
 Factor = tuple[Tensor, Tensor]
@@ -96,6 +127,18 @@ def into(buffer: Tensor | None, out: Tensor) -> Tensor:
     if buffer is None:
         return out
     return (buffer if buffer.shape == out.shape else buffer.resize_(out.shape)).copy_(out)
+
+
+def together(parts: Sequence[Tensor], lead: tuple[int, ...]) -> Tensor:
+    """Some matrices after others as all of them lie, `lead` in front: taken along the second axis where there are as
+    many parts as it is long, else along the first."""
+    flat = [part.reshape(-1, *part.shape[-2:]) for part in parts]
+    across = len(lead) > 1 and len(flat) == lead[1] and all(len(part) == lead[0] for part in flat)
+    return torch.stack(flat, 1) if across else torch.cat(flat)
+
+
+def _matrices(tensor: Tensor) -> int:
+    return math.prod(tensor.shape[:-2])
 
 
 def laid(entering: Tensor, shape: tuple[int, ...], queries: slice | list[int]) -> Tensor | None:

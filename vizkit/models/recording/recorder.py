@@ -26,7 +26,7 @@ from vizkit.models.recording.layer_output import (
     of_multi_head,
     sampled,
 )
-from vizkit.models.recording.meeting import SOFTMAXES, Path, into, laid
+from vizkit.models.recording.meeting import SOFTMAXES, Meeting, Path, into, laid
 from vizkit.models.recording.weights import (
     attention_weights,
     following,
@@ -100,22 +100,26 @@ class Recorder(TorchFunctionMode):
             self._positions = out.numel() // out.shape[-1 if func is F.linear else 1]
         for way in tuple(self._ways):
             if (met := way.path.met(func, args, kwargs, out)) is not None:
-                self._ways.remove(way)
-                self._met(way, met[0])
+                self._met(way, met)
         return out
 
-    def _met(self, way: _Way, entering: Tensor) -> None:
+    def _met(self, way: _Way, met: Meeting) -> None:
         """What is kept against what enters the product with the values, in the rows of the sample."""
-        call, rows = way.call, laid(entering, way.shape, way.queries)
+        call = way.call
         kept = call.weights if call.raw is None else call.raw
         assert kept is not None
+        call.version = call.version if call.met else version_of(kept)
+        if not met.whole:
+            call.met = LOST  # until the others have met theirs
+            return
+        self._ways.remove(way)
+        entering, rows = met.weights, laid(met.weights, way.shape, way.queries)
         if rows is not None and call.raw is None:
             rows = call.grouped(rows)
             rows = rows.mean(1, keepdim=True) if self.keep.heads == "mean" else rows
         kept_rows = kept.detach()[..., call.places, :]
         coarse = coarser(kept.dtype, entering.dtype)
         call.met = LOST if rows is None else difference(precise(rows).to(kept.dtype), kept_rows, coarse)
-        call.version = version_of(kept)
 
     def _keeps_next(self) -> bool:
         return self.keep.layers is None or len(self.calls) in self.keep.layers

@@ -55,8 +55,10 @@ class Unmixed(TorchFunctionMode):
         elif func is torch.einsum and (found := summed(*args)) is not None and _crosses(args[0]):
             self._product = found[0][1], found[1][1]
         met = [(way, found) for way in self._ways if (found := way[1].met(func, args, kwargs, out)) is not None]
-        for way, (entering, values) in met:
+        for way, (entering, values, whole) in met:
             layer, _, weights = way
+            if not whole:
+                continue
             self._ways = [other for other in self._ways if other is not way]
             rows = laid(entering, tuple(weights.shape), SOME)
             if rows is not None and torch.equal(rows, weights[..., SOME, :]):
