@@ -129,8 +129,11 @@ def _called(view: View) -> str:
     """A view by its name and what is not as usual, such as "rollout_depth3_query-patch"."""
     parts = []
     for name, value in changed(view).items():
-        cell = isinstance(value, tuple) and all(isinstance(part, int) for part in value)
-        words = "row{}_column{}".format(*(part + 1 for part in value)) if cell else value
+        words = value
+        if isinstance(value, tuple) and value and all(isinstance(part, int) for part in value):
+            words = "row{}_column{}".format(*(part + 1 for part in value))
+        elif isinstance(value, tuple):  # several options, or none of them
+            words = "-".join(value) or "nothing"
         parts.append(f"{name}-{words}" if isinstance(words, str) else f"{name}{words}")
     return "_".join([name_of(view), *parts])
 

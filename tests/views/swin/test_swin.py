@@ -13,6 +13,7 @@ from vizkit.analysis.swin.merged_colours import turned_to
 from vizkit.datasets import samples
 from vizkit.models.probes import attention_timing, window_parts
 from vizkit.models.probes.attention_timing import Timed
+from vizkit.report.item import Item, stem_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Picture, Said, Table, flat
 from vizkit.views.subject import CENTRE, Subject
@@ -23,7 +24,7 @@ from vizkit.views.swin.merging import Merging
 from vizkit.views.swin.reach import Reach
 from vizkit.views.swin.shift import SMALL, Shift
 from vizkit.views.swin.stages import Stages
-from vizkit.views.swin.switched_off import SwitchedOff
+from vizkit.views.swin.switched_off import OFF, SwitchedOff
 from vizkit.views.swin.window import Window
 
 TINY = "swin_tiny_patch4_window7_224"
@@ -281,6 +282,16 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     said = words(SwitchedOff().show(of))
     assert "over 12 images of known class, the answer is right for 10, and without shift for 4" in said
     assert len({each.rows.top for each in of_kind(SwitchedOff().show(of), Map)}) == 1
+
+
+def test_a_file_says_what_is_off():
+    of = subject()
+    names = [stem_of(Item(SwitchedOff(off=off), "", "", ""), of) for off in ((), ("relative bias",), OFF)]
+    assert names == [
+        "swin-switched-off_off-nothing",
+        "swin-switched-off_off-relative_bias",
+        "swin-switched-off_off-shift-relative_bias",
+    ]
 
 
 def test_what_is_masked_is_said_to_be_hatched_and_nothing_else_is():
