@@ -16,6 +16,7 @@ from vizkit.views.blocks import (
     Canvas,
     Chart,
     Columns,
+    Download,
     Folded,
     Formula,
     Grid,
@@ -228,4 +229,5 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Folded: _nothing,
     Proof: _proof,
     Numbers: _nothing,
+    Download: _nothing,
 }

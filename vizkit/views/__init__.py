@@ -48,6 +48,14 @@ VIEWS = {
     each.name: each
     for each in (
         Entry(
+            "Cards",
+            "Where every layer and head attends, all models side by side.",
+            "explore:Explore",
+            answers=True,
+            name="explore",
+            page="explore",
+        ),
+        Entry(
             "Cut",
             "The image in patches, and each patch as a row of numbers.",
             "patches.cut:Cut",

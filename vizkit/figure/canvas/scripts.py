@@ -29,6 +29,12 @@ _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
 SCRIPTS = {
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_heads": Script(
+        "<canvas tabindex='0' role='application'></canvas><p>colours from 0 <i></i> to <b></b></p>"
+        "<output aria-live='polite'></output>\n",
+        _HERE / "heads.css",
+        (_HERE / "heads.js",),
+    ),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
 }
