@@ -113,7 +113,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
     point = subject.point
-    if special is None and block.query != subject.asked:  # a cell
+    if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
         point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
     box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead

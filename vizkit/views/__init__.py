@@ -131,6 +131,14 @@ VIEWS = {
             page="positions",
         ),
         Entry(
+            "Explorer",
+            "The heads of a layer fused, as a map and as the whole matrix.",
+            "attention.explorer:Explorer",
+            "transformer",
+            name="fused-heads",
+            page="attention",
+        ),
+        Entry(
             "Statistics",
             "How far and how evenly every head attends, and to which tokens.",
             "attention.statistics:Statistics",

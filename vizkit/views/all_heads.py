@@ -58,9 +58,10 @@ def heads_of(
 
 
 def whose(trace: "Trace", query: "Query") -> str:
-    """The token that asks in the last layer, in words."""
-    last = layers(trace)[-1]
-    return name_of(last.query, find_query(last, query)[0])
+    """The token that asks in the first layer, whose grid is the finest, in words."""
+    first = layers(trace)[0]
+    name = name_of(first.query, find_query(first, query)[0])
+    return f"{name} of {' × '.join(map(str, first.query.grid))}" if first.query.grid and name[0] != "[" else name
 
 
 def _tops(maps: Float[Tensor, "head row column"], shared: bool) -> list[float]:

@@ -1,6 +1,5 @@
 """Explore: where one query attends in every layer and head, and what the model answers."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,8 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
+from vizkit.geometry import name_of
+from vizkit.licences import licence_words
 from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
@@ -76,7 +77,9 @@ class Explore(View):
         if not layers(trace):
             count = len(trace.features)
             return f"Strength of features: stage {number} of {count}" if count else "The answer"
-        return f"Attention: {self.called(trace, number)}"
+        shown = layers(trace)[number - 1]
+        who = name_of(shown.query, find_query(shown, self.asked(of))[0])
+        return f"Attention of {who}: {self.called(trace, number).replace(' · ', ', ')}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         trace, number = self.traced(of)
@@ -89,7 +92,7 @@ class Explore(View):
         yield Line(about(of.loaded))
         if layers(trace):
             asked = self.asked(of)
-            yield Heading(f"All layers and heads of the query {whose(trace, asked)}")
+            yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
             yield heads_of(trace, asked, number, self.index(trace, number), self.scale == "shared", ("layer", "head"))
             yield Said(self.grown(of, trace))
         yield Numbers(partial(self.numbers, of))
@@ -97,14 +100,7 @@ class Explore(View):
 
     # ---- what is asked -----------------------------------------------------------------------------------------------
     def asked(self, of: Subject) -> "Query":
-        """A special token, or a point in fractions of what the model sees."""
-        if isinstance(self.query, str):
-            return of.asked if self.query == "patch" else self.query
-        tokens = next((each.query for each in of.layers if each.query.grid), None)
-        if tokens is None or tokens.grid is None:
-            raise NotApplicable(f"{of.name} has no patches that ask.")
-        row, column = of.cell(tokens, self.query) or (0, 0)
-        return (column + 0.5) / tokens.grid[1], (row + 0.5) / tokens.grid[0]
+        return asked_of(of, self.query)
 
     def traced(self, of: Subject) -> "tuple[Trace, int]":
         """The trace with this query's rows, and the layer, or the stage, that is shown, from 1."""
@@ -178,6 +174,17 @@ class Explore(View):
         return npz_bytes(self.traced(of)[0])
 
 
+def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
+    """A special token, or a point in fractions of what the model sees; NotApplicable where there is no such cell."""
+    if isinstance(query, str):
+        return of.asked if query == "patch" else query
+    tokens = next((each.query for each in of.layers if each.query.grid), None)
+    if tokens is None or tokens.grid is None:
+        raise NotApplicable(f"{of.name} has no patches that ask.")
+    row, column = of.cell(tokens, query) or (0, 0)
+    return (column + 0.5) / tokens.grid[1], (row + 0.5) / tokens.grid[0]
+
+
 def sentences(of: Subject, shown: "Attention", number: int, head: int | None) -> tuple[str, dict[int, str]]:
     """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that)."""
     covered = of.covered(shown.key.grid) if shown.key.grid else None
@@ -233,13 +240,6 @@ def about(loaded: "Loaded") -> str:
             licence_words(loaded.licence),
         ]
     )
-
-
-def licence_words(licence: str) -> str:
-    """As it is written by its authors, from a model card's identifier: "MIT licence" from "mit"."""
-    written = {"mit": "MIT", "apache-2.0": "Apache 2.0", "bsd-3-clause": "BSD 3-Clause"}
-    name = written.get(licence.lower()) or re.sub(r"^cc-(.*)-(\d.*)$", lambda m: f"CC {m[1].upper()} {m[2]}", licence)
-    return f"licence {name}" if name.startswith(("no", "unknown")) else f"{name} licence"
 
 
 def all_numbers(trace: "Trace", asked: "Query", number: int, index: int | None) -> dict[str, np.ndarray]:

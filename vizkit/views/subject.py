@@ -55,6 +55,7 @@ class Subject:
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self._made: dict[Hashable, Any] = {}
+        self._traces: dict[Keep, Trace] = {}
 
     @cached_property
     def changes(self) -> "Changes":
@@ -112,8 +113,10 @@ class Subject:
     def _traced(self, keep: "Keep") -> "Trace":
         from vizkit.models import trace
 
-        with sentences():
-            return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        if keep not in self._traces:
+            with sentences():
+                self._traces[keep] = trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        return self._traces[keep]
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property

@@ -4,7 +4,7 @@
 const STORE = new WeakMap()
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : Number((100 * value).toPrecision(2))) + ' %'
-const SIDE = 34, TOP = 22, NOTE = 15, LEGIBLE = 38, GAP = 3, MOST = 150   // in CSS pixels
+const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, GAP = 3, MOST = 180   // in CSS pixels
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
@@ -33,11 +33,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.textBaseline = 'middle'; pen.textAlign = 'center'
     pen.fillStyle = style.getPropertyValue('--st-text-color') || '#888'
     const write = (text, x, y, px = 12) => { pen.font = `${px}px ${style.getPropertyValue('--st-font') || 'sans-serif'}`; pen.fillText(text, x, y) }
-    for (let h = 0; h < down; h++) write(h + 1, SIDE / 2, TOP + h * step + high / 2)
+    for (let h = 0; h < down; h++) write(h ? h + 1 : 'head 1', SIDE / 2, TOP + h * step + high / 2)
     state.boxes = []
     layers.forEach((layer, l) => {
       const left = SIDE + l * tile
-      write(l + 1, left + tile / 2, TOP / 2)
+      write(l ? l + 1 : 'layer 1', left + tile / 2, TOP / 2)
       if (!layer.rows) write('–', left + tile / 2, TOP + high / 2)
       for (let h = 0; h < (layer.rows ? layer.heads : 0); h++) {
         const box = [left, TOP + h * step, tile - GAP, high]

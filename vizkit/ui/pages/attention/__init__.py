@@ -6,5 +6,4 @@ VIEWS = (
     View(
         "Walk-through", "One query in one head, step by step, in the model's own numbers.", "walkthrough", "transformer"
     ),
-    View("Explorer", "The heads of a layer fused, as a map and as the whole matrix.", "explorer", "transformer"),
 )

@@ -8,7 +8,6 @@ from vizkit.figure.saved.panel import cells_of
 from vizkit.geometry import name_of
 from vizkit.image import Picture
 from vizkit.models.probes.parts import Parts
-from vizkit.report.kinds import Attention
 from vizkit.traces import NotApplicable, Trace, tolerance
 from vizkit.ui import reading
 from vizkit.ui.pages.attention.walk_canvas import Head, head_of, play, row_for_browser
@@ -17,6 +16,7 @@ from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.remark import of_layer, remark
 from vizkit.ui.widgets.save import save
+from vizkit.views.explore import Explore
 
 
 def view(page: Page) -> None:
@@ -61,7 +61,9 @@ def save_row(shown: Shown, picture: Picture, parts: Parts, head: Head, position:
     line = f"{title(shown.source)}, layer {layer + 1}, {which}, query: {query}"
     items = {"Scores and weights of the row": saved.charts_of("One query in one head", (line,), *panels)}
     if not head.experiment:
-        items = {"Attention of this head": saved.item_of(shown, Attention(shown.query, layer + 1, head.index))} | items
+        asked = shown.query if isinstance(shown.query, str) else "patch"
+        own = Explore(layer=layer + 1, head=head.index + 1, query=asked)
+        items = {"Attention of this head": saved.item_of(shown, own)} | items
     save("walk", items, saved.inputs_of(shown, picture))
 
 
