@@ -8,12 +8,107 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.all_heads import HeadsOf, head_maps
 from vizkit.figure.saved.plate import Overlay, Plate, Raster, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions, MapOf, one_map
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
+
+GREY = np.full((40, 60, 3), 100, np.uint8)
+HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + "n" * 200
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def captions(**changed) -> Captions:
+    said = {"title": "Attention: layer 2", "lines": ["Model a · picture b"], "footer": ["vizkit 1", "http://x/?a=1"],
+            "facts": {"Description": "Model a", "vizkit": '{"a": "<b>"}'}}  # fmt: skip
+    return Captions(**said | changed)
+
+
+def drawn(**changed) -> Plate:
+    places = np.array([[0.0, 0.1, 0.0], [0.2, 0.0, 0.5]])
+    options = {"places": places, "low": 0.0, "top": 0.5, "quantity": "share of the attention"}
+    return one_map(GREY, (15.0, 5.0, 45.0, 35.0), MapOf(**options | changed), captions())
+
+
+def words(plate: Plate) -> list[str]:
+    return [mark.text for mark in plate.marks if isinstance(mark, Words)]
+
+
+def test_a_plate_says_what_it_shows_and_where_its_colours_end():
+    said = words(drawn())
+    assert said[:2] == ["Attention: layer 2", "Model a · picture b"]
+    assert said[2:] == ["0 %", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
+    signed = words(drawn(signed=True, top=2.0, unit="", beyond=True))
+    assert signed[2:5] == ["≤ −2", "0", "≥ 2"]
+
+
+def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():
+    plate = drawn(marked=(0.0, 0.0, 1 / 3, 0.5), opacities=(1.0, 1.0))
+    image = Image.open(io.BytesIO(png(plate)))
+    assert image.text == {"Title": "Attention: layer 2", "Description": "Model a", "vizkit": '{"a": "<b>"}'}
+    assert png(plate) == png(plate)
+    (over,) = [mark for mark in plate.marks if isinstance(mark, Overlay)]
+    pixels, times = np.asarray(image), image.width / plate.width
+
+    def at(x: float, y: float) -> list[int]:
+        """The colour at a point of the photograph, in its pixels."""
+        scale = over.width / GREY.shape[1]
+        return pixels[round((over.y + y * scale) * times), round((over.x + x * scale) * times)].tolist()
+
+    assert at(40, 28) == colours()[255].tolist()  # the largest value
+    assert at(30, 28) == colours()[0].tolist()
+    assert at(5, 20) == [35, 35, 35]  # the model did not see it
+    edge = [at(x, 12) for x in np.arange(22, 28, 0.25)]
+    assert [255, 255, 255] in edge  # the marker of the query
+    assert [0, 0, 0] in edge
+    titles = pixels[: round(40 * times)]
+    assert (titles < 100).any()  # the title is drawn
+
+
+def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
+    said = captions(title=clean(HOSTILE), lines=[HOSTILE], facts={"vizkit": '"&<', "Description": "<d>"})
+    plate = one_map(GREY, (0.0, 0.0, 60.0, 40.0), MapOf(np.ones((1, 2)), 0.0, 1.0, "share"), said)
+    root = ElementTree.fromstring(svg(plate))
+    assert root.find(f"{SVG}title").text == clean(HOSTILE)
+    assert root.find(f"{SVG}desc").text == "<d>"
+    facts = {fact.get("name"): fact.text for fact in root.find(f"{SVG}metadata")[0]}
+    assert facts == {"vizkit": '"&<', "Description": "<d>"}
+    assert not list(root.iter(f"{SVG}script"))
+    titles = [title.text for title in root.iter(f"{SVG}title")]
+    assert titles[1:] == ["row 1, column 1: 100.000%", "row 1, column 2: 100.000%"]
+    assert any("script" in (text.text or "") for text in root.iter(f"{SVG}text"))
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "a " * 300, "x" * 500, "", "\n\t"])
+def test_no_line_is_wider_than_its_room(text):
+    for line in wrapped(text, 11.0, 200.0, 3):
+        assert font(11.0).getlength(line) <= 200
+        assert line.isprintable()
+    assert len(wrapped(text, 11.0, 200.0, 3)) <= 3
+    assert font(11.0).getlength(fitting(text, 11.0, 90.0)) <= 90
+
+
+def test_a_name_is_elided_in_its_middle():
+    short = fitting("vit_small_patch16_224_a_very_long_name_indeed_21k", 11.0, 150.0)
+    assert short.startswith("vit_")
+    assert short.endswith("21k")
+    assert "…" in short
+
+
+def test_a_fine_map_is_one_picture_and_a_coarse_one_has_values():
+    assert svg(drawn(places=np.eye(80))).count("<rect") < 20
+    assert svg(drawn()).count("<title>row") == 6
+
+
+"Saved pictures: what is drawn and written in a PNG and an SVG, by small maps with numbers known on paper."
+
+
+import numpy as np
+import pytest
+
+from vizkit.figure.saved.plate import Plate
+from vizkit.figure.saved.single import Captions
 
 GREY = np.full((40, 60, 3), 100, np.uint8)
 HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + "n" * 200

@@ -90,7 +90,8 @@ def canvases(test: AppTest) -> Iterator[tuple[str, str, dict]]:
 def staged(data: dict) -> list[dict]:
     """The blocks of a stage at its present step, as its script reads them."""
     book = json.loads(data["book"])
-    (column,) = unpooled(book["frames"][book["field"]["values"].index(data["value"])], book["pool"])
+    at = book["field"]["values"].index(data["value"]) if book["field"] else 0
+    (column,) = unpooled(book["frames"][at], book["pool"])
     return column
 
 

@@ -17,6 +17,7 @@ from vizkit.views.blocks import (
     Canvas,
     Chart,
     Columns,
+    Download,
     Folded,
     Formula,
     Grid,
@@ -236,4 +237,5 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Process: _nothing,
     Proof: _proof,
     Numbers: _nothing,
+    Download: _nothing,
 }

@@ -42,7 +42,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "on_picture"]
+__all__ = ["Packed", "Packing", "by_words", "on_picture"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -113,6 +113,9 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     height, width = subject.rgb.shape[:2]
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
+    point = subject.point
+    if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
+        point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
     box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]
@@ -121,18 +124,28 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "size": drawn.shape[:2],
         "box": box,
         "frame": (0, 0, 1, 1) if block.instead is None else box,
-        "point": subject.point,
+        "point": point,
         "special": special,
-        "epoch": f"{subject.point}{special}",
+        "epoch": f"{point}{special}",
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
         **({"sentence": block.said} if block.room else {}),
+        "sentences": by_words(block.said_by),
         "colours": text64(colours()),
         "floor": floor,
         "ceiling": ceiling,
+        "guide": block.guide,
     }
     yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
+
+
+def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:
+    """Every sentence once, with the tokens of which it is said."""
+    found: dict[str, list[int]] = {}
+    for query, words in said_by.items():
+        found.setdefault(words, []).append(query)
+    return list(found.items())
 
 
 def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packed]:

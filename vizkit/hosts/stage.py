@@ -14,7 +14,7 @@ from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["FRAMES_BYTES", "LEADING", "leading", "played", "stage"]
+__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "played", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
@@ -57,6 +57,12 @@ def leading(
 
     book = _book(view, among, columns, draw, most_bytes) if first else None
     return (None, chain(first, rest)) if book is None else ({"titles": [""], **book}, rest)
+
+
+def opening(view: View, of: Subject, draw: str = "over image") -> list[Packed]:
+    """The first of these blocks at the present step alone, each with its large texts in itself."""
+    pack = Packing(draw)
+    return pack.all(_parted(_shown(view, [of]))[0], [of])
 
 
 def played(view: View, of: Sequence[Subject]) -> tuple[str, Control] | None:

@@ -148,6 +148,11 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
     return None if value == "mean" else int(value)
 
 
+def held(control: Control, value: Any) -> Any:  # noqa: ANN401
+    """A value as the widget of its field has it."""
+    return str(value) if control.kind == "head" else value
+
+
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
     return st.toggle(control.label, default, key=key, bind="query-params", help=control.help or None)
 

@@ -82,7 +82,7 @@ def _one(to: Drawing, index: int) -> None:
         others = [each.shown for each in to.of[1:]] if to.view.together else []
         item = saved.item_of(to.of[0].shown, to.view, to.opacity, others=others)
         item = item if "picture" in to.entry.reads else replace(item, image="")
-        save(key, {"": item}, to.of[0])
+        save(key, {"": item}, to.of[0], to.files)
     else:
         pictured = "picture" in to.entry.reads
         item = (saved.item_of_picture if pictured else saved.item_alone)(to.view)
@@ -92,10 +92,7 @@ def _one(to: Drawing, index: int) -> None:
 def _turned(to: Drawing, book: Packed) -> None:
     """What a played field changes, at every step: the browser turns it without asking here."""
     asked = controls(to.view)
-    picks = {
-        name: (rule_of(control, to.of), partial(st.session_state.__setitem__, to.state(name)))
-        for name, control in asked.items()
-    }
+    picks = {name: (rule_of(control, to.of), partial(to.put, name)) for name, control in asked.items()}
 
     stage(
         to.next_key("stage"),

@@ -50,6 +50,14 @@ VIEWS = {
     each.name: each
     for each in (
         Entry(
+            "Cards",
+            "Where every layer and head attends, all models side by side.",
+            "explore:Explore",
+            answers=True,
+            name="explore",
+            page="explore",
+        ),
+        Entry(
             "Cut",
             "The image in patches, and each patch as a row of numbers.",
             "patches.cut:Cut",
@@ -138,6 +146,14 @@ VIEWS = {
             "attention.walkthrough:WalkThrough",
             "transformer",
             name="walk-through",
+            page="attention",
+        ),
+        Entry(
+            "Explorer",
+            "The heads of a layer fused, as a map and as the whole matrix.",
+            "attention.explorer:Explorer",
+            "transformer",
+            name="fused-heads",
             page="attention",
         ),
         Entry(

@@ -75,6 +75,9 @@ class Map(Block):
     """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
 
+    `said_by`: that sentence for each query that can be asked here, by the id of its token, so that hovering changes it
+    too. `guide`: first steps are explained once in a browser, and these words say what to do next.
+
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
     nothing is said. `of`: the subject on whose picture it lies, where the view is given several at once. `instead`:
@@ -91,6 +94,8 @@ class Map(Block):
     of: "Subject | None" = None
     instead: UInt8[np.ndarray, "row column 3"] | None = None
     room: bool = True
+    said_by: Mapping[int, str] = field(default_factory=dict)
+    guide: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +179,8 @@ class Table(Block):
 @dataclass(frozen=True, eq=False)
 class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
-    sends the rule that the value has to keep, and the field that is set to it. `still`: what is on paper in its place.
+    sends the rule that the value has to keep, and the field that is set to it, or several for the parts of a tuple, ""
+    for a part that is left. `still`: what is on paper in its place.
 
     `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
@@ -184,7 +190,7 @@ class Canvas(Block):
     script: str
     data: dict[str, Any]
     alt: str
-    tells: Mapping[str, "tuple[Rule[Any], str]"] = field(default_factory=dict)
+    tells: Mapping[str, "tuple[Rule[Any], str | tuple[str, ...]]"] = field(default_factory=dict)
     still: tuple[Block, ...] = ()
     of: "Subject | None" = None
     picks: str = ""
@@ -267,6 +273,14 @@ class Numbers(Block):
     """What is saved as NPZ, made when somebody saves."""
 
     make: Callable[[], Mapping[str, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Download(Block):
+    """One more file that can be saved (NPZ), made when somebody does."""
+
+    label: str
+    make: Callable[[], bytes]
 
 
 def settled(blocks: Iterable[Block]) -> list[Block]:

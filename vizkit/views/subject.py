@@ -58,6 +58,7 @@ class Subject:
         self.folders: Mapping[str, str] = {}  # folders of pictures at hand: their paths, by the names that people see
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
+        self._traces: dict[Keep, Trace] = {}
 
     @cached_property
     def changes(self) -> "Changes":
@@ -115,8 +116,10 @@ class Subject:
     def _traced(self, keep: "Keep") -> "Trace":
         from vizkit.models import trace
 
-        with sentences():
-            return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        if keep not in self._traces:
+            with sentences():
+                self._traces[keep] = trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        return self._traces[keep]
 
     @property
     def has_model(self) -> bool:

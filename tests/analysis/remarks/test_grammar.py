@@ -402,6 +402,7 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     places.on_object: lambda: (
         places.on_object(row_of(p, 36).view(6, 6), covering(area), "the map") for p, area in product(SHARES, SHARES)
     ),
+    places.lies_on: lambda: (places.lies_on(share, area, "the map") for share, area in product(SHARES, SHARES)),
     places.concentrated: lambda: (
         places.concentrated(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),

@@ -23,7 +23,7 @@ POINT = [0.3125, 0.6875]
 CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_look": lambda data: {"point": POINT} if data["key_grid"] else None,
     "vizkit_walk": lambda data: {"step": 5, "token": 20, "point": POINT},
-    "vizkit_mosaic": lambda data: {"pick": [0, 1]},
+    "vizkit_heads": lambda data: {"pick": [1, 2]},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
     "vizkit_super_resolution": lambda data: {"at": [2, 3]},

@@ -11,19 +11,19 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
-from vizkit.report.kinds import Attention, Features, Heads, Relevance
+from vizkit.report.kinds import Relevance
 from vizkit.ui.session.saved import ENTRIES
 
 FOLDER = "Folder with numbers (ZIP)"
 
 
 def with_pictures() -> AppTest:
-    """The attention of a ViT, the features of a CNN, all heads: of layer 2, head 3."""
+    """The attention of a ViT, the features of a CNN: of layer 2, head 3."""
     test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3")
-    for key in ("card0", "card1", "mosaic"):
+    for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
-    assert "Added: 3 pictures" in test.toast[0].value
-    test.button(key="report_card0").click().run()
+    assert "Added: 2 pictures" in test.toast[0].value
+    test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value
     return test.switch_page("pages/report.py").run()
 
@@ -42,9 +42,8 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
-    assert entries[1].item.shows == Attention((0.5, 0.5), 2, 2)
-    assert entries[2].item.shows == Features(2)
-    assert entries[3].item.shows == Heads((0.5, 0.5))
+    assert entries[1].item.shows == Explore(2, 3)
+    assert entries[2].item.shows == Explore(2, 3)
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     test.button(key="down_1").click().run()

@@ -50,4 +50,4 @@ def test_a_sentence_is_computed_below_the_picture(page: str, query: dict[str, st
 
 def test_a_card_says_what_stands_out_right_below_its_picture():
     test = opened("explore", models="bundled:insects_vit", image="mayfly nymph")
-    assert "of this patch's attention" in sent(test, "card0")["sentence"]
+    assert "of this patch's attention" in sent(test, "explore0")["sentence"]

@@ -63,7 +63,7 @@ def test_a_card_lists_the_answers_in_their_own_unit(models, head):
     test = opened(models, "explore", source)
     loaded = vizkit.load(models[source], device="cpu")
     expected = vizkit.trace(loaded, inputs.sample(PICTURE).rgb)
-    classes = sent(test, "card0")["classes"]
+    classes = sent(test, "explore0")["classes"]
     assert [name for name, _ in classes] == [name for name, _ in expected.labels]
     assert sorted(name for name, _ in classes) == sorted(LABELS[head])
     for (_, bar), (_, value) in zip(classes, expected.labels, strict=True):

@@ -70,7 +70,7 @@ class Told(NamedTuple):
 
 TELL = {
     "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}),
-    "vizkit_mosaic": Told("explore", "Cards", {"pick": [0, 1]}),
+    "vizkit_heads": Told("explore", "Cards", {"pick": [1, 2]}),
     "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999], "step": 6, "token": 3}),
     "vizkit_windows": Told("swin", "Shift", {"step": 2, "point": [0.5, 0.25]}),
     "vizkit_slide": Told("convolution", "Slide", {"at": [3, 4], "kernel": [1, 0.5, -1] * 3, "steps": [3, 1, 1, 1]}),

@@ -31,9 +31,15 @@ def on_object(
     as much lies on the object as it covers."""
     weights = places.clamp(min=0)
     total, area = float(weights.sum()), float(covered.mean())
-    if total <= 0 or not 0 < area < 1:
+    if total <= 0:
         return None
-    share = float((weights * covered).sum()) / total
+    return lies_on(float((weights * covered).sum()) / total, area, subject, what)
+
+
+def lies_on(share: float, area: float, subject: str, what: str = "insect") -> Remark | None:
+    """The same of the share that lies on the object, and that of the image which it covers."""
+    if not 0 < area < 1:
+        return None
     numbers = {"share": share, "area": area}
     if share >= min(TWICE * area, (1 + area) / 2):
         words = f"{begun(percent(share))} of {subject} lies on the {what}, which covers {percent(area)} of the image."

@@ -40,6 +40,12 @@ _CUT = "<section><canvas role='application' tabindex='0'></canvas><output></outp
 SCRIPTS = {
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_heads": Script(
+        "<canvas tabindex='0' role='application'></canvas><p>colours from 0 <i></i> to <b></b></p>"
+        "<output aria-live='polite'></output>\n",
+        _HERE / "heads.css",
+        (_HERE / "heads.js",),
+    ),
     "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))

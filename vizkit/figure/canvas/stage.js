@@ -53,10 +53,15 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     }
     const hear = (what, value) => {
       if (what === 'point') tell('point', { point: value, field: block.picks || '' })
-      else if (block.tells && what in block.tells) pick(block.tells[what], value)
+      else if (block.tells && what in block.tells) {
+        const fields = block.tells[what]                                  // several for the parts of a value
+        if (Array.isArray(fields)) fields.forEach((each, part) => each && pick(each, value[part]))
+        else pick(fields, value)
+      }
       else if (what === 'pick' && block.values) pick(block.picks, block.values[value])
     }
-    script.draw({ data: block.data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
+    const data = book.guided ? block.data : { ...block.data, guide: '' }
+    script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
   const pick = (picks, value) => {
     if (!field || picks !== field.name) return tell('set', [picks, value])

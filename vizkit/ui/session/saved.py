@@ -171,7 +171,9 @@ def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
 
 def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Subject:
     """As `inputs_of`, with changes of the picture and of the model; `named`: other pictures by their names."""
-    return Subject(inputs_of(shown, picture).open, picture.rgb, edits, named)
+    image = str(st.session_state.get("image", ""))
+    opening, name = inputs_of(shown, picture).open, title(shown.source)
+    return Subject(opening, picture.rgb, edits, named, image=image, model=name, point=cursor())
 
 
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:

@@ -55,8 +55,9 @@ def stage(
         return told[0], picks[told[0]][0](told[1])
 
     # A step that was turned to leaves the text as it is, so that it is neither sent nor read again.
-    asked = {**book["field"], "value": None, "key": slider_key}
-    data = {"book": json.dumps({**book, "field": asked}), "value": book["field"]["value"]}
+    asked = book["field"] and {**book["field"], "value": None, "key": slider_key}
+    now = book["field"] and book["field"]["value"]
+    data = {"book": json.dumps({**book, "field": asked, "guided": True}), "value": now}
     point = record(point=POINT, field=one_of(["", *picks]))
     STAGE(
         key,
