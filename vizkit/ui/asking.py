@@ -20,7 +20,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, SCRUBBER_PX, LIST_PX, HEAD_PX = 150, 270, 150, 110
+SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX = 150, 270, 150, 320, 110
 PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
@@ -79,7 +79,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             key=key,
             bind="query-params",
             help=control.help or None,
-            width=LIST_PX,
+            width=min(MOST_LIST_PX, max(LIST_PX, 60 + 8 * max(len(control.called(name)) for name in known))),
         )
     return st.segmented_control(
         control.label,
@@ -95,10 +95,17 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:  # noqa: ANN401
     known = options(control, of)
-    chosen = st.multiselect(
-        control.label, known, list(default), control.called, key=key, bind="query-params", help=control.help or None
+    chosen = st.pills(
+        control.label,
+        known,
+        selection_mode="multi",
+        default=list(default),
+        key=key,
+        bind="query-params",
+        help=control.help or None,
+        format_func=lambda name: plain(control.called(name)),
     )
-    return tuple(chosen)
+    return tuple(name for name in known if name in chosen)
 
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
