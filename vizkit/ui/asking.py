@@ -20,7 +20,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, SCRUBBER_PX, LIST_PX, HEAD_PX = 150, 270, 150, 110
+SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX = 150, 270, 150, 320, 110
 PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
@@ -81,7 +81,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             key=key,
             bind="query-params",
             help=control.help or None,
-            width=LIST_PX,
+            width=min(MOST_LIST_PX, max(LIST_PX, 60 + 8 * max(len(control.called(name)) for name in known))),
         )
     return st.segmented_control(
         control.label,
@@ -101,7 +101,8 @@ def _several(key: str, control: Control, of: Sequence[Subject], default: Any) ->
     if len(known) > MOST_BUTTONS:
         return tuple(st.multiselect(control.label, known, list(default), control.called, **more))
     more["format_func"] = lambda option: plain(control.called(option))
-    return tuple(st.pills(control.label, known, default=list(default), selection_mode="multi", **more))
+    chosen = st.pills(control.label, known, default=list(default), selection_mode="multi", **more)
+    return tuple(option for option in known if option in chosen)
 
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401

@@ -4,10 +4,10 @@ them."""
 from collections.abc import Callable, Iterator
 
 import pytest
+from vizkit.ui.pages.convolution import fields_of
 
 from tests.ui.conftest import fine, opened, texts
 from vizkit.models import Loaded, by_name
-from vizkit.ui.pages.convolution import fields_of
 from vizkit.ui.session import background, cached
 
 RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))

@@ -2,8 +2,9 @@
 
 import json
 
-from tests.ui.conftest import fine, opened, texts
 from vizkit.ui.pages.convolution import fields_of
+
+from tests.ui.conftest import fine, opened, texts
 
 
 def test_lenet_beside_the_transformers(monkeypatch):

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+from vizkit.ui.pages.convolution import fields_of, filters
 
 from tests.ui.conftest import CNN, VIT, fine, opened, saved_again
-from vizkit.ui.pages.convolution import fields_of, filters
 from vizkit.ui.session import background, cached
 
 VIEWS = {  # view → (key of its Save, how many pictures it has)

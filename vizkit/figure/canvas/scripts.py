@@ -37,7 +37,23 @@ _WALK_HTML = (
     "<p><span></span><i></i><span></span></p></section></div></div>"
 )
 _CUT = "<section><canvas role='application' tabindex='0'></canvas><output></output></section>\n"
+_SLIDE = (
+    "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
+    "<section><h4>Input</h4><canvas class='input' tabindex='0' role='application'></canvas></section>"
+    "<section class='middle'><h4>Pixel × weight<small class='where'></small></h4><div class='channels'></div>"
+    "<div class='cells'></div><p class='total'></p><button class='undo'>Undo the changes</button></section>"
+    "<section><h4>Output</h4><canvas class='output' tabindex='0' role='application'></canvas>"
+    "<small class='shapes'></small></section>"
+    "</div><p class='formula'></p><p class='proof'></p></div>"
+)
+_FEATURE_MAPS = (
+    "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
+    "</section><div class='grid'></div></div></div>"
+)
 SCRIPTS = {
+    "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
+    "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
     "vizkit_heads": Script(

@@ -11,7 +11,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   if (state.of !== data.of) Object.assign(state, { of: data.of, values: new Uint16Array(bytes(data.values).buffer), hover: null, unit: data.unit })
-  const [rows, columns] = data.grid, count = rows * columns, table = bytes(data.colours)
+  const [rows, columns] = data.grid, count = rows * columns, table = bytes(data.two_sided ? data.signed : data.colours)
   const value = (k, y, x) => data.low + state.values[k * count + y * columns + x] * data.step
   const now = () => state.hover ?? state.unit              // [which of the maps, row, column]
 
@@ -33,9 +33,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const drawMap = (canvas, k) => {
     canvas.width = columns; canvas.height = rows
     const pen = canvas.getContext('2d'), picture = pen.createImageData(columns, rows)
-    const most = data.signed ? data.tops[k] : data.tops[k] || 1
+    const most = data.two_sided ? data.tops[k] : data.tops[k] || 1
     for (let i = 0; i < count; i++) {
-      const v = data.low + state.values[k * count + i] * data.step, level = clamp(Math.round(data.signed ? 127.5 + 127.5 * v / (most || 1) : 255 * v / most), 0, 255)
+      const v = data.low + state.values[k * count + i] * data.step, level = clamp(Math.round(data.two_sided ? 127.5 + 127.5 * v / (most || 1) : 255 * v / most), 0, 255)
       picture.data.set([table[3 * level], table[3 * level + 1], table[3 * level + 2], 255], 4 * i)
     }
     pen.putImageData(picture, 0, 0)
@@ -48,7 +48,7 @@ export default function ({ data, parentElement, setStateValue }) {
     Object.assign(root.dataset, { unit: `${data.channels[k]},${y},${x}`, value: value(k, y, x) })
   }
   const draw = () => { mark(); drawPhoto() }
-  const choose = unit => { state.unit = unit; state.hover = null; draw(); setStateValue('unit', [data.channels[unit[0]], unit[1], unit[2]]) }
+  const choose = unit => { state.unit = unit; state.hover = null; draw(); setStateValue('channel', data.channels[unit[0]] + 1); setStateValue('unit', [unit[1], unit[2]]) }
   const at = (event, k) => {
     const frame = event.target.getBoundingClientRect()
     return [k, clamp(Math.floor((event.clientY - frame.top) / frame.height * rows), 0, rows - 1), clamp(Math.floor((event.clientX - frame.left) / frame.width * columns), 0, columns - 1)]

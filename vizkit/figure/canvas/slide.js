@@ -1,6 +1,6 @@
 // A kernel walks over a small picture. Every product and every sum is computed here, so playing, stepping, hovering and the
 // sliders need no Python; Python sends pixels, kernels and PyTorch's output, and is sent an edited kernel, the chosen place
-// and, once they rest, the values of the sliders.
+// and, once they rest, the values of the sliders, under the names of the view's fields.
 
 const STORE = new WeakMap()
 const PLAY_MS = 14000, REST_MS = 350, KEY = '#f59e0b', DARK = '#0b0d19', RGB = ['red', 'green', 'blue']
@@ -50,6 +50,7 @@ export default function ({ data, parentElement, setStateValue }) {
     state.channel = clamp(state.channel, 0, walk.channels - 1)
   }
   if (String(state.steps) === String(data.steps)) state.moved = false
+  if (!state.moved) state.told = [...data.steps]          // what Python knows of the sliders
   const moving = state.moved && state.kind === data.kind && known(state.steps)   // sliders go on while Python follows
   if (state.of !== data.of || !moving && String(state.steps) !== String(data.steps)) {
     const steps = moving ? state.steps : data.steps
@@ -129,7 +130,8 @@ export default function ({ data, parentElement, setStateValue }) {
       if (kind === 'max') continue
       if (document.activeElement !== weight && parentElement.activeElement !== weight) weight.value = (data.editable ? '' : '× ') + number(w().kernel[c * n + k], data.digits || 2)
       result.textContent = '= ' + worth(product)
-      box.style.setProperty('--tint', `rgb(${shade(product / most).join(' ')})`)
+      box.style.setProperty('--tint', `rgb(${shade(.75 * Math.sign(product)).join(' ')})`)
+      box.style.setProperty('--much', `${50 * Math.abs(product) / most}%`)
     }
     const value = w().output[at], each = [...Array(channels).keys()].map(channel => w().sum(at, channel))
     const shift = bias ? ` ${bias < 0 ? '−' : '+'} ${worth(Math.abs(bias))} (bias)` : ''
@@ -165,7 +167,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const choose = (at, report = true) => {
     stop(); state.at = clamp(at, 0, w().count - 1); state.hover = null; state.filled = w().count; draw()
-    if (report) setStateValue('at', [Math.floor(state.at / w().columns), state.at % w().columns])
+    if (report) setStateValue('place', [Math.floor(state.at / w().columns), state.at % w().columns])
   }
   const step = by => {                                   // while the output grows, a step adds a number to it
     stop(); state.hover = null
@@ -191,7 +193,7 @@ export default function ({ data, parentElement, setStateValue }) {
     canvas.setAttribute('aria-label', `${canvas === input ? 'Input' : 'Output'} of ${data.label}. Use the arrow keys.`)
   }
   back.onclick = () => step(-1); next.onclick = () => step(1); play.onclick = toggle
-  undo.hidden = !data.edited; undo.onclick = () => setStateValue('kernel', [])
+  undo.hidden = !data.edited; undo.onclick = () => { if (data.alone) { begin(state.steps, floats(data.kernels[state.steps[0]]), false); arrange(); draw() } setStateValue('numbers', '') }
 
   // ---- the sliders -------------------------------------------------------------------------------------------------------------
   const sizes = Object.keys(data.kernels).map(Number), pool = data.kind !== 'convolution', [mostStride, mostPadding, mostDilation] = data.most
@@ -203,7 +205,7 @@ export default function ({ data, parentElement, setStateValue }) {
     begin(steps, steps[0] === state.steps[0] ? w().kernel : floats(data.kernels[steps[0]]), which > 0 && state.edited)
     clearTimeout(state.timer)
     state.moved = true
-    state.timer = setTimeout(() => setStateValue('steps', state.steps), REST_MS)
+    state.timer = setTimeout(() => data.names.forEach((name, at) => { if (state.steps[at] !== state.told[at]) setStateValue(name, state.told[at] = state.steps[at]) }), REST_MS)
     arrange(); draw()
   }
   const knobs = find('.sliders')
@@ -226,7 +228,7 @@ export default function ({ data, parentElement, setStateValue }) {
     proof.className = `proof ${holds || !expected ? 'holds' : ''}`
     proof.textContent = expected
       ? (holds ? '✓ ' : '✗ ') + `All ${w().count} numbers of the output, computed here, are PyTorch’s${state.difference ? ` to within ${state.difference.toExponential(0)} of the largest` : ' exactly'}.`
-      : `… ${w().count} numbers computed here; PyTorch’s follow.`
+      : data.alone ? `${w().count} numbers, computed here.` : `… ${w().count} numbers computed here; PyTorch’s follow.`
   }
   const arrange = () => {                                // all that changes with the steps and not with the place
     const { f, stride, padding, dilation, rows, columns, height, output: values } = w(), n = size(), shape = `${f} ${data.kind === 'max'}`
@@ -251,7 +253,7 @@ export default function ({ data, parentElement, setStateValue }) {
         if (!Number.isFinite(value) || Math.abs(value) > 1e4 || weight.value.trim() === '') return draw()
         const kernel = Array.from(w().kernel); kernel[k] = value
         begin(state.steps, Float32Array.from(kernel), true); arrange(); draw()
-        setStateValue('kernel', kernel.map(v => Number(v.toPrecision(6))))
+        setStateValue('numbers', `${data.kernel}:${kernel.map(v => Number(v.toPrecision(6)))}`)
       }
     })
     ;[...knobs.children].forEach((label, which) => {

@@ -1,0 +1,1 @@
+"""Convolutional networks, seen with the same eyes as transformers."""
