@@ -13,7 +13,7 @@ from vizkit.models.sources.transformers_stages import convnext, resnet, swin
 
 SWIN = {
     "model_type": "swin", "image_size": [64, 96], "patch_size": 4, "num_channels": 1, "embed_dim": 24, "depths": [1, 2],
-    "num_heads": [2, 3], "window_size": 7, "mlp_ratio": 2.0, "qkv_bias": True, "layer_norm_eps": 1e-5,
+    "num_heads": [2, 3], "window_size": 7, "mlp_ratio": 2.0, "qkv_bias": True, "layer_norm_eps": 1e-6,
 }  # fmt: skip
 CONVNEXT = {"model_type": "convnext", "depths": [1, 2], "hidden_sizes": [8, 16], "patch_size": 2}
 RESNET = {"embedding_size": 64, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 2, 3, 4]}
@@ -55,7 +55,7 @@ def test_swin_merges_at_the_start_of_the_stage_after():
         "img_size": (64, 96), "patch_size": 4, "in_chans": 1, "embed_dim": 24, "depths": (1, 2), "num_heads": (2, 3),
         "window_size": 7, "mlp_ratio": 2.0, "qkv_bias": True, "num_classes": 5,
     }  # fmt: skip
-    assert found.args["norm_layer"](3).eps == 1e-5
+    assert found.args["norm_layer"](3).eps == 1e-6
 
 
 def test_swin_without_a_head_and_what_timm_computes_itself():
