@@ -93,9 +93,9 @@ class SwitchedOff(View):
         classes = [i for both in logits for i in head.listed(both, SHOWN_CLASSES)] if loaded.classifies else []
         if self.off and head.exclusive:
             labels = [loaded.label(i) for i in range(len(after.logits))]
-            values = [head.values(both) for both in logits]
-            still = f"{self.without().capitalize()} the answer of this image stays “{labels[int(values[0].argmax())]}”."
-            yield Said(first_said(after_change(*values, labels, self.without().capitalize())) or still)
+            was, now = (head.values(both) for both in logits)
+            still = f"{self.without().capitalize()} the answer of this image stays “{labels[int(was.argmax())]}”."
+            yield Said(first_said(after_change(was, now, labels, self.without().capitalize())) or still)
             yield from self.over_samples(of)
         else:
             yield Said("" if self.off else "Nothing is switched off: both sides are the same.")
@@ -136,8 +136,8 @@ class SwitchedOff(View):
             return counts[0], counts[1]
 
         def show(results: Mapping[Any, Any]) -> Iterator[Block]:
-            for counted in results.values():
-                yield Said(swin.without_over(*counted, len(pictures), " and ".join(self.off)).words)
+            for own, still in results.values():
+                yield Said(swin.without_over(own, still, len(pictures), " and ".join(self.off)).words)
 
         job = Job(("switched off", "samples", self.off), f"Asking {len(pictures)} samples", work)
         yield Later(of, (job,), show, f"Also on {len(pictures)} samples" if of.loaded.parameters > AT_ONCE else "")
