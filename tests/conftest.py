@@ -45,7 +45,7 @@ TOGETHER = (
     (
         "tests/test_families.py",
         "tests/models/test_family_parts.py",
-        "tests/models/test_budget.py",
+        "tests/models/probes/test_budget.py",
         "tests/models/test_counting.py",
         "tests/models/recording/test_edits_of_all.py",
     ),

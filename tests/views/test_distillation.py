@@ -1,6 +1,7 @@
 """Teachers and students by hand: golden logits, what losses are made of, who is compared, what is counted."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from vizkit.views.subject import Subject, no_model, no_picture
 NOBODY = Subject(no_model, no_picture())
 
 
-def shown(view, of, kind=Bars):
+def shown(view, of, kind: Any = Bars) -> list[Any]:
     return [block for block in everything(view.show(of)) if isinstance(block, kind)]
 
 
@@ -27,7 +28,7 @@ def bars(view, of):
     return [block.bars for block in shown(view, of)]
 
 
-def texts(view, of, kind=Line) -> str:
+def texts(view, of, kind: Any = Line) -> str:
     return "\n".join(block.text for block in shown(view, of, kind))
 
 
@@ -112,7 +113,7 @@ def test_many_pictures_and_a_folder(tmp_path):
     one.folders = {"mine": str(tmp_path)}
     assert "mean over 6 pictures" in texts(replace(many, data="mine"), [one], Heading)
     (tmp_path / "test" / "3" / "0.png").write_bytes(b"\x89PNG")
-    with pytest.raises(NotApplicable, match="0.png"):
+    with pytest.raises(NotApplicable, match="can be read"):
         losses(replace(many, data="mine", images="100"), [one])
 
 

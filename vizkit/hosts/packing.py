@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.canvas.tile_maps import Tile, tile_maps
-from vizkit.figure.palette import OPACITIES, colours
+from vizkit.figure.palette import OPACITIES, SIGNED, colours
 from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
@@ -42,7 +42,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing"]
+__all__ = ["Packed", "Packing", "on_picture"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -212,7 +212,24 @@ def _metrics(pack: Packing, block: Metrics, of: Sequence[Subject]) -> Iterator[P
 
 
 def _canvas(pack: Packing, block: Canvas, of: Sequence[Subject]) -> Iterator[Packed]:
-    yield {"kind": "canvas", "script": block.script, "data": block.data}
+    over = {} if block.of is None else on_picture(block.of, pack.url(block.of.rgb))
+    fields = {name: field for name, (_, field) in block.tells.items()}
+    data = {**block.data, **over, "label": block.alt, "alone": True}
+    yield {"kind": "canvas", "script": block.script, "data": data, "picks": block.picks, "tells": fields}
+
+
+def on_picture(of: Subject, url: str) -> Packed:
+    """What a script needs to draw on the picture: `box` is what the model sees of it, in shares."""
+    height, width = of.rgb.shape[:2]
+    x0, y0, x1, y1 = of.box_xyxy
+    return {
+        "image": url,
+        "image_size": (height, width),
+        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "point": of.point,
+        "colours": text64(colours()),
+        "signed": text64(colours(SIGNED)),
+    }
 
 
 def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:

@@ -61,7 +61,7 @@ def leading(
 def played(view: View, of: Sequence[Subject]) -> tuple[str, Control] | None:
     """The field that is a step of a sequence, where there are few enough to have them all."""
     for name, control in controls(view).items():
-        if control.plays and not control.runs and 1 < len(control.steps(of)) <= MOST_FRAMES:
+        if control.plays and not (control.runs or control.inside) and 1 < len(control.steps(of)) <= MOST_FRAMES:
             return name, control
     return None
 

@@ -1,19 +1,21 @@
 """The controls of a view as widgets of the page, bound to the address."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
+from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import scrubber
 from vizkit.views import Entry
-from vizkit.views.address import key_of
-from vizkit.views.controls import Control, controls, options
+from vizkit.views.address import as_text, from_text, key_of
+from vizkit.views.controls import Control, ControlError, controls, options, setting
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -29,8 +31,13 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
 
     def choose(rare: bool) -> None:
         for name, control in asked.items():
-            if control.more is rare and (control.when is None or control.when(cls(**values))):
-                values[name] = WIDGETS[control.kind](key_of(entry, name, control), control, of, _default(cls, name))
+            if control.more is not rare or not (control.when is None or control.when(cls(**values))):
+                continue
+            key, default = key_of(entry, name, control), _default(cls, name)
+            if control.inside:
+                values[name] = _told(key, control, partial(setting, cls, name, of=of), default)
+            else:
+                values[name] = WIDGETS[control.kind](key, control, of, default)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose(rare=False)
@@ -43,6 +50,19 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
 
 def _default(cls: type[View], name: str) -> Any:  # noqa: ANN401
     return cls.__dataclass_fields__[name].default
+
+
+def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:  # noqa: ANN401
+    """What the picture itself has set, else the address; it is kept there without a widget."""
+    value = default
+    with contextlib.suppress(ControlError):
+        known = st.session_state[key] if key in st.session_state else from_text(control, st.query_params.get(key, ""))
+        value = default if known is None else read(known)
+    if value == default:
+        drop(key)
+    else:
+        put(key, str(as_text(control, value)))
+    return value
 
 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.hosts.packing import on_picture
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import key_of
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, saved
+from vizkit.ui.session import background, cached, saved
 from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known
 from vizkit.ui.widgets.query_map import show_map
@@ -44,7 +45,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import controls, rule_of
-from vizkit.views.rules import Rule
+from vizkit.views.rules import POINT, Rule
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -235,10 +236,20 @@ def _report(task: background.Task, words: str, index: int, count: int, done: int
 
 
 def _canvas(to: Drawing, block: Canvas) -> None:
-    tells = {}
+    data = {**block.data, "label": block.alt}
+    tells: dict[str, Any] = {}
+    if block.of is not None:
+        of = next(each for each in to.of if each is block.of)
+        data |= on_picture(of, cached.browser_image(of.picture.digest, of.rgb)) | {"point": cursor(), "alone": False}
+        tells["point"] = POINT, partial(asked_there, to, block.picks)
     for name, (rule, field) in block.tells.items():
         tells[name] = (rule, partial(st.session_state.__setitem__, to.state(field)))
-    script_canvas(block.script)(to.next_key(block.script), block.data, **tells)
+    script_canvas(block.script)(to.next_key(block.script), data, **tells)
+
+
+def asked_there(to: Drawing, field: str, point: tuple[float, float]) -> None:
+    """A click on the picture: the query of this field is the patch there."""
+    st.session_state["at"], st.session_state[to.state(field) if field else "query"] = point, "patch"
 
 
 def _folded(to: Drawing, block: Folded) -> None:

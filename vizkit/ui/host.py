@@ -12,7 +12,7 @@ from vizkit.hosts.stage import leading
 from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
-from vizkit.ui.drawing import Drawing, show
+from vizkit.ui.drawing import Drawing, asked_there, show
 from vizkit.ui.session import saved
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
@@ -97,7 +97,10 @@ def _turned(to: Drawing, book: Packed) -> None:
         for name, control in asked.items()
     }
 
-    def clicked(point: tuple[float, float], field: str) -> None:
-        st.session_state["at"], st.session_state[to.state(field) if field else "query"] = point, "patch"
-
-    stage(to.next_key("stage"), book, to.state(book["field"]["name"]), picks, clicked)
+    stage(
+        to.next_key("stage"),
+        book,
+        to.state(book["field"]["name"]),
+        picks,
+        lambda point, field: asked_there(to, field, point),
+    )

@@ -173,14 +173,20 @@ class Table(Block):
 @dataclass(frozen=True, eq=False)
 class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
-    sends the rule that the value has to keep, and the field that is set to it. `still`: what is on paper in its
-    place."""
+    sends the rule that the value has to keep, and the field that is set to it. `still`: what is on paper in its place.
+
+    `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
+    (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
+    answers. A click that tells `point` sets the field `picks` to "patch", and the cursor, as that on a map.
+    """
 
     script: str
     data: dict[str, Any]
     alt: str
     tells: Mapping[str, "tuple[Rule[Any], str]"] = field(default_factory=dict)
     still: tuple[Block, ...] = ()
+    of: "Subject | None" = None
+    picks: str = ""
 
 
 # ---- of other blocks -------------------------------------------------------------------------------------------------

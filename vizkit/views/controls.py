@@ -47,7 +47,8 @@ class Control:
     they are not evenly apart. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
     `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
     `longest`: characters of a text. `runs`: another value runs the model again; all others are answered by what has
-    been computed.
+    been computed. `inside`: the picture itself sets it, so that a page has no element for it; it is in the
+    link, on the command line and in a notebook as any other.
     """
 
     kind: Kind
@@ -65,6 +66,7 @@ class Control:
     when: Callable[[Any], bool] | None = None
     longest: int = 200
     runs: bool = False
+    inside: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)

@@ -129,9 +129,9 @@ class Subject:
         return self._others[source]
 
     def _of_model(self, source: str) -> "Subject":
-        import vizkit
+        from vizkit.models import load
 
-        loaded = vizkit.load(source, pretrained=True, device=self.loaded.device)
+        loaded = load(source, pretrained=True, device=self.loaded.device)
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------

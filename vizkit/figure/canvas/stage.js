@@ -48,14 +48,15 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       place.shadow.append(document.createRange().createContextualFragment(script.html))
       place.element.replaceChildren(inner)
     }
-    script.draw({
-      data: block.data, parentElement: place.shadow,
-      setStateValue: (what, value) => { if (what === 'point') tell('point', { point: value, field: block.picks || '' }) },
-      setTriggerValue: (what, value) => { if (what === 'pick') pick(block, block.values[value]) },
-    })
+    const hear = (what, value) => {
+      if (what === 'point') tell('point', { point: value, field: block.picks || '' })
+      else if (block.tells && what in block.tells) pick(block.tells[what], value)
+      else if (what === 'pick' && block.values) pick(block.picks, block.values[value])
+    }
+    script.draw({ data: block.data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
-  const pick = (block, value) => {
-    if (!field || block.picks !== field.name) return tell('set', [block.picks, value])
+  const pick = (picks, value) => {
+    if (!field || picks !== field.name) return tell('set', [picks, value])
     bus.dispatchEvent(new CustomEvent('vizkit-step', { detail: { name, value, chosen: true, answers: 0, missing: 0 } }))
   }
   const picture = (place, block) => {

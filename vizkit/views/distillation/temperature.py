@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -83,6 +84,7 @@ class Temperature(View):
     def show(self, of: Subject) -> Iterator[Block]:
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
+        yield Said(distillation.softened(logits, self.temperature, names).words)
         yield Columns(
             (
                 *(self.at(logits, classes, t, axis) for t in FIXED),
@@ -90,7 +92,6 @@ class Temperature(View):
                 self.dark(logits, classes),
             )
         )
-        yield Said(distillation.softened(logits, self.temperature, names).words)
         if self.source == MODEL and of.has_model:
             yield Answered(of.loaded)
             if not of.loaded.trained:
@@ -145,7 +146,7 @@ class Temperature(View):
         )
 
 
-def numbers(logits: Tensor, log_p: Tensor, t: float) -> dict[str, object]:
+def numbers(logits: Tensor, log_p: Tensor, t: float) -> dict[str, np.ndarray]:
     return {
         "logits": logits.numpy(),
         "temperature": temperatures().numpy(),
