@@ -10,6 +10,7 @@ from PIL import Image
 from tests.views.contract import everything, model, subject
 from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
+from vizkit.views.address import to_address
 from vizkit.views.blocks import Bars, Columns, Heading, Line, Numbers, Table
 from vizkit.views.distillation.augmentation import Augmentation
 from vizkit.views.distillation.pair import MANY, TeacherStudent
@@ -110,11 +111,12 @@ def test_many_pictures_and_a_folder(tmp_path):
         for index in range(3):
             pixels = draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / folder / f"{index}.png")
-    one.folders = {"mine": str(tmp_path)}
-    assert "mean over 6 pictures" in texts(replace(many, data="mine"), [one], Heading)
+    one.folders, mine = {"birds": str(tmp_path)}, replace(many, data="a folder", folder="birds")
+    assert to_address(mine) == to_address(replace(mine, folder=""))  # a link opens no folder
+    assert "mean over 6 pictures" in texts(mine, [one], Heading)
     (tmp_path / "test" / "3" / "0.png").write_bytes(b"\x89PNG")
     with pytest.raises(NotApplicable, match="can be read"):
-        losses(replace(many, data="mine", images="100"), [one])
+        losses(replace(mine, images="100"), [one])
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------

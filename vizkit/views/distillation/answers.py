@@ -45,14 +45,14 @@ def same(name: str, teacher: Subject, students: Mapping[str, Subject]) -> tuple[
 
 
 def ask(
-    of: Subject, data: str | None, images: int, teacher: Subject, students: Mapping[str, Subject],
+    of: Subject, data: str | None, folder: str, images: int, teacher: Subject, students: Mapping[str, Subject],
     orders: Mapping[str, Tensor], progress: Callable[[int, int], None],
 ) -> Answers:  # fmt: skip
     """What all say of many labelled pictures."""
     from vizkit.image import prepare
     from vizkit.models.probes.model_functions import logits_of_batch
 
-    pictures = opened(of, data, images, max(teacher.loaded.preprocessing.size_hw))
+    pictures = opened(of, data, folder, images, max(teacher.loaded.preprocessing.size_hw))
     assert isinstance(pictures, ImageSet)
     classes = class_names(teacher)
     if strange := next((label for label in pictures.labels if label not in classes), None):

@@ -35,11 +35,11 @@ from vizkit.views.blocks import (
     Said,
     Table,
 )
-from vizkit.views.controls import choice, number
+from vizkit.views.controls import choice, folder, number
 from vizkit.views.distillation.answers import Answers, ask, same
 from vizkit.views.distillation.axes import LOWEST, axes
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import COUNTS, WORDS, models, sets, subject_called
+from vizkit.views.distillation.labelled import COUNTS, FOLDER, WORDS, awaited, models, sets, subject_called
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -107,6 +107,9 @@ class TeacherStudent(View):
         when=lambda view: view.over == MANY,
         runs=True,
     )
+    folder: str = folder(
+        "Folder", key="distil_folder", when=lambda view: view.over == MANY and view.data == FOLDER, runs=True
+    )
     images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
         "How many", COUNTS, default="100", key="distil_images", when=lambda view: view.over == MANY, runs=True
     )
@@ -143,8 +146,10 @@ class TeacherStudent(View):
             yield from self.on_image(name, answers, of[0])
             yield from self.losses(answers)
             return
-        key = ("taught", name, tuple(students), self.data, self.images)
-        work = partial(ask, of[0], self.data, int(self.images), teacher, students, orders)
+        if sentence := awaited(of[0], self.data, self.folder):
+            raise NotApplicable(sentence)
+        key = ("taught", name, tuple(students), self.data, self.folder, self.images)
+        work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
 
         def show(results: Mapping[Any, Answers]) -> Iterator[Block]:
             for answers in results.values():
