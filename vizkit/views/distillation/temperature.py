@@ -70,8 +70,8 @@ class Temperature(View):
     overlays: ClassVar = False
     how: ClassVar = How(
         "Each bar is a class and keeps its colour; a column is the same answer at another temperature. T above 1 takes "
-        "from the first choice and gives to the others, the likeliest first, and never changes their order. Dark "
-        "knowledge is how the others share what the first choice leaves; ticks are at T = 1.",
+        "from the first choice and gives to the others, the likeliest first, and never changes their order. The "
+        "last column is how the others share what the first choice leaves; ticks are at T = 1.",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad H = -\sum_i p_i \log p_i \in [0, \log n]",
         "whether the model is right: a temperature changes the confidence of a prediction, not the ranking of the "
         "classes.",
