@@ -83,9 +83,7 @@ EXAMPLES = {
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
     ],
     "evaluation.data_size.teacher_gain": [
-        given(
-            [Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot", hollow=True)], (1, 2), (0.0, 1.0)
-        )
+        given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
     ],
     "evaluation.reliability.reliability": [given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0])],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],

@@ -92,7 +92,16 @@ def staged(data: dict) -> list[dict]:
     book = json.loads(data["book"])
     at = book["field"]["values"].index(data["value"]) if book["field"] else 0
     (column,) = unpooled(book["frames"][at], book["pool"])
-    return column
+    return [*inside(column)]
+
+
+def inside(blocks: list[dict]) -> Iterator[dict]:
+    """All of them, those beside one another too."""
+    for block in blocks:
+        if block["kind"] == "columns":
+            yield from (each for part in block["parts"] for each in inside(part))
+        else:
+            yield block
 
 
 def sent(test: AppTest, key: str) -> dict:

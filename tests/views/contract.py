@@ -95,6 +95,8 @@ def values(control: Control, of: Sequence[Subject]) -> list:
         return [low, high] if low <= high else [low]
     if control.kind == "switch":
         return [False, True]
+    if control.kind == "folder":
+        return [""]
     if control.kind == "text":
         return ["", "a word"]
     known = options(control, of)

@@ -1,6 +1,7 @@
 """Teachers and students by hand: golden logits, what losses are made of, who is compared, what is counted."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 from tests.views.contract import everything, model, subject
 from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
+from vizkit.views.address import to_address
 from vizkit.views.blocks import Bars, Columns, Heading, Line, Numbers, Table
 from vizkit.views.distillation.augmentation import Augmentation
 from vizkit.views.distillation.pair import MANY, TeacherStudent
@@ -19,7 +21,7 @@ from vizkit.views.subject import Subject, no_model, no_picture
 NOBODY = Subject(no_model, no_picture())
 
 
-def shown(view, of, kind=Bars):
+def shown(view, of, kind: Any = Bars) -> list[Any]:
     return [block for block in everything(view.show(of)) if isinstance(block, kind)]
 
 
@@ -27,7 +29,7 @@ def bars(view, of):
     return [block.bars for block in shown(view, of)]
 
 
-def texts(view, of, kind=Line) -> str:
+def texts(view, of, kind: Any = Line) -> str:
     return "\n".join(block.text for block in shown(view, of, kind))
 
 
@@ -109,11 +111,12 @@ def test_many_pictures_and_a_folder(tmp_path):
         for index in range(3):
             pixels = draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / folder / f"{index}.png")
-    one.folders = {"mine": str(tmp_path)}
-    assert "mean over 6 pictures" in texts(replace(many, data="mine"), [one], Heading)
+    one.folders, mine = {"birds": str(tmp_path)}, replace(many, data="a folder", folder="birds")
+    assert to_address(mine) == to_address(replace(mine, folder=""))  # a link opens no folder
+    assert "mean over 6 pictures" in texts(mine, [one], Heading)
     (tmp_path / "test" / "3" / "0.png").write_bytes(b"\x89PNG")
-    with pytest.raises(NotApplicable, match=r"0\.png"):
-        losses(replace(many, data="mine", images="100"), [one])
+    with pytest.raises(NotApplicable, match="can be read"):
+        losses(replace(mine, images="100"), [one])
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------

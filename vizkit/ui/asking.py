@@ -11,6 +11,7 @@ from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import scrubber
 from vizkit.views import Entry
@@ -170,6 +171,10 @@ def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> st
     )
 
 
+def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    return str(st.session_state[key]) if folders.choose(key, LIST_PX) else default
+
+
 WIDGETS = {
     "choice": _choice,
     "several": _several,
@@ -179,4 +184,5 @@ WIDGETS = {
     "number": _slider,
     "switch": _switch,
     "text": _text,
+    "folder": _folder,
 }

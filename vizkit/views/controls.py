@@ -24,7 +24,7 @@ from vizkit.views.view import View
 Subjects = Sequence[Subject]
 Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
 End = int | float | Callable[[Subjects], int | float]
-Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
+Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text", "folder"]
 V = TypeVar("V", bound=View)
 USUAL = {
     "layer": "; by default the last",
@@ -84,6 +84,8 @@ class Control:
             return f"a number from {low} to {high}"
         if self.kind == "switch":
             return "true or false"
+        if self.kind == "folder":
+            return "the name of a folder at hand"
         if self.kind == "text":
             return f"at most {self.longest} characters"
         if self.kind == "query":
@@ -157,6 +159,11 @@ def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:  # 
     return _field(default, Control("text", label, help, **more))
 
 
+def folder(label: str, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
+    return _field("", Control("folder", label, help, **more))
+
+
 # ---- what the subjects allow -----------------------------------------------------------------------------------------
 def deepest(of: Subjects) -> int:
     return max((subject.depth for subject in of), default=1)
@@ -228,6 +235,9 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: 
         if fits and control.at and value not in control.at:
             return f"is one of {', '.join(f'{each:g}' for each in control.at)}, not {_short(value)}."
         return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
+    if control.kind == "folder":
+        there = not value or of is None or any(value in each.folders for each in of)
+        return "" if there else "is no folder that is offered here."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says
     if of is None and callable(control.options):

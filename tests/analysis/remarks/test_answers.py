@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.analysis.remarks import words_of
-from vizkit.analysis.remarks import answers, augmentation, distillation
+from vizkit.analysis.remarks import answers, distillation
 from vizkit.analysis.remarks.evaluation import most_frequent_mistake
 
 LABELS = ("ant", "bee", "fly")
@@ -88,16 +88,16 @@ def test_students():
 
 def test_a_draw():
     """Two operations, each left out with ½: both with ¼."""
-    assert augmentation.drawn(2, 2, 5).words == (
+    assert distillation.drawn(2, 2, 5).words == (
         "Each of the 2 operations drawn is applied with probability 0.5, so that 25 % of all pictures stay as they "
         "are: in this draw 2 of 5 pictures."
     )
     drawn = np.array([[False, True], [False, False]])
-    assert augmentation.skipped(2, 1.8, drawn).words == (
+    assert distillation.skipped(2, 1.8, drawn).words == (
         "On average 1.8 of 2 branches work on a picture in training, in this draw 1.5 over 2 pictures; when the model "
         "is used, all do."
     )
-    assert augmentation.worth({"no a": 75.8, "no b": 80.0, "more": 82.0, "no c": 79.0}, 81.8).words == (
+    assert distillation.worth({"no a": 75.8, "no b": 80.0, "more": 82.0, "no c": 79.0}, 81.8).words == (
         "Of the changes that still train these cost the most, in points: no a (6.0), no c (2.8) and no b (1.8)."
     )
 

@@ -26,7 +26,6 @@ from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks import (
     answers,
     attention,
-    augmentation,
     compute,
     convolution,
     data_size,
@@ -294,13 +293,13 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q, count, images in product(SHARES, SHARES, (1, 2, 3), (1, 8))
     ),
     distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
-    augmentation.drawn: lambda: (augmentation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
-    augmentation.erased: lambda: (augmentation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
-    augmentation.mixed: lambda: (augmentation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee"))
+    distillation.drawn: lambda: (distillation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
+    distillation.erased: lambda: (distillation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
+    distillation.mixed: lambda: (distillation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee"))
                                  for p, q in product(SHARES, SHARES)),
-    augmentation.skipped: lambda: (augmentation.skipped(n, 0.9 * n, np.zeros((images, n), bool))
+    distillation.skipped: lambda: (distillation.skipped(n, 0.9 * n, np.zeros((images, n), bool))
                                    for n, images in product((2, 8, 11), (1, 8))),
-    augmentation.worth: lambda: (augmentation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
+    distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),

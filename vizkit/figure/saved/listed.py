@@ -64,7 +64,7 @@ def class_rows(bars: ClassBars, y: float, sheet: float = WIDTH) -> Drawn:
     y += SMALL * 1.3
     if bars.title:
         y += SMALL * 1.3
-        marks.append(Words(bars.title, at(50), y, SMALL, PALE, "middle"))
+        marks.append(Words(bars.title, at(50.0), y, SMALL, PALE, "middle"))
     return marks, y + 4
 
 

@@ -7,24 +7,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
 
-from vizkit.analysis.remarks import augmentation as remarks
+from vizkit.analysis.remarks import distillation as remarks
 from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
-from vizkit.image import Preprocessing, prepare, unprepare
+from vizkit.image import Preprocessing
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
+from vizkit.views.distillation.pictures import beside, enlarged, kind_of, label_space, pictures, seen
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 RAND, MIX, ERASE, DEPTH, PAPER = "RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it matter?"
-DRAWS, BATCH, ACROSS = 5, 8, 3  # pictures of one draw, of the batch of Drop path, and beside one another
+DRAWS, BATCH = 5, 8  # pictures of one draw, and of the batch of Drop path
 PLAIN = Preprocessing((224, 224), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 ALPHAS = {"Mixup": "mixup", "CutMix": "cutmix"}
-Rgb = UInt8[np.ndarray, "_row _column 3"]
 
 
 def partners(of: Sequence[Subject]) -> list[str]:
@@ -290,41 +289,3 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
     )
     values = np.array(list(changes.values()))
     yield Numbers(partial(dict, {"pictures": np.zeros((0, 1, 1, 3), np.uint8), "values": values}))
-
-
-def beside(original: Rgb, changed: Sequence[Rgb], words: Sequence[str]) -> Iterator[Block]:
-    """The original and what became of it, in rows."""
-    every = [
-        Picture(enlarged(rgb), f"Picture: {said}", said)
-        for rgb, said in zip((original, *changed), ("as the model sees it", *words), strict=True)
-    ]
-    for start in range(0, len(every), ACROSS):
-        yield Columns(tuple((each,) for each in every[start : start + ACROSS]))
-
-
-def seen(rgb: Rgb, needs: Preprocessing) -> Rgb:
-    return unprepare(prepare(rgb, needs)[0], needs)
-
-
-def enlarged(rgb: Rgb) -> Rgb:
-    """Small pictures keep their pixels as squares."""
-    zoom = max(1, -(-300 // max(rgb.shape[:2])))
-    return rgb.repeat(zoom, 0).repeat(zoom, 1)
-
-
-def pictures(changed: Sequence[Rgb]) -> Numbers:
-    return Numbers(partial(dict, {"pictures": np.stack(changed), "values": np.zeros(0)}))
-
-
-def kind_of(name: str) -> str:
-    return "insect" if name in samples.INSECTS else "digit" if name.startswith("digit ") else "other"
-
-
-def label_space(name: str, partner: str) -> tuple[list[str], tuple[int, int]]:
-    """The classes that the label is one of, and those of both pictures; of pictures without any, their own names."""
-    kinds = kind_of(name), kind_of(partner)
-    if kinds == ("insect", "insect"):
-        return list(samples.INSECTS), (samples.INSECTS.index(name), samples.INSECTS.index(partner))
-    if kinds == ("digit", "digit"):
-        return list("0123456789"), (int(name.removeprefix("digit ")), int(partner.removeprefix("digit ")))
-    return [name, partner], (0, 1)

@@ -12,7 +12,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars
 from vizkit.views.subject import Subject
 
-__all__ = ["TEMPERATURES", "Classes", "class_names", "shared"]
+__all__ = ["TEMPERATURES", "Classes", "class_names"]
 
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0,
                 30.0, 40.0, 50.0, 70.0, 100.0)  # fmt: skip
@@ -35,7 +35,7 @@ class Classes:
         """Those of (label,) logits, as many as fit."""
         order = ranking(logits).tolist()
         shown = order if len(order) <= most else order[: most - 2]
-        short = distinct([names[label].split(",")[0] for label in shown])  # of ImageNet's synonyms the first
+        short = distinct([names[int(label)].split(",")[0] for label in shown])  # of ImageNet's synonyms the first
         return cls(tuple(shown), tuple(short), tuple(class_colours(shown, len(order))), len(order) - len(shown))
 
     def bars(
@@ -54,8 +54,3 @@ def class_names(of: Subject) -> tuple[str, ...]:
     if not loaded.head.exclusive:
         raise NotApplicable(f"{of.name} gives {loaded.head.gives}; choose a model with a softmax over classes.")
     return tuple(loaded.label(index) for index in range(len(of.seen.logits)))
-
-
-def shared(logits: Tensor) -> Tensor:
-    """On the processor and in double precision, as temperatures take them."""
-    return logits.detach().cpu().double()

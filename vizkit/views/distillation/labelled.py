@@ -8,31 +8,37 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = ["COUNTS", "TITLES", "UPLOADS", "WORDS", "models", "opened", "sets", "subject_called"]
+__all__ = ["COUNTS", "FOLDER", "TITLES", "UPLOADS", "WORDS", "awaited", "models", "opened", "sets", "subject_called"]
 
-UPLOADS = "your uploads"
+UPLOADS, FOLDER = "your uploads", "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
 COUNTS = ("50", "100", "200", "500", "1000", "2000")
 TITLES = {name: bundled.title(name) for name in bundled.names()}
 
 
 def sets(of: Sequence[Subject]) -> list[str]:
-    """The built-in ones whose classes the first model knows come first, then folders at hand."""
+    """The built-in ones, that whose classes the first model knows before the others, and a folder at hand."""
     digits = bool(of) and of[0].has_model and set(of[0].loaded.labels) == set("0123456789")
     built_in = ["insects", "insects:easy", "insects:hard", "digits"]
-    own = dict.fromkeys(folder for each in of for folder in each.folders)
-    return [*(built_in[::-1] if digits else built_in), *own]
+    return [*(built_in[::-1] if digits else built_in), FOLDER]
 
 
-def opened(of: Subject, name: str | None, images: int, size_px: int) -> ImageSet | list[RGB]:
+def awaited(of: Subject, name: str | None, folder: str) -> str:
+    """What is still to be chosen, in a sentence; "" where nothing is."""
+    missing = name == FOLDER and folder not in of.folders
+    return "Choose a folder with a folder of pictures for each class." if missing else ""
+
+
+def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int) -> ImageSet | list[RGB]:
     """Test pictures of one of `sets`, or what was uploaded. Raises NotApplicable with a sentence."""
     from vizkit.datasets.opening import open_set
 
     if name == UPLOADS:
         return list(of.uploads.values())[:images]
     name = name or sets([of])[0]
+    path = of.folders.get(folder, "") if name == FOLDER else name
     try:
-        return open_set(of.folders.get(name, name), "test", images=images, size_px=size_px)
+        return open_set(path, "test", images=images, size_px=size_px)
     except DatasetError as sentence:
         raise NotApplicable(str(sentence)) from None
 

@@ -1,6 +1,6 @@
 """Teacher and student: their predictions at a temperature, the loss for every difference, and its gradient."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -10,25 +10,15 @@ import torch
 from torch import Tensor
 
 from vizkit.analysis.distillation.loss import (
-    gradient_sizes,
     kl_by_label,
     kl_gradient,
-    level_lines,
     losses,
-    same_labels,
-    shares,
     soft_gradient,
-    surface,
 )
-from vizkit.analysis.distillation.temperature import against_even, softened, temperatures
+from vizkit.analysis.distillation.temperature import against_even, softened
 from vizkit.analysis.remarks import distillation as remarks
-from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.figure.class_bars import Axis, reach
 from vizkit.figure.distillation.class_matrix import class_matrix
-from vizkit.figure.distillation.lines_at import Line as Curve
-from vizkit.figure.distillation.lines_at import lines_at
-from vizkit.figure.distillation.loss_surface import loss_surface
-from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
@@ -45,27 +35,17 @@ from vizkit.views.blocks import (
     Said,
     Table,
 )
-from vizkit.views.controls import choice, number
+from vizkit.views.controls import choice, folder, number
+from vizkit.views.distillation.answers import Answers, ask, same
+from vizkit.views.distillation.axes import LOWEST, axes
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import COUNTS, WORDS, models, opened, sets, subject_called
+from vizkit.views.distillation.labelled import COUNTS, FOLDER, WORDS, awaited, models, sets, subject_called
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 THIS, MANY = "this image", "many pictures"
 OWN = "that of the image"
-MOST_STUDENTS, MOST_ROWS, BATCH = 3, 40, 32
-LOWEST = 0.5  # below, answers are nearly hard, and the losses nearly flat
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Logits (image, label) of a teacher and of its students by name, all in the order of `classes`; the places of the
-    true labels (image,)."""
-
-    teacher: Tensor
-    students: dict[str, Tensor]
-    classes: tuple[str, ...]
-    labels: Tensor
+MOST_STUDENTS, MOST_ROWS = 3, 40
 
 
 def classes_of(of: Sequence[Subject]) -> list[str]:
@@ -127,6 +107,9 @@ class TeacherStudent(View):
         when=lambda view: view.over == MANY,
         runs=True,
     )
+    folder: str = folder(
+        "Folder", key="distil_folder", when=lambda view: view.over == MANY and view.data == FOLDER, runs=True
+    )
     images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
         "How many", COUNTS, default="100", key="distil_images", when=lambda view: view.over == MANY, runs=True
     )
@@ -152,7 +135,7 @@ class TeacherStudent(View):
 
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         name, teacher, students = self._whom(of)
-        orders, refused = _same(name, teacher, students)
+        orders, refused = same(name, teacher, students)
         yield from map(Line, refused)
         students = {each: students[each] for each in orders}
         if self.over == THIS:
@@ -163,8 +146,10 @@ class TeacherStudent(View):
             yield from self.on_image(name, answers, of[0])
             yield from self.losses(answers)
             return
-        key = ("taught", name, tuple(students), self.data, self.images)
-        work = partial(_ask, of[0], self.data, int(self.images), teacher, students, orders)
+        if sentence := awaited(of[0], self.data, self.folder):
+            raise NotApplicable(sentence)
+        key = ("taught", name, tuple(students), self.data, self.folder, self.images)
+        work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
 
         def show(results: Mapping[Any, Answers]) -> Iterator[Block]:
             for answers in results.values():
@@ -197,19 +182,19 @@ class TeacherStudent(View):
     def on_image(self, name: str, answers: Answers, of: Subject) -> Iterator[Block]:
         """Soft labels and soft predictions as bars, on one scale."""
         rows, label = Classes.of(answers.teacher[0], answers.classes), int(answers.labels[0])
-        true = answers.classes[label].split(",")[0]
-        columns: list[tuple[Block, ...]] = [
-            (Picture(of.seen_rgb, "What the models see", f"label: {true}"),),
-        ]
-        for who, logits in {f"Teacher: {name}": answers.teacher, **answers.students}.items():
-            soft, hard = (softened(logits[0], t).of(rows.shown) for t in (self.temperature, 1.0))
-            first = int(logits[0].argmax())
-            verdict = "right" if first == label else f"not “{true}”"
-            words = f"first choice: {answers.classes[first].split(',')[0]}, {verdict}"
-            columns.append((Heading(who), rows.bars(soft, f"{who}: probability of every class", hard), Line(words)))
-        yield Columns(tuple(columns), (0.75, *(1,) * (len(columns) - 1)))
         logits = {each: found[0] for each, found in answers.students.items()}
         yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes).words)
+        true = answers.classes[label].split(",")[0]
+        known = self.label != OWN or of.image.removeprefix("digit ") in answers.classes
+        words = f"label: {true}" if known else f"no known label: “{true}”, the teacher's choice, stands in"
+        columns: list[tuple[Block, ...]] = [(Picture(of.seen_rgb, "What the models see", words),)]
+        for who, each in {f"Teacher: {name}": answers.teacher[0], **logits}.items():
+            soft, hard = (softened(each, t).of(rows.shown) for t in (self.temperature, 1.0))
+            first = int(each.argmax())
+            verdict = "" if not known else ", right" if first == label else f", not “{true}”"
+            words = f"first choice: {answers.classes[first].split(',')[0]}{verdict}"
+            columns.append((Heading(who), rows.bars(soft, f"{who}: probability of every class", hard), Line(words)))
+        yield Columns(tuple(columns), (0.75, *(1,) * (len(columns) - 1)))
         yield Line(f"Bars: probabilities at T = {self.temperature:g}. Ticks: at T = 1.")
 
     def on_many(self, name: str, answers: Answers) -> Iterator[Block]:
@@ -281,7 +266,7 @@ class TeacherStudent(View):
                 ),
             )
         )
-        yield Folded("Every temperature and every share", partial(self.axes, answers, student))
+        yield Folded("Every temperature and every share", partial(axes, answers, student, t, self.share))
         every = torch.stack([answers.teacher, *answers.students.values()]).double().numpy()
         arrays = {"logits": every, "names": np.array(["teacher", *answers.students]), "labels": answers.labels.numpy()}
         yield Numbers(partial(dict, arrays | {"by_class": parts.numpy(), "gradient": scaled.numpy()}))
@@ -298,80 +283,3 @@ class TeacherStudent(View):
         }
         row: dict[str, str | float | None] = {"": name, **{what: f"{value:.3f}" for what, value in cells.items()}}
         return row | ({"right": f"{loss.right:.1%}", "as the teacher": f"{loss.agrees:.1%}"} if several else {})
-
-    def axes(self, answers: Answers, student: Tensor) -> Iterator[Block]:
-        """What T and λ do to the gradient and to the loss, along all their values."""
-        sizes = gradient_sizes(answers.teacher, student, answers.labels, temperatures(81, LOWEST))
-        count = len(sizes.temperatures)
-        lines = [
-            Curve("T² · KL", sizes.scaled.numpy(), CLASSES[0]),
-            Curve("KL", sizes.plain.numpy(), CLASSES[1]),
-            Curve("cross-entropy, label", [sizes.label] * count, CLASSES[2], "dash"),
-            Curve("T² · KL as T → ∞", [sizes.limit] * count, OTHERS, "dot"),
-        ]
-        at = sizes.temperatures.numpy()
-        gradient = lines_at(at, lines, self.temperature, "temperature T", "‖∂L / ∂z‖", log_y=True)
-        loss = surface(answers.teacher, student, answers.labels, shares(31), temperatures(49, LOWEST))
-        levels = [(level, line.numpy()) for level, line in level_lines(loss)]
-        whole = loss_surface(
-            loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (self.temperature, self.share)
-        )
-        yield Columns(
-            (
-                (
-                    Chart(gradient, "Length of the gradient by T", "Why T²: the size of the gradient"),
-                    Line("Without T² the teacher's gradient vanishes beside the label's as T grows."),
-                ),
-                (
-                    Chart(whole, "Loss by temperature and teacher's share", "Soft distillation over T and λ"),
-                    Line("White lines: equal loss. The point marks the chosen values."),
-                ),
-            )
-        )
-
-
-def _same(name: str, teacher: Subject, students: Mapping[str, Subject]) -> tuple[dict[str, Tensor], list[str]]:
-    """Where the teacher's classes stand among those of each student that has them; the others' sentences. NotApplicable
-    where none has."""
-    orders, refused, names = {}, list[str](), class_names(teacher)
-    for each, student in students.items():
-        try:
-            orders[each] = same_labels(names, class_names(student), (name, each))
-        except NotApplicable as sentence:
-            refused.append(str(sentence))
-    if not orders:
-        raise NotApplicable(refused[0])
-    return orders, refused
-
-
-def _ask(
-    of: Subject, data: str | None, images: int, teacher: Subject, students: Mapping[str, Subject],
-    orders: Mapping[str, Tensor], progress: Callable[[int, int], None],
-) -> Answers:  # fmt: skip
-    """What all say of many labelled pictures."""
-    from vizkit.image import prepare
-    from vizkit.models.probes.model_functions import logits_of_batch
-
-    pictures = opened(of, data, images, max(teacher.loaded.preprocessing.size_hw))
-    assert isinstance(pictures, ImageSet)
-    classes = class_names(teacher)
-    if strange := next((label for label in pictures.labels if label not in classes), None):
-        raise NotApplicable(
-            f"{pictures.name} shows {strange} and other classes that the teacher does not know; choose other pictures "
-            "or another teacher."
-        )
-    found: dict[str, list[Tensor]] = {name: [] for name in ("", *students)}
-    for start in range(0, len(pictures), BATCH):
-        try:
-            batch = [pictures[row][0] for row in range(start, min(start + BATCH, len(pictures)))]
-        except DatasetError as sentence:
-            raise NotApplicable(str(sentence)) from None
-        for name, each in {"": teacher, **students}.items():
-            pixels = torch.from_numpy(np.stack([prepare(rgb, each.loaded.preprocessing)[0] for rgb in batch]))
-            with torch.no_grad():
-                found[name].append(logits_of_batch(each.loaded)(pixels).cpu())
-        progress(start + len(batch), len(pictures))
-    logits = {name: torch.cat(parts) for name, parts in found.items()}
-    places = torch.tensor([classes.index(label) for label in pictures.labels])
-    taught = {name: logits[name][:, order] for name, order in orders.items()}
-    return Answers(logits[""], taught, classes, places[torch.from_numpy(pictures.targets.copy())])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -69,8 +70,8 @@ class Temperature(View):
     overlays: ClassVar = False
     how: ClassVar = How(
         "Each bar is a class and keeps its colour; a column is the same answer at another temperature. T above 1 takes "
-        "from the first choice and gives to the others, the likeliest first, and never changes their order. Dark "
-        "knowledge is how the others share what the first choice leaves; ticks are at T = 1.",
+        "from the first choice and gives to the others, the likeliest first, and never changes their order. The "
+        "last column is how the others share what the first choice leaves; ticks are at T = 1.",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad H = -\sum_i p_i \log p_i \in [0, \log n]",
         "whether the model is right: a temperature changes the confidence of a prediction, not the ranking of the "
         "classes.",
@@ -83,6 +84,7 @@ class Temperature(View):
     def show(self, of: Subject) -> Iterator[Block]:
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
+        yield Said(distillation.softened(logits, self.temperature, names).words)
         yield Columns(
             (
                 *(self.at(logits, classes, t, axis) for t in FIXED),
@@ -90,7 +92,6 @@ class Temperature(View):
                 self.dark(logits, classes),
             )
         )
-        yield Said(distillation.softened(logits, self.temperature, names).words)
         if self.source == MODEL and of.has_model:
             yield Answered(of.loaded)
             if not of.loaded.trained:
@@ -145,7 +146,7 @@ class Temperature(View):
         )
 
 
-def numbers(logits: Tensor, log_p: Tensor, t: float) -> dict[str, object]:
+def numbers(logits: Tensor, log_p: Tensor, t: float) -> dict[str, np.ndarray]:
     return {
         "logits": logits.numpy(),
         "temperature": temperatures().numpy(),

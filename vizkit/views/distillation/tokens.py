@@ -41,9 +41,19 @@ from vizkit.views.blocks import (
     Tile,
     Tiles,
 )
-from vizkit.views.controls import choice, layer
+from vizkit.views.controls import choice, folder, layer
 from vizkit.views.distillation.classes import Classes
-from vizkit.views.distillation.labelled import COUNTS, UPLOADS, WORDS, models, opened, sets, subject_called
+from vizkit.views.distillation.labelled import (
+    COUNTS,
+    FOLDER,
+    UPLOADS,
+    WORDS,
+    awaited,
+    models,
+    opened,
+    sets,
+    subject_called,
+)
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -97,6 +107,7 @@ class TwoTokens(View):
         runs=True,
         more=True,
     )
+    folder: str = folder("Folder", key="agree_folder", when=lambda view: view.data == FOLDER, runs=True, more=True)
     images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
         "Pictures", COUNTS, "At most so many.", default="200", key="agree_count", runs=True, more=True
     )
@@ -181,8 +192,12 @@ class TwoTokens(View):
             "and pictures under More."
         )
 
+        if sentence := awaited(of, self.data, self.folder):
+            yield Line(sentence)
+            return
+
         def work(progress: Any) -> Counted:  # noqa: ANN401
-            found = opened(of, self.data, int(self.images), max(of.loaded.preprocessing.size_hw))
+            found = opened(of, self.data, self.folder, int(self.images), max(of.loaded.preprocessing.size_hw))
             teacher = subject_called(name, [of, *of.beside]).loaded
             return ask(of.loaded, teacher, found, beside, tell=lambda done: progress(done, len(found)))
 
@@ -190,7 +205,7 @@ class TwoTokens(View):
             for answered in results.values():
                 yield from tables(answered, name)
 
-        key = ("agreement", name, self.data, self.images, tuple(beside))
+        key = ("agreement", name, self.data, self.folder, self.images, tuple(beside))
         yield Later(of, (Job(key, f"Counting over {self.images} pictures", work),), show, "Count")
 
 
