@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.hosts.packing import Packed
+from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
@@ -17,7 +18,7 @@ from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
-from vizkit.views.controls import controls, options, rule_of
+from vizkit.views.controls import controls, rule_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -61,9 +62,7 @@ def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]: 
 
 def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:  # noqa: ANN401
     """NotApplicable where this model has nothing to choose from."""
-    for control in controls(cls).values():
-        options(control, [of])
-        control.ends([of])
+    choosable(cls, [of])
     able.append((column, of))
 
 
