@@ -18,7 +18,6 @@ from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Bars,
     Block,
@@ -28,17 +27,16 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
-    Later,
     Limits,
     Line,
     Map,
     Metrics,
-    Part,
     Picture,
     Proof,
     Said,
     Table,
     Tiles,
+    settled,
 )
 from vizkit.views.subject import Subject
 
@@ -65,24 +63,14 @@ class Packing:
         return [[self.pooled(part) for part in self.all(blocks, of)] for of, blocks in columns]
 
     def all(self, blocks: Iterable[Block], of: Sequence[Subject]) -> list[Packed]:
-        return [part for block in blocks for part in self.packed(block, of)]
+        return [part for block in settled(blocks) for part in self.packed(block, of)]
 
     def packed(self, block: Block, of: Sequence[Subject]) -> Iterator[Packed]:
         if isinstance(block, Columns):
             parts = [self.all(part, of) for part in block.parts]
             yield {"kind": "columns", "parts": parts, "widths": list(block.widths or (1,) * len(parts))}
-        elif isinstance(block, Part):
-            yield from self._part(block, of)
-        elif isinstance(block, Later):
-            yield from self.all(block.now(), of)
         elif (pack := PACKED.get(type(block))) is not None:
             yield from pack(self, block, of)
-
-    def _part(self, block: Part, of: Sequence[Subject]) -> list[Packed]:
-        try:
-            return self.all(block.make(), of)
-        except NotApplicable as sentence:
-            return self.all([Line(str(sentence))], of)
 
     def pooled(self, value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
         if isinstance(value, Mapping):

@@ -148,7 +148,7 @@ class Showing:
         return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
 
 
-def able(view: View, of: Sequence[Subject]) -> None:
+def able(view: View | type[View], of: Sequence[Subject]) -> None:
     """Raises NotApplicable where a view has nothing to choose from for one of these models."""
     for each in of:
         with _naming(each, of):

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.hosts.packing import Packed
+from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
 from vizkit.settings import settings
 from vizkit.ui import reading
@@ -18,7 +19,7 @@ from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
-from vizkit.views.controls import controls, options, rule_of
+from vizkit.views.controls import controls, rule_of
 from vizkit.views.view import View
 
 FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
@@ -66,9 +67,7 @@ def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]: 
 
 def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:  # noqa: ANN401
     """NotApplicable where this model has nothing to choose from."""
-    for control in controls(cls).values():
-        options(control, [of])
-        control.ends([of])
+    choosable(cls, [of])
     able.append((column, of))
 
 

@@ -11,8 +11,6 @@ import streamlit as st
 from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from vizkit.check import Check
     from vizkit.traces import Trace
 
@@ -134,7 +132,3 @@ def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
         draw(*given)
     except NotApplicable as sentence:
         st.info(plain(sentence), icon=":material/block:")
-
-
-def listed(values: "np.ndarray", count: int = 8) -> str:
-    return ", ".join(f"{value:.2f}" for value in values[:count]) + " …"

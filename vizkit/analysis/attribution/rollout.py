@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.analysis.attention.fusion import Fusion, fuse
-from vizkit.analysis.attribution.layer_product import Factor, Query, factors, same_token, start, stream, through
+from vizkit.analysis.attribution.layer_product import Factor, Query, dense, factors, same_token, start, stream, through
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
@@ -120,15 +120,17 @@ def rollout_products(
     """(Â_l, Â_l ⋯ Â_1) of every attention layer l from `start_layer` on: over the layer's own queries and keys, and
     over its queries and the tokens of the input. The work grows with the cube of the tokens."""
     ready = _prepared(trace, fusion, discard, start_layer, residual)
-    products, before = [], None
-    for end in [end for end, factor in enumerate(ready) if factor.layer.learned][start_layer:]:
-        queries = ready[end].layer.query
-        factor = through([ready[end]], torch.eye(len(queries)))
-        if before is not None and ready[end - 1].layer.query == factor.tokens and ready[end - 1].layer.learned:
-            before = factor.rows @ before
+    products: list[tuple[Tensor, Tensor]] = []
+    before, learned = torch.empty(0), 0
+    for end, factor in enumerate(ready):
+        one = dense(factor)
+        if end and ready[end - 1].layer.query != factor.layer.key:  # a token comes in between, past this layer
+            before = through(ready[: end + 1], torch.eye(len(one))).rows
         else:
-            before = through(ready[: end + 1], torch.eye(len(queries))).rows
-        products.append((factor.rows, before))
+            before = one @ before if end else one
+        learned += factor.layer.learned
+        if factor.layer.learned and learned > start_layer:
+            products.append((one, before))
     return products
 
 

@@ -14,7 +14,7 @@ BEYOND = 1.5  # times as many weights as the diagonal has may lie beyond the las
 
 
 def product(
-    matrices: Sequence[Float[np.ndarray, "query key"]], rows: Sequence[int | None], side_px: int = 170
+    matrices: Sequence[Float[np.ndarray, "query key"]], rows: Sequence[int | None], side_px: int = 128
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Three matrices, each drawn as a square in colours of its own range: first × second = third. `rows`: of each the
     row that stays bright while the others are dimmed, None for all of them."""
