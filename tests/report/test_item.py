@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from vizkit.analysis.convolution.sliding import Steps
-from vizkit.analysis.convolution.walk import Walk
 from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.from_json import ReportError
@@ -15,17 +13,16 @@ from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
     Attention,
-    Channel,
     Chart,
     Features,
-    Field,
-    Filters,
     Fused,
     Heads,
     Relevance,
-    Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
+from vizkit.views.convolution.feature_maps import FeatureMaps
+from vizkit.views.convolution.filters import Filters
+from vizkit.views.convolution.slide import Slide
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.writing import name_of_file
@@ -40,7 +37,7 @@ SHOWS = [
     Rollout("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
-    Channel(2, 7, "norm"),
+    FeatureMaps(2, "norm", 8, (1, 2)),
     Chart(
         "Loss",
         ("a run",),
@@ -49,9 +46,8 @@ SHOWS = [
             Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
         ),
     ),
-    Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2, 1, 0, 2), channel="red")),
-    Field(2, ("china",)),
-    Filters(2, 7, "insects", 24),
+    Slide("blur", size=5, numbers="blur:1,2", place=(3, 4), channel="red"),
+    Filters(2, 8, "insects", 24),
     Framed(
         "Boxes",
         ("scene 1",),
