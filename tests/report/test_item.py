@@ -20,9 +20,6 @@ from vizkit.report.kinds import (
     Relevance,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
-from vizkit.views.convolution.feature_maps import FeatureMaps
-from vizkit.views.convolution.filters import Filters
-from vizkit.views.convolution.slide import Slide
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.writing import name_of_file
@@ -37,7 +34,6 @@ SHOWS = [
     Rollout("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
-    FeatureMaps(2, "norm", 8, (1, 2)),
     Chart(
         "Loss",
         ("a run",),
@@ -46,8 +42,6 @@ SHOWS = [
             Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
         ),
     ),
-    Slide("blur", size=5, numbers="blur:1,2", place=(3, 4), channel="red"),
-    Filters(2, 8, "insects", 24),
     Framed(
         "Boxes",
         ("scene 1",),
