@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from vizkit.analysis.convolution.sliding import Steps
-from vizkit.analysis.convolution.walk import Walk
 from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.from_json import ReportError
@@ -14,12 +12,8 @@ from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
-    Channel,
     Chart,
-    Field,
-    Filters,
     Relevance,
-    Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.views.attention.explorer import Explorer
@@ -37,7 +31,6 @@ SHOWS = [
     Rollout("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
-    Channel(2, 7, "norm"),
     Chart(
         "Loss",
         ("a run",),
@@ -46,9 +39,6 @@ SHOWS = [
             Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
         ),
     ),
-    Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2, 1, 0, 2), channel="red")),
-    Field(2, ("china",)),
-    Filters(2, 7, "insects", 24),
     Framed(
         "Boxes",
         ("scene 1",),

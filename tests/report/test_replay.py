@@ -13,8 +13,6 @@ from PIL import Image
 
 import vizkit
 from vizkit.__main__ import main
-from vizkit.analysis.convolution.sliding import Steps
-from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
 from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
@@ -25,18 +23,17 @@ from vizkit.report.document import Entry, Report, files, html, opened, zipped
 from vizkit.report.item import Item, Other, from_json, stem_of, to_json
 from vizkit.report.kinds import (
     KINDS,
-    Channel,
     Chart,
-    Field,
-    Filters,
     Relevance,
-    Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
 from vizkit.views.attention.explorer import Explorer
+from vizkit.views.convolution.feature_maps import FeatureMaps
+from vizkit.views.convolution.filters import Filters
+from vizkit.views.convolution.slide import Slide
 from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model
@@ -51,13 +48,11 @@ ALL = [
     (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
     (VIT, Relevance("grad_cam", 3, 5)),
     (VIT, Relevance("integrated_gradients", 3)),
-    (CNN, Channel(2, 7, "activation")),
-    (CNN, Field(1, ("digit 3", "digit 5"))),
-    (CNN, Filters(2, 3)),
-    (CNN, Filters(1, 0, "digits", 3)),
+    (CNN, FeatureMaps(2, "activation", 8)),
+    (CNN, Filters(2, 4, "this picture")),
+    (CNN, Slide("blur", size=5)),
     ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
     ("", Framed("Boxes", ("scene 1",), 1, (OnPicture("Found", (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly"),)),))),
-    ("", Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2)))),
     (VIT, Explorer(5, "patch", "min", True)),
 ]
 
@@ -189,8 +184,7 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     )
     assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
     for shows in (Rollout((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
-                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody"), Channel(99, 0),
-                  Channel(0, 0), Channel(1, 999), Channel(1, -1)):  # fmt: skip
+                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody")):  # fmt: skip
         with pytest.raises(ValueError, match=r".") as error:
             made(item_of(VIT, shows), given)
         assert "\n" not in str(error.value)

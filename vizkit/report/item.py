@@ -145,7 +145,37 @@ def _attention(record: dict[str, Any]) -> Explore | Explorer:
     return Explore(layer=was.layer, head=head, query=query, scale="shared" if was.shared else "each map")
 
 
-FORMER = {"rollout": _rollout} | dict.fromkeys(("attention", "features", "all heads", "fused heads"), _attention)
+def _channel(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    return _renamed("feature-maps", shows, {"convolution": "layer", "channel": "channel", "after": "after"})
+
+
+def _field(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    over = "samples" if isinstance(shows, dict) and shows.get("samples") else "this picture"
+    return _renamed("receptive-field", shows, {"stage": "stage"}, over=over)
+
+
+def _filters(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    names = {"convolution": "layer", "channel": "channel"}
+    if isinstance(shows, dict) and not shows.get("data"):
+        return _renamed("filters", shows, names, data="this picture")
+    return _renamed("filters", shows, names | {"data": "data", "images": "count"})
+
+
+def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:  # noqa: ANN401
+    """The fields of a kind of 0.1.0 by their names of now; channels were counted from 0."""
+    given = shows if isinstance(shows, dict) else {}
+    fields = {now: given[then] for then, now in names.items() if then in given}
+    if isinstance(fields.get("channel"), int):
+        fields["channel"] += 1
+    return read(class_of(view), fields | more, "shows")
+
+
+FORMER = {"rollout": _rollout, "channel": _channel, "receptive field": _field, "filters": _filters} | dict.fromkeys(
+    ("attention", "features", "all heads", "fused heads"), _attention
+)
 """Kinds of earlier reports that are views now."""
 
 

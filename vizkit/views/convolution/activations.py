@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -19,9 +19,6 @@ from vizkit.views.controls import layer, several
 from vizkit.views.convolution.feature_maps import pass_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 COLOURS = dict(zip(ACTIVATIONS, CLASSES, strict=False))  # on every chart
 HEADINGS = {"f(x)": "Activation", "f′(x)": "Its derivative: the gradient that it lets through"}
@@ -66,9 +63,8 @@ class Activations(View):
         charts = []
         for index, (y, heading) in enumerate(HEADINGS.items()):
             lines = {name: (x.numpy(), pair[index].numpy()) for name, pair in both.items()}
-            figure = coloured(curves(lines, "x", y, heading))
-            figure.update_traces(line_simplify=False)
-            charts.append((Chart(figure, f"{heading} against x"),))
+            figure = curves(lines, "x", y, heading).update_traces(line_simplify=False)
+            charts.append((coloured(Chart(figure, f"{heading} against x")),))
         yield Columns(tuple(charts))
         yield Part(partial(self.given, of))
 
@@ -83,17 +79,18 @@ class Activations(View):
         words = f"{chosen.path} · mean {chosen.mean:.2f} · standard deviation {chosen.std:.2f}".replace("-", "−")
         yield Columns(
             (
-                (Chart(of_all(shares), "Share of the numbers in every bin, a row for each layer"),),
-                (Chart(of_one(shares, number, chosen), "The histogram of the chosen activation"), Line(words)),
+                (of_all(shares),),
+                (of_one(shares, number, chosen), Line(words)),
             ),
             (3, 2),
         )
         yield Numbers(partial(dict, {"edges": np.linspace(LOW, HIGH, BINS + 1), "shares": shares}))
 
 
-def coloured(figure: "go.Figure") -> "go.Figure":
+def coloured(chart: Chart) -> Chart:
     """Lines that are called by their activations, each in its own colour."""
-    return figure.for_each_trace(lambda line: line.update(line_color=COLOURS[line.name]))
+    chart.figure.for_each_trace(lambda line: line.update(line_color=COLOURS[line.name]))
+    return chart
 
 
 def shares_of(layers: Sequence[Activated]) -> np.ndarray:
@@ -102,7 +99,7 @@ def shares_of(layers: Sequence[Activated]) -> np.ndarray:
     return counts / counts.sum(1, keepdims=True)
 
 
-def of_all(shares: np.ndarray) -> "go.Figure":
+def of_all(shares: np.ndarray) -> Chart:
     names = [str(number + 1) for number in range(len(shares))]
     figure = heat_map(
         shares * 100,
@@ -115,14 +112,15 @@ def of_all(shares: np.ndarray) -> "go.Figure":
     )
     figure.update_traces(colorbar_title_text="%", x=middles())
     rule(figure, 0.0, "dot")
-    return figure
+    return Chart(figure, "Share of the numbers in every bin, a row for each layer")
 
 
-def of_one(shares: np.ndarray, number: int, chosen: Activated) -> "go.Figure":
+def of_one(shares: np.ndarray, number: int, chosen: Activated) -> Chart:
     line = {f"{number} {chosen.path}": (middles(), shares[number - 1] * 100)}
     title = f"{chosen.name} {number}"
     figure = curves(line, "what the activation is given", "% of the numbers", title, marked={0.0: "dot"})
-    return figure.update_traces(fill="tozeroy", line_shape="hvh")
+    figure.update_traces(fill="tozeroy", line_shape="hvh")
+    return Chart(figure, "The histogram of the chosen activation")
 
 
 def middles() -> np.ndarray:

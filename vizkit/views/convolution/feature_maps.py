@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import bars
-from vizkit.models.probes.convolution.layers_seen import Convolved, Seeing, seen
+from vizkit.models.probes.convolution.layers_seen import After, Convolved, Seeing, seen
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
@@ -21,12 +21,9 @@ from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 MOST_MAPS, MOST_SHARES, ON_PAPER = 32, 8, 12
 MOST = 100_000  # of channels, and of places along a side of a map
-STAGES = ("convolution", "norm", "activation")
+STAGES: tuple[After, ...] = ("convolution", "norm", "activation")
 Unit = tuple[int, int, int]  # channel, row, column
 
 
@@ -90,7 +87,7 @@ class FeatureMaps(View):
         place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
         through = [(f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")
                    for stage, each in convolved.after.items()]  # fmt: skip
-        shares = Chart(from_before(made), "What every channel of the layer before adds to the number")
+        shares = from_before(made)
         proof = Line(summed(made.value, float(convolved.after["convolution"][unit])))
         yield Columns(((shares,), (Heading(place), Metrics(tuple(through)), proof)))
         yield Numbers(partial(dict, {"maps": maps.numpy(), "unit": np.array(unit), "shares": made.shares.numpy()}))
@@ -172,7 +169,7 @@ def on_paper(maps: np.ndarray, order: Sequence[int], chosen: int) -> Tiles:
     return Tiles("", tiles, limits, "The strongest channels", "", tuple(shown), chosen)
 
 
-def from_before(made: Origin) -> "go.Figure":
+def from_before(made: Origin) -> Chart:
     """What the channels of the layer before add, the largest first, the others together."""
     order = made.shares.abs().argsort(descending=True)
     first = order[:MOST_SHARES].tolist()
@@ -180,7 +177,8 @@ def from_before(made: Origin) -> "go.Figure":
     if len(order) > MOST_SHARES:
         parts[f"{len(order) - MOST_SHARES} others"] = float(made.shares[order[MOST_SHARES:]].sum())
     parts |= {"bias": made.bias} if made.bias else {}
-    return bars(list(parts), list(parts.values()), "share of the number", "From the layer before")
+    figure = bars(list(parts), list(parts.values()), "share of the number", "From the layer before")
+    return Chart(figure, "What every channel of the layer before adds to the number")
 
 
 def summed(value: float, own: float) -> str:

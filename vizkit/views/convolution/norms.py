@@ -86,7 +86,7 @@ def batches(of: Subject) -> list[Float[Tensor, "image token channel"]]:
 
 
 def drawn_of(x: Tensor) -> str:
-    images, tokens, channels = x.shape
+    _, tokens, channels = x.shape
     drawn = (
         f"{min(CHANNELS, channels)} of {channels} channels and {min(TOKENS, tokens)} of {tokens:,} tokens of each image"
     )

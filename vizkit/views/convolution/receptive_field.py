@@ -24,7 +24,20 @@ from vizkit.models.probes.convolution.field_table import formula, rows_of
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Numbers, Picture, Said, Table, first_said
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Columns,
+    Folded,
+    Heading,
+    Line,
+    Numbers,
+    Part,
+    Picture,
+    Said,
+    Table,
+    first_said,
+)
 from vizkit.views.controls import choice, layer
 from vizkit.views.convolution.known import data_of, samples_for, title_of
 from vizkit.views.subject import Subject
@@ -46,7 +59,7 @@ class ReceptiveField(View):
     """How much of the image a unit can see, and uses."""
 
     stage: int | None = layer(
-        "Unit in the middle of stage", "After which stage the unit stands.", high=most_stages, key="field_at"
+        "Unit of stage", "The unit stands in the middle of what leaves this stage.", high=most_stages, key="field_at"
     )
     over: Literal["samples", "this picture"] = choice(
         "Effect",
@@ -83,10 +96,8 @@ class ReceptiveField(View):
         cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
         if not set(cnns) & set(of):
             yield Line(f"None of these models is a CNN; shown: {cnns[0].name}, which knows the same data.")
-        lines = [line for each in cnns for line in of_cnn(each, self.over)]
-        lines += [line for each in transformers for line in of_transformer(each, self.over)]
-        chart = Chart(by_depth(lines), "How far units can see and how far they look, by depth of the network")
-        pictures = [tuple(self.on_picture(each, named=len(cnns) > 1)) for each in cnns]
+        pictures = [(Part(partial(self.on_picture, each, len(cnns) > 1)),) for each in cnns]
+        chart = Part(partial(self.by_depth, cnns, transformers))  # when the picture is there: it takes longer
         if len(cnns) > 1:
             yield Columns(tuple(pictures))
             yield chart
@@ -99,7 +110,12 @@ class ReceptiveField(View):
         yield Folded("Before transformers: what each network brought", ancestors)
         yield Numbers(partial(as_arrays, cnns, self.over))
 
-    def on_picture(self, of: Subject, *, named: bool) -> Iterator[Block]:
+    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Iterator[Block]:
+        lines = [line for each in cnns for line in of_cnn(each, self.over)]
+        lines += [line for each in transformers for line in of_transformer(each, self.over)]
+        yield Chart(by_depth(lines), "How far units can see and how far they look, by depth of the network")
+
+    def on_picture(self, of: Subject, named: bool) -> Iterator[Block]:
         """The field on the chosen picture, with its sentence."""
         index = self.index(of)
         own, field = walked(of), effective(of, self.over)[index]

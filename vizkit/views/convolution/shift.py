@@ -34,7 +34,12 @@ class Shift(View):
     """The picture moves by a few pixels, and the answers with it or not."""
 
     distance: int = number(
-        "Moved to the right by, pixels", -MOST_PX, MOST_PX, 4, "Pixels of the model's input.", key="shift_px"
+        "Moved by, pixels",
+        -MOST_PX,
+        MOST_PX,
+        4,
+        "To the right, in pixels of the model's input; below 0 to the left.",
+        key="shift_px",
     )
 
     together: ClassVar = True

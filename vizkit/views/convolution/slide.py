@@ -139,7 +139,7 @@ class Slide(View):
         yield Said(first_said(strongest, convolution.contrast(made.image, made.output)))
         yield Numbers(partial(as_arrays, walk, made))
 
-    # ---- what walks, and how ---------------------------------------------------------------------------------------------
+    # ---- what walks, and how ----------------------------------------------------------------------------------------
     def chosen(self, of: Sequence[Subject]) -> Chosen:
         if self.kernel in POOLS:
             mean = POOLS[self.kernel] == "mean"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from vizkit.views.controls import choice, number, several, switch
 from vizkit.views.convolution.activations import coloured
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 DEPTHS = (4, 8, 12, 20, 32, 50)
 PLACES = ("pre-norm", "post-norm")
@@ -75,14 +72,12 @@ class Vanishing(View):
         settings = self.kind, self.depth, self.residual, self.norm, self.place == PLACES[0]
         norms = {name: measured(name, *settings) for name in self.activations}
         yield Said(first_said(convolution.vanished(norms)))
-        yield Chart(by_layer(norms, self.depth), "Norm of the gradient of every layer's weights, by activation")
+        yield by_layer(norms, self.depth)
         first = "ReLU" if "ReLU" in norms or not norms else next(iter(norms))
         pre, post = (by_depth(self.kind, first, pre) for pre in (True, False))
         yield Said(first_said(convolution.deeper(DEPTHS, pre, post)))
         title = f"Pre- and post-norm: {self.kind}, {first}, residuals"
-        yield Chart(
-            against_depth(title, pre, post), "Norm of the gradient of the last layer by the depth of the network"
-        )
+        yield against_depth(title, pre, post)
         kept = np.array([norms.get(name, np.full(self.depth, 0.0)) for name in ACTIVATIONS])
         arrays = {"activations": np.array(list(norms)), "by_layer": kept, "pre_norm": pre, "post_norm": post}
         yield Numbers(partial(dict, arrays))
@@ -99,7 +94,7 @@ def by_depth(kind: Kind, activation: str, pre: bool) -> np.ndarray:
     return last_by_depth(Network(kind, DEPTHS[0], activation, True, "LayerNorm", pre), DEPTHS).numpy()
 
 
-def by_layer(norms: Norms, depth: int) -> "go.Figure":
+def by_layer(norms: Norms, depth: int) -> Chart:
     lines = {name: (np.arange(1, depth + 1), each) for name, each in norms.items()}
     figure = curves(lines, "layer, 1 is next to the input", "norm of the gradient", mode="lines+markers")
     low, high = (10.0**end for end in LEAST_POWERS)  # what hardly changes has to look so
@@ -107,13 +102,14 @@ def by_layer(norms: Norms, depth: int) -> "go.Figure":
     high = max([high, *(float(each.max()) for each in norms.values())])
     powers = [float(np.log10(low)) - 0.3, float(np.log10(high)) + 0.3]
     figure.update_yaxes(type="log", exponentformat="power", range=powers, dtick=max(1, round(np.ptp(powers) / 6)))
-    return coloured(figure)
+    return coloured(Chart(figure, "Norm of the gradient of every layer's weights, by activation"))
 
 
-def against_depth(title: str, pre: np.ndarray, post: np.ndarray) -> "go.Figure":
+def against_depth(title: str, pre: np.ndarray, post: np.ndarray) -> Chart:
     lines = {"pre-norm": pre, "post-norm": post, "1/√L": pre[0] * (DEPTHS[0] / np.array(DEPTHS)) ** 0.5}
     drawn = {name: (np.array(DEPTHS), values) for name, values in lines.items()}
     words = "layers of the network, L", "gradient of the last layer"
     figure = curves(drawn, *words, title, mode="lines+markers")
     figure.update_traces(line_dash="dot", mode="lines", selector={"name": "1/√L"})
-    return figure.update_yaxes(range=[0, 1.1 * max(pre.max(), post.max())])
+    figure.update_yaxes(range=[0, 1.1 * max(pre.max(), post.max())])
+    return Chart(figure, "Norm of the gradient of the last layer by the depth of the network")
