@@ -7,9 +7,9 @@ import streamlit as st
 
 from tests.ui.conftest import opened
 from vizkit.check import Check
-from vizkit.licences import licence_words
 from vizkit.models.sources.loaded import NO_LICENCE
 from vizkit.ui.reading import agreement, numbers_of
+from vizkit.views.licences import licence_words
 
 
 @pytest.mark.parametrize(
