@@ -10,8 +10,8 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import Query, attention_map, find_query, fused, layers
 from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
+from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen
 from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
-from vizkit.analysis.remarks.rows import EVEN, MOST, OWN, Seen
 from vizkit.geometry import cell_of, steps_px
 from vizkit.traces import Attention, Tokens, Trace, dense, query_row
 
