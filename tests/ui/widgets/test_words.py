@@ -8,7 +8,7 @@ import streamlit as st
 from tests.ui.conftest import opened
 from vizkit.check import Check
 from vizkit.models.sources.loaded import NO_LICENCE
-from vizkit.ui.reading import agreement, numbers_of
+from vizkit.ui.reading import AGREES, agreement, numbers_of
 from vizkit.views.licences import licence_words
 
 
@@ -46,9 +46,9 @@ WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
 
 
 def test_the_badge_says_the_largest_difference_and_its_help_every_one():
-    assert agreement(WHOLE) == "agrees with the model within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert agreement(WHOLE) == f"{AGREES} within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
     exact = replace(WHOLE, output_error=0.0, logit_error=0.0)
-    assert agreement(exact) == "agrees with the model exactly · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert agreement(exact) == f"{AGREES} exactly · 24 of 1,182 rows compared · 6 of 6 layers"
     assert numbers_of(WHOLE) == (
         "rows within 2e-07 · outputs within 6e-07 in 24 of 1,182 rows · logits within 4e-07 · 6 of 6 layers · "
         "places measured in 6 of 6 layers"
