@@ -28,17 +28,13 @@ def test_a_licence_is_written_as_its_authors_write_it(licence: str, words: str):
     assert licence_words(licence) == words
 
 
-def test_a_file_is_named_after_the_layer_that_it_shows(monkeypatch: pytest.MonkeyPatch):
-    """The slider goes to the twelfth layer of the deepest model; this one has six."""
+def test_a_file_is_named_after_the_settings_that_it_shows(monkeypatch: pytest.MonkeyPatch):
     files: list[str] = []
     monkeypatch.setattr(st, "download_button", lambda label, make, file, *_, **__: files.append(file))
-    test = opened("explore", models=["bundled:digits_vit", "random:vit_tiny_patch16_224"], image="digit 3", layer="12")
+    test = opened("explore", models=["bundled:digits_vit"], image="digit 3", layer="2", head="3")
     assert not test.exception
     stems = {file.rpartition(".")[0] for file in files}
-    assert {stem for stem in stems if "layer" in stem and not stem.endswith("_all")} == {
-        "ViT_digits_digit_3_attention_layer6_mean_patch_x50_y50",
-        "random_vit_tiny_patch16_224_digit_3_attention_layer12_mean_patch_x50_y50",
-    }
+    assert {stem.removesuffix("_all") for stem in stems} == {"ViT_digits_digit_3_explore_layer2_head3"}
 
 
 WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
