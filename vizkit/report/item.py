@@ -124,12 +124,12 @@ def _rollout(record: dict[str, Any]) -> Rollout:
 class _Attention:
     """Of 0.1.0, which counted heads from 0 and had the cursor in the link alone."""
 
-    query: str | tuple[float, float] = "patch"
-    layer: int | None = None
-    head: int | None = None
-    shared: bool = False
-    fusion: Fusion = "mean"
-    by_values: bool = False
+    query: str | tuple[float, float] = field(default="patch", metadata=LATER)
+    layer: int | None = field(default=None, metadata=LATER)
+    head: int | None = field(default=None, metadata=LATER)
+    shared: bool = field(default=False, metadata=LATER)
+    fusion: Fusion = field(default="mean", metadata=LATER)
+    by_values: bool = field(default=False, metadata=LATER)
 
 
 def _attention(record: dict[str, Any]) -> Explore | Explorer:

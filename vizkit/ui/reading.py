@@ -56,11 +56,14 @@ def numbers_of(check: "Check") -> str:
     return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places]))
 
 
+AGREES = "Checked: the weights shown give the model's own output"
+
+
 def agreement(check: "Check") -> str:
     """What agrees in few words: the largest difference, and all that was not compared."""
     errors = {"outputs": check.output_error, "logits": check.logit_error, "changes": check.edit_error}
     made = [error for error in errors.values() if error is not None]
-    agrees = within("agrees with the model", max(made), "exactly") if made else within("rows", check.row_sum_error)
+    agrees = within(AGREES, max(made), "exactly") if made else within("rows", check.row_sum_error)
     missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
     rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
     places = check.places if check.places_found < check.places_claimed else ""

@@ -11,7 +11,6 @@ from vizkit.analysis.attention.attention_map import all_heads, attention_map, fi
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
 from vizkit.geometry import name_of
-from vizkit.licences import licence_words
 from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
@@ -28,6 +27,7 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import choice, head, layer, query
+from vizkit.views.licences import licence_words
 from vizkit.views.rows_of import layer_for_browser, stage_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View

@@ -13,6 +13,7 @@ from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
 from vizkit.report.kinds import Relevance
 from vizkit.ui.session.saved import ENTRIES
+from vizkit.views.explore import Explore
 
 FOLDER = "Folder with numbers (ZIP)"
 
@@ -28,8 +29,8 @@ def with_pictures() -> AppTest:
     return test.switch_page("pages/report.py").run()
 
 
-def kinds(test: AppTest) -> list[type]:
-    return [type(entry.item.shows) for entry in test.session_state[ENTRIES].values()]
+def models(test: AppTest) -> list[str]:
+    return [entry.item.source for entry in test.session_state[ENTRIES].values()]
 
 
 def test_an_empty_report_says_how_to_add_a_picture():
@@ -47,9 +48,8 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     test.button(key="down_1").click().run()
-    assert kinds(test) == [Features, Attention, Heads]
-    test.button(key="remove_2").click().run()
-    assert kinds(test) == [Attention, Heads]
+    assert models(test) == [CNN, VIT]
+    assert models(test.button(key="remove_2").click().run()) == [VIT]
     test.text_area(key="report_comment_1").input(TEXT).run()
     test.text_input(key="report_title").input(TEXT).run()
     fine(test)
@@ -59,7 +59,7 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     with zipfile.ZipFile(io.BytesIO(waiting[FOLDER]())) as archive:
         assert all(name.startswith("report/") and name.count("/") == 1 for name in archive.namelist())
         replay = json.loads(archive.read("report/replay.json"))
-    assert [(each["kind"], each["comment"]) for each in replay["items"]] == [("attention", TEXT), ("all heads", "")]
+    assert [(each["kind"], each["comment"]) for each in replay["items"]] == [("view explore", TEXT)]
     page = waiting["One page (HTML)"]().decode()
     assert f"<img src=http://{HOST}" not in page
     assert "&lt;img src=http" in page

@@ -50,8 +50,7 @@ def show() -> None:
         for block, (source, parts) in zip(blocks(len(recorded)), recorded.items(), strict=True):
             with block:
                 st.markdown(f"**{plain(model_names.title(source))}**")
-                book = {"titles": [""], "field": None, "frames": [[[_with(part, mine) for part in parts]]], "pool": []}
-                stage(f"first_{source}", book, "", {}, _clicked)
+                stage(f"first_{source}", as_book(parts, mine), "", {}, _clicked)
                 st.markdown(chip_of(source))
     warm_up()  # only now: an import in another thread makes this one slow
     differing = [source for source, parts in recorded.items() if _differs_now(source, parts)]
@@ -68,6 +67,12 @@ def show() -> None:
 
 def _clicked(point: tuple[float, float], field: str) -> None:
     st.session_state["at"], st.session_state[field] = point, "patch"
+
+
+def as_book(parts: Blocks, facts: dict[str, Any]) -> dict[str, Any]:
+    """As a stage is given one column that nothing turns, with the picture and the cursor of this session."""
+    frame = [[_with(part, facts) for part in parts]]
+    return {"titles": [""], "field": None, "frames": [frame], "pool": []}
 
 
 def _with(part: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
