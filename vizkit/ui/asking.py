@@ -20,7 +20,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, SCRUBBER_PX, LIST_PX, HEAD_PX = 150, 270, 150, 110
+SLIDER_PX, SCRUBBER_PX, LIST_PX, NAMES_PX, HEAD_PX = 150, 270, 150, 215, 110
 PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
@@ -70,7 +70,9 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     keep_valid(key, known)
     default = default if default in known else known[0]
-    if len(known) > MOST_BUTTONS:
+    if control.listed and len(known) == 1:  # nothing to choose from
+        return default
+    if control.listed or len(known) > MOST_BUTTONS:
         return st.selectbox(
             control.label,
             known,
@@ -79,7 +81,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             key=key,
             bind="query-params",
             help=control.help or None,
-            width=LIST_PX,
+            width=NAMES_PX if control.listed else LIST_PX,
         )
     return st.segmented_control(
         control.label,
