@@ -73,7 +73,9 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     keep_valid(key, known)
     default = default if default in known else known[0]
-    if len(known) > MOST_BUTTONS:
+    if control.listed and len(known) == 1:  # nothing to choose from
+        return default
+    if control.listed or len(known) > MOST_BUTTONS:
         return st.selectbox(
             control.label,
             known,

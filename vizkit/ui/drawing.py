@@ -227,8 +227,10 @@ def _later(to: Drawing, block: Later) -> None:
         else:
             st.session_state[begun] = asked
             background.start(task, work)
+    found = st.container()  # above its progress, so that nothing in it moves when the work is done
     background.show(task)
-    show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+    with found:
+        show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
 
 
 def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:

@@ -87,12 +87,12 @@ def open_page(stem: str) -> None:
 
 
 def package_of(stem: str) -> ModuleType | SimpleNamespace:
-    """What a page is made of: the records that name it, after what its own package has."""
+    """What a page is made of: what its own package has, and the other records that name it."""
     name, records = f"vizkit.ui.pages.{stem}", tuple(each for each in VIEWS.values() if each.page == stem)
     if not find_spec(name):
         return SimpleNamespace(__name__=name, VIEWS=records)
     package: Any = import_module(name)
-    package.VIEWS = (*(each for each in package.VIEWS if not each.name), *records)
+    package.VIEWS = (*package.VIEWS, *(each for each in records if each not in package.VIEWS))
     return package
 
 

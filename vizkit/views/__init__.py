@@ -182,6 +182,14 @@ VIEWS = {
             page="attention",
         ),
         Entry(
+            "Maps",
+            "Evidence for a class, by every method that applies.",
+            "relevance.maps:Maps",
+            answers=True,
+            name="relevance",
+            page="relevance",
+        ),
+        Entry(
             "Rollout",
             "Which patches contribute to one token when all layers are multiplied.",
             "rollout:Rollout",

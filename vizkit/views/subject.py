@@ -252,14 +252,25 @@ class Subject:
             raise TypeError(f"{name}: a {type(value).__name__} cannot be told from another one of its kind.")
         return found
 
-    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
-        """Raises NotApplicable where this model has no such map, or not at this layer."""
+    def explanation(
+        self,
+        method: str,
+        target: int,
+        against: int | None,
+        layer: str = "",
+        progress: "Callable[[int, int], None] | None" = None,
+    ) -> "Explanation":
+        """Raises NotApplicable where this model has no such map, or not at this layer. `progress(done, total)` counts
+        the passes of a method that needs many."""
         from vizkit.scoring import Question
 
-        with sentences():
-            edits = [str(edit) for edit in self.changes.model]
-            question = Question.of(self.loaded, self.rgb, target, against, layer, edits)
-        return question.explain(method)
+        def asked() -> Question:
+            with sentences():
+                edits = [str(edit) for edit in self.changes.model]
+                return Question.of(self.loaded, self.rgb, target, against, edits=edits)
+
+        question: Question = self.kept(("question", target, against), asked)
+        return question.at(layer).explain(method, progress)
 
 
 @contextmanager

@@ -87,6 +87,9 @@ def test_maps_that_agree():
         "Most alike are A and B, 100 % of whose evidence is on the same places; least A and C, 0 %."
     )
     assert maps.agreement({"A": left}) is None
+    gains = {"A": 0.4, "B": 0.05, "C": -0.2}
+    assert words_of(maps.at_chance(gains, 0.05)) == "B and C are no better than a random order on this picture."
+    assert maps.at_chance({"A": 0.4}, 0.05) is None
     assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence
 
 

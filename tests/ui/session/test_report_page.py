@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
-from vizkit.report.kinds import Relevance
 from vizkit.ui.session.saved import ENTRIES
 from vizkit.views.explore import Explore
+from vizkit.views.relevance.maps import Maps
 
 FOLDER = "Folder with numbers (ZIP)"
 
@@ -70,13 +70,12 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_way_to_explain_can_be_added():
-    test = opened("relevance", models=VIT, image="digit 3")
-    test.selectbox(key="saved_relevance0").select("Grad-CAM").run()
+    test = opened("relevance", models=VIT, image="digit 3", relevance_method="Grad-CAM")
     test.button(key="report_relevance0").click().run()
     test.switch_page("pages/report.py").run()
     fine(test)
     (entry,) = test.session_state[ENTRIES].values()
-    assert entry.item.shows == Relevance("grad_cam", 3, None, "from 0", None)
+    assert entry.item.shows == Maps(method="grad_cam")
 
 
 @pytest.mark.parametrize(

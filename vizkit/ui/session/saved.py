@@ -71,7 +71,14 @@ class Kept(Subject):
     def whole(self) -> "Trace":
         return proven(explained.whole_trace(self._shown(), self.picture))
 
-    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
+    def explanation(
+        self,
+        method: str,
+        target: int,
+        against: int | None,
+        layer: str = "",
+        progress: "Callable[[int, int], None] | None" = None,
+    ) -> "Explanation":
         from vizkit.analysis.attribution.methods import METHODS
         from vizkit.traces import NotApplicable
 
@@ -79,8 +86,7 @@ class Kept(Subject):
         key = explained.key_of(shown, self.picture)
         request = explained.Request(shown, self.picture, key, target, against, layer)
         if METHODS[method].slow:
-            known = shelf().find((*request.key, method))
-            result = explained.slow_map(request, method, lambda done, total: None) if known is None else known
+            result = explained.slow_map(request, method, progress or (lambda done, total: None))
         else:
             result = explained.fast_maps(request)[method]
         if isinstance(result, str):
