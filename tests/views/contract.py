@@ -62,6 +62,10 @@ class Stranger(nn.Module):
         return self.head((x + self.attention(x, x, x)[0]).mean(1))
 
 
+BESIDE = {"digits_swin": "digits_vit"}
+"""What a view of several models at once is given beside one of them."""
+
+
 @cache
 def model(name: str):
     if name != "stranger":
@@ -77,6 +81,12 @@ def subject(name: str) -> Subject:
     return Subject(lambda: loaded, samples.picture(MODELS[name]), image=MODELS[name])
 
 
+def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
+    """What `show` takes: the subject, or several of its picture."""
+    name = of.loaded.name.removeprefix("bundled:")
+    return [of, *([subject(BESIDE[name])] if name in BESIDE else [])] if view.together else of
+
+
 # ---- settings --------------------------------------------------------------------------------------------------------
 def values(control: Control, of: Sequence[Subject]) -> list:
     """Each option, or the ends of what is allowed."""
@@ -90,7 +100,7 @@ def values(control: Control, of: Sequence[Subject]) -> list:
     known = options(control, of)
     if control.kind == "several":
         return [(), (known[0],), tuple(known)]
-    return [*known, (0, 0)] if control.kind == "query" else known
+    return [*known, (0, 0)] if control.kind == "query" else known or [None]  # None: these models leave no choice
 
 
 def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
@@ -171,9 +181,10 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
         with counted(of.loaded.model) as calls:
             try:
                 view = checked(view, [of])
-                blocks = list(everything(view.show([of] if view.together else of)))
+                shown = given(view, of)
+                blocks = list(everything(view.show(shown)))
                 arrays = [dict(block.make()) for block in blocks if isinstance(block, Numbers)]
-                view.title([of] if view.together else of)
+                view.title(shown)
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
         ran = len(calls) + (0 if found else len(before))
@@ -277,7 +288,7 @@ def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str
     for _ in range(2):
         of = make()
         try:
-            blocks = everything(cls().show([of] if cls.together else of))
+            blocks = everything(cls().show(given(cls, of)))
             every.append(
                 {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.make().items()}
             )
