@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.views.contract import Seen
+from tests.views.contract import Seen, given
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.saved.plate import Plate, Words
 from vizkit.figure.saved.single import Captions
@@ -15,7 +15,7 @@ from vizkit.figure.saved.text import clean
 from vizkit.hosts.column import Column
 from vizkit.hosts.paper import sheet
 from vizkit.hosts.stage import stage
-from vizkit.report.item import Item
+from vizkit.report.item import Item, Other
 from vizkit.report.making import made
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
@@ -55,8 +55,10 @@ def first_sight(found: list[Seen]) -> list[Seen]:
     return drawn(found[:1])
 
 
-def given(one: Seen) -> Any:
-    return [one.of] if one.view.together else one.of
+def shown(one: Seen) -> tuple[list, list]:
+    """(all that it is given, what it shows of them)."""
+    of = given(one.view, one.of)
+    return of if isinstance(of, list) else [of], settled(one.view.show(of))
 
 
 def remarks(blocks: Iterable[Block]) -> list[str]:
@@ -101,8 +103,9 @@ def lost_on_paper(found: list[Seen]) -> list[str]:
     """Every block of the page is in a picture that is saved."""
     lost = []
     for one in first_sight(found):
-        for block in flat(one.view.show(given(one))):
-            column = Column([one.of], (0.2, 0.8))
+        subjects, blocks = shown(one)
+        for block in flat(blocks):
+            column = Column(subjects, (0.2, 0.8))
             column.draw([block])
             empty = isinstance(block, Said | Line | Heading) and not block.text
             if not (column.marks or empty or isinstance(block, NOT_ON_PAPER)):
@@ -114,15 +117,22 @@ def not_as_seen(found: list[Seen]) -> list[str]:
     """The words of the page, the remark among them, in its order: on paper, in a report and in a page of its own."""
     lost = []
     for one in first_sight(found):
-        blocks = settled(one.view.show(given(one)))
+        subjects, blocks = shown(one)
         files = {
-            "paper": on_paper(sheet([([one.of], blocks)], Captions("", [], [], {}))),
-            "report": on_paper(made(Item(one.view, "bundled:x", "a model", one.of.image), one.of).plate),
-            "page": in_a_page(one),
+            "paper": on_paper(sheet([(subjects, blocks)], Captions("", [], [], {}))),
+            "report": on_paper(reported(one, subjects)),
+            "page": in_a_page(one, subjects),
         }
         lost += [f"{one}: {word!r} is not in its place of the {name}" for name, text in files.items()
                  if (word := misplaced(written(blocks), text))]  # fmt: skip
     return lost
+
+
+def reported(one: Seen, subjects: list) -> Plate:
+    of, *others = subjects
+    of.beside = tuple(others)
+    more = tuple(Other("bundled:y", "another model") for _ in others)
+    return made(Item(one.view, "bundled:x", "a model", of.image, others=more), of).plate
 
 
 def written(blocks: Iterable[Block]) -> Iterator[str]:
@@ -152,8 +162,8 @@ def on_paper(plate: Plate) -> str:
     return " ".join(mark.text for mark in plate.marks if isinstance(mark, Words))
 
 
-def in_a_page(one: Seen) -> str:
-    book = stage(one.view, [one.of], most_bytes=0)
+def in_a_page(one: Seen, subjects: list) -> str:
+    book = stage(one.view, subjects, most_bytes=0)
 
     def walked(value: Any) -> Iterator[Any]:
         if isinstance(value, dict):

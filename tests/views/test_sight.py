@@ -220,7 +220,7 @@ def test_each_rule_can_fail(rule, toy):
 
 @pytest.mark.parametrize("lost", ["on_paper", "in_a_page"])
 def test_a_file_without_the_remark_is_found(lost, monkeypatch):
-    monkeypatch.setattr(sight, lost, lambda of: "First a line.")
+    monkeypatch.setattr(sight, lost, lambda *_: "First a line.")
     assert sight.not_as_seen(seen(Toy, subject("digits_vit")))
 
 
