@@ -110,6 +110,8 @@ def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
     usual = cls()
     yield "", usual
     for name, control in controls(cls).items():
+        if control.kind == "folder":  # of those at hand; here there is none
+            continue
         for value in values(control, [of]):
             base = usual if control.when is None or control.when(usual) else _asking(cls, name, of)
             yield name, replace(base, **{name: value})

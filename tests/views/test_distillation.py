@@ -13,9 +13,10 @@ from vizkit.traces import NotApplicable
 from vizkit.views.address import to_address
 from vizkit.views.blocks import Bars, Columns, Heading, Line, Numbers, Table
 from vizkit.views.distillation.augmentation import Augmentation
+from vizkit.views.distillation.labelled import teachers
 from vizkit.views.distillation.pair import MANY, TeacherStudent
 from vizkit.views.distillation.temperature import TYPED, Temperature
-from vizkit.views.distillation.tokens import TwoTokens, teachers
+from vizkit.views.distillation.tokens import TwoTokens
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())

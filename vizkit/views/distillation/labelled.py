@@ -1,6 +1,8 @@
 """Many pictures to ask models about, and the other models that can be asked: by the names that people choose."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.image import RGB
@@ -8,8 +10,21 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = ["COUNTS", "FOLDER", "TITLES", "UPLOADS", "WORDS", "awaited", "models", "opened", "sets", "subject_called"]
+__all__ = [
+    "COUNTS",
+    "FOLDER",
+    "TITLES",
+    "UPLOADS",
+    "WORDS",
+    "awaited",
+    "models",
+    "opened",
+    "sets",
+    "subject_called",
+    "teachers",
+]
 
+PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
 UPLOADS, FOLDER = "your uploads", "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
 COUNTS = ("50", "100", "200", "500", "1000", "2000")
@@ -55,3 +70,20 @@ def subject_called(title: str, of: Sequence[Subject]) -> Subject:
     """One of the subjects, or another model on the same picture."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
     return own or of[0].other(next((name for name, called in TITLES.items() if called == title), title))
+
+
+def teachers(of: Sequence[Subject]) -> list[str]:
+    """First whom the first model names as its teacher."""
+    taught = teacher_of(of[0].loaded.source) if of and of[0].has_model else ""
+    return list(dict.fromkeys([*filter(None, [bundled.title(taught)]), *models(of)]))
+
+
+def teacher_of(source: str) -> str:
+    """The teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
+    kind, _, name = source.partition(":")
+    folder = bundled.FOLDER / name if kind == "bundled" else Path(source)
+    try:
+        found = json.loads((folder / "recipe.json").read_text(encoding="utf-8")).get("teacher", "")
+    except (OSError, ValueError):
+        return PAPERS if "distilled" in source else ""
+    return found if isinstance(found, str) and found.startswith("bundled:") else ""

@@ -1,10 +1,8 @@
 """Two tokens: what the class token and the distillation token of a DeiT predict, attend to and become."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,7 +20,6 @@ from vizkit.figure.attention.by_layer import by_layer
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models.probes.two_heads import TwoHeads, learned_tokens, two_heads
 from vizkit.traces import Attention
-from vizkit.views import bundled
 from vizkit.views.blocks import (
     Answered,
     Block,
@@ -49,34 +46,16 @@ from vizkit.views.distillation.labelled import (
     UPLOADS,
     WORDS,
     awaited,
-    models,
     opened,
     sets,
     subject_called,
+    teachers,
 )
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 NAMES = {"cls": "class token", "dist": "distillation token"}
 ROWS = 8  # of bars: the likeliest classes
-PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
-
-
-def teachers(of: Sequence[Subject]) -> list[str]:
-    """First whom the first model names as its teacher."""
-    taught = teacher_of(of[0].loaded.source) if of and of[0].has_model else ""
-    return list(dict.fromkeys([*filter(None, [bundled.title(taught)]), *models(of)]))
-
-
-def teacher_of(source: str) -> str:
-    """The teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
-    kind, _, name = source.partition(":")
-    folder = bundled.FOLDER / name if kind == "bundled" else Path(source)
-    try:
-        found = json.loads((folder / "recipe.json").read_text(encoding="utf-8")).get("teacher", "")
-    except (OSError, ValueError):
-        return PAPERS if "distilled" in source else ""
-    return found if isinstance(found, str) and found.startswith("bundled:") else ""
 
 
 def pictures(of: Sequence[Subject]) -> list[str]:
