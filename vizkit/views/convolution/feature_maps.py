@@ -114,10 +114,14 @@ def recorded(of: Subject, keep: int | None) -> Seeing:
 
 def walk_of(of: Subject) -> Walk | None:
     """The receptive fields of all layers; None where they cannot be followed."""
+    return of.kept("receptive fields, if any", partial(followed, of))[0]
+
+
+def followed(of: Subject) -> tuple[Walk | None]:
     try:
-        return of.kept("receptive fields", lambda: walk(of.loaded))
+        return (walk(of.loaded),)
     except NotApplicable:
-        return None
+        return (None,)
 
 
 def field_of(of: Subject, convolved: Convolved) -> Seen | None:
