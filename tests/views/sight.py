@@ -35,10 +35,9 @@ from vizkit.views.blocks import (
     Proof,
     Said,
     Tiles,
-    flat,
-    settled,
 )
 from vizkit.views.controls import ControlError, controls, setting
+from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
 NAMED = re.compile(r"\d|“[^”]+”")

@@ -34,9 +34,8 @@ from vizkit.views.blocks import (
     Table,
     Tile,
     Tiles,
-    flat,
-    settled,
 )
+from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
 __all__ = ["DRAWN", "GAP", "Column"]

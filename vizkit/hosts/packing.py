@@ -36,8 +36,8 @@ from vizkit.views.blocks import (
     Said,
     Table,
     Tiles,
-    settled,
 )
+from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
 __all__ = ["Packed", "Packing", "by_words", "on_picture"]

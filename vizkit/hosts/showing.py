@@ -18,8 +18,9 @@ from vizkit.image import digest_of
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
 from vizkit.views import entry, name_of
-from vizkit.views.blocks import Block, Heading, Map, Said, flat
+from vizkit.views.blocks import Block, Heading, Map, Said
 from vizkit.views.controls import controls, options
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 from vizkit.writing import write

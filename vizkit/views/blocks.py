@@ -3,7 +3,7 @@
 A block holds numbers and words, never elements of a page. Text is text: no host reads it as Markdown.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -281,31 +281,3 @@ class Download(Block):
 
     label: str
     make: Callable[[], bytes]
-
-
-def settled(blocks: Iterable[Block]) -> list[Block]:
-    """The same with each Part and what takes time made now: a sentence where it has no meaning."""
-    from vizkit.traces import NotApplicable
-
-    found: list[Block] = []
-    for block in blocks:
-        if isinstance(block, Columns):
-            found.append(Columns(tuple(tuple(settled(part)) for part in block.parts), block.widths))
-        elif isinstance(block, Part):
-            try:
-                found += settled(block.make())
-            except NotApplicable as sentence:
-                found.append(Line(str(sentence)))
-        elif isinstance(block, Later):
-            found += settled(block.now())
-        else:
-            found.append(block)
-    return found
-
-
-def flat(blocks: Iterable[Block]) -> "Sequence[Block]":
-    """All blocks, with those inside of others in their place, and what takes time computed now."""
-    found: list[Block] = []
-    for block in settled(blocks):
-        found += [inner for part in block.parts for inner in flat(part)] if isinstance(block, Columns) else [block]
-    return found

@@ -26,13 +26,11 @@ __all__ = ["CENTRE", "FULL_TRACE_BYTES", "Subject", "no_model", "no_picture"]
 CENTRE = (0.5, 0.5)
 P = ParamSpec("P")
 T = TypeVar("T")
-
 FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
 
 
 class Subject:
-    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights and
-    no trace: whoever waits for a click may hold it.
+    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights.
 
     `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
     `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
@@ -55,7 +53,7 @@ class Subject:
         self.image, self.model, self.point = image, model, point
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
-        self.folders: Mapping[str, str] = {}  # folders of pictures at hand: their paths, by the names that people see
+        self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
         self._traces: dict[Keep, Trace] = {}

@@ -15,7 +15,8 @@ from vizkit.models.probes import attention_timing, window_parts
 from vizkit.models.probes.attention_timing import Timed
 from vizkit.report.item import Item, stem_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Picture, Said, Table, flat
+from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Picture, Said, Table
+from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin import cost
 from vizkit.views.swin.beside import Beside

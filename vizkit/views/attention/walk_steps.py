@@ -182,7 +182,7 @@ def _strips(rows: Mapping[str, Tensor], x: str, title: str, *, signed: bool = Tr
     """Vectors of one length below one another, in one scale."""
     values = np.stack([each.double().numpy() for each in rows.values()])
     values[~np.isfinite(values)] = np.nan
-    figure = heat_map(values, x, "", title, signed=signed, y_names=[*rows], square=False)
+    figure = heat_map(values, x, "", title, signed=signed, y_names=[*rows], square=False, quantity="value")
     return Chart(figure, title)
 
 

@@ -67,7 +67,7 @@ class FeatureMaps(View):
             raise NotApplicable(f"{of.name} has no convolutions.")
         index = min(self.layer or count, count) - 1
         convolved = pass_of(of, index).convolved[index]
-        after = next(stage for stage in (self.after, *STAGES) if stage in convolved.after)
+        after: After = next(stage for stage in (self.after, *STAGES) if stage in convolved.after)
         maps = convolved.after[after]
         strength = maps.abs().mean((1, 2))
         order = strength.argsort(descending=True)[:MOST_MAPS].tolist()
