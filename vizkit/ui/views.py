@@ -89,7 +89,8 @@ def open_page(stem: str) -> None:
 def package_of(stem: str) -> ModuleType | SimpleNamespace:
     """What a page is made of: what its own package has, and the other records that name it."""
     name, records = f"vizkit.ui.pages.{stem}", tuple(each for each in VIEWS.values() if each.page == stem)
-    if not find_spec(name):
+    found = find_spec(name)
+    if found is None or found.origin is None:  # a folder that only bytecode of an earlier version has kept
         return SimpleNamespace(__name__=name, VIEWS=records)
     package: Any = import_module(name)
     package.VIEWS = (*package.VIEWS, *(each for each in records if each not in package.VIEWS))
