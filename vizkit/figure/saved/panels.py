@@ -152,11 +152,11 @@ def _named(panel: Panel, marks: list[Mark], y: float, sheet: float) -> tuple[lis
     return [*marks, *named], y + 6
 
 
-def _tick(value: float, log: bool) -> str:
+def _tick(value: int | float, log: bool) -> str:
     return f"10{f'{value:g}'.translate(RAISED)}" if log else f"{value:g}".replace("-", "−")
 
 
-def _level(value: float | None, log: bool) -> float | None:
+def _level(value: int | float | None, log: bool) -> float | None:
     if value is None or (log and value <= 0):
         return None
     return float(np.log10(value)) if log else value
