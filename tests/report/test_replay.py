@@ -70,7 +70,15 @@ def inputs_of(source: str, image: str = "digit 3") -> Subject:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
     """A folder as it was saved, one picture of every kind."""
-    assert {type(shows) for _, shows in ALL} == {*KINDS.values(), Explore, Explorer, Rollout}
+    assert {type(shows) for _, shows in ALL} == {
+        *KINDS.values(),
+        Explore,
+        Explorer,
+        FeatureMaps,
+        Filters,
+        Rollout,
+        Slide,
+    }
     report = Report("All", tuple(Entry(item_of(source, shows), f"comment {shows}") for source, shows in ALL))
     folder = tmp_path_factory.mktemp("saved")
     with zipfile.ZipFile(io.BytesIO(zipped(report, [inputs_of(source) for source, _ in ALL]))) as archive:

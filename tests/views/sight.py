@@ -24,6 +24,7 @@ from vizkit.views.blocks import (
     Canvas,
     Chart,
     Columns,
+    Download,
     Folded,
     Formula,
     Grid,
@@ -32,6 +33,7 @@ from vizkit.views.blocks import (
     Map,
     Numbers,
     Picture,
+    Process,
     Proof,
     Said,
     Tiles,
@@ -41,7 +43,7 @@ from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
 NAMED = re.compile(r"\d|“[^”]+”")
-NOT_ON_PAPER = (Answered, Folded, Formula, Numbers, Proof)
+NOT_ON_PAPER = (Answered, Download, Folded, Formula, Numbers, Process, Proof)
 """What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
 
 
@@ -290,7 +292,8 @@ def not_a_setting(found: list[Seen]) -> list[str]:
     for one in drawn(found):
         asked = controls(one.view)
         for block in one.blocks:
-            fields = [field for _, field in block.tells.values()] if isinstance(block, Canvas) else []
+            told = [field for _, field in block.tells.values()] if isinstance(block, Canvas) else []
+            fields = [name for field in told for name in ([field] if isinstance(field, str) else field)]
             fields += [picks] if (picks := getattr(block, "picks", "")) else []
             broken += [f"{one}: {field} is no setting" for field in fields if field not in asked]
             for value in getattr(block, "values", ()) if picks in asked else ():

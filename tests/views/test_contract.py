@@ -70,6 +70,8 @@ def any_of(control, of):
         return st.sampled_from(values)
     if control.at:
         return st.sampled_from(control.at)
+    if control.kind == "number" and isinstance(control.step, int) and control.step > 1:
+        return st.sampled_from(control.steps([of]))
     low, high = values[0], values[-1]
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 

@@ -179,14 +179,14 @@ def test_residuals_bring_the_gradient_back():
 
 # ---- reports of 0.1.0 ------------------------------------------------------------------------------------------------
 def test_kinds_of_earlier_reports_are_views():
-    channel = FORMER["channel"]({"convolution": 2, "channel": 7, "after": "norm"})
+    channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})
     assert channel == FeatureMaps(2, "norm", 8)
-    assert FORMER["receptive field"]({"stage": 2, "samples": ["china"]}) == ReceptiveField(2)
-    assert FORMER["receptive field"]({"stage": 2, "samples": []}).over == "this picture"
-    filters = FORMER["filters"]({"convolution": 2, "channel": 7, "data": "insects", "images": 24})
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": ["china"]}}) == ReceptiveField(2)
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}).over == "this picture"
+    filters = FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects", "images": 24}})
     assert (filters.layer, filters.channel, filters.data, filters.count) == (2, 8, "insects", 24)
     with pytest.raises(ReportError):
-        FORMER["channel"]({"convolution": "x"})
+        FORMER["channel"]({"shows": {"convolution": "x"}})
 
 
 def test_a_picture_moves_with_its_models():

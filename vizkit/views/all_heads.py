@@ -38,7 +38,11 @@ def heads_of(
         for index, top in enumerate(tops):
             small.append(Tile(f"{number}.{index + 1}", own[index].numpy(), unit="%"))  # pyright: ignore[reportOptionalSubscript]
             limits.append((0.0, top))
-    scale = "the largest weight of the layer" if shared else "the largest weight of each map, which stands below it"
+    scale = (
+        "the largest weight of the layer"
+        if shared
+        else "the largest weight of each map, its own, which stands below it"
+    )
     alt = f"Attention of {whose(trace, query)} in all layers and heads of {trace.model}"
     return Canvas(
         "vizkit_heads",
@@ -53,7 +57,7 @@ def heads_of(
         },
         f"{alt}. Use the arrow keys to choose.",
         {"pick": (tuple_of(whole(1, len(maps)), whole(1, max(each["heads"] for each in described))), picks)},
-        (Tiles("", tuple(small), tuple(limits), alt, tile_px=70),),
+        (Tiles("", tuple(small), tuple(limits), f"{alt}, colours up to {scale}", tile_px=70),),
     )
 
 

@@ -27,8 +27,8 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
     "vizkit_super_resolution": lambda data: {"at": [2, 3]},
-    "vizkit_feature_maps": lambda data: {"unit": [data["channels"][1], 2, 3]},
-    "vizkit_slide": lambda data: {"at": [1, 2]},
+    "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
+    "vizkit_slide": lambda data: {"place": [1, 2]},
     "vizkit_switches": lambda data: {
         "switched": {"number": 1, "hidden": [], "off": ["0.1"], "tool": data["tool"], "painted": [3]}
     },

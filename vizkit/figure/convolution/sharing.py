@@ -32,7 +32,7 @@ def sharing(
     images, tokens, channels = values.shape
     flat_values = values.reshape(-1, channels) / spread
     figure = heat_map(flat_values, "channel", "", title, signed=True, limit=limit, square=False, height=height)
-    figure.update_traces(colorbar={"thickness": 8, "tickvals": [-limit, 0, limit]})
+    figure.update_traces(colorbar={"thickness": 8, "tickvals": [-limit, 0, limit], "title": {"text": "value"}})
     starts: Sequence[float] = [image * tokens - 0.5 for image in range(1, images)]
     for start in starts:
         figure.add_hline(y=start, line={"color": OTHERS, "width": 3})

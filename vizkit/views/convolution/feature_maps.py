@@ -39,13 +39,22 @@ class FeatureMaps(View):
         "Convolution", "In the order of the pass.", default=4, high=convolutions, key="maps_layer", runs=True
     )
     after: Literal["convolution", "norm", "activation"] = choice(
-        "After the", STAGES, "The convolution itself, or the norm or activation that follows at once.", key="maps_after"
+        "After the",
+        STAGES,
+        "The convolution itself, or the norm or activation that follows at once.",
+        key="maps_after",
+        runs=True,
     )
     channel: int | None = number(
-        "Channel", 1, MOST, None, "Of the unit; else the strongest.", key="maps_channel", inside=True
+        "Channel", 1, MOST, None, "Of the unit; else the strongest.", key="maps_channel", inside=True, runs=True
     )
     unit: str | tuple[int, int] = query(
-        "Unit", "Its place in the map; else the largest of the channel.", options=("patch",), key="maps_at", inside=True
+        "Unit",
+        "Its place in the map; else the largest of the channel.",
+        options=("patch",),
+        key="maps_at",
+        inside=True,
+        runs=True,
     )
 
     alone: ClassVar = True

@@ -50,7 +50,13 @@ class Filters(View):
         "Convolution", "In the order of the pass.", default=4, high=most_layers, key="filters_layer", runs=True
     )
     channel: int = number(
-        "Channel", 1, most_channels, 1, "The first of those shown; beyond the last, the last.", key="filters_channel"
+        "Channel",
+        1,
+        most_channels,
+        1,
+        "The first of those shown; beyond the last, the last.",
+        key="filters_channel",
+        runs=True,
     )
     data: Literal["what it knows", "insects", "digits", "this picture"] = choice(
         "Pictures", DATA, "Where answers are looked for.", more=True, key="filters_data", runs=True

@@ -95,7 +95,7 @@ class ReceptiveField(View):
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
         if not set(cnns) & set(of):
-            yield Line(f"None of these models is a CNN; shown: {cnns[0].name}, which knows the same data.")
+            yield Line(f"Your models have no convolution; shown: {cnns[0].name}, which knows the same data.")
         pictures = [(Part(partial(self.on_picture, each, len(cnns) > 1)),) for each in cnns]
         chart = Part(partial(self.by_depth, cnns, transformers))  # when the picture is there: it takes longer
         if len(cnns) > 1:

@@ -251,7 +251,8 @@ class Maps(Decision):
         ]
         limits = tuple(self.limits(of, method, each) for method, each in maps.items())
         field = "" if chosen is None else "method"
-        return Tiles(title, tuple(tiles), limits, self.title(of), field, tuple(maps), chosen, tile_px)
+        alt = f"{self.title(of)}, colours {SCALES[self.scale]}"
+        return Tiles(title, tuple(tiles), limits, alt, field, tuple(maps), chosen, tile_px)
 
     def limits(self, of: Subject, method: str, found: Explanation) -> tuple[float, float]:
         """The values at the two ends of the colours."""
