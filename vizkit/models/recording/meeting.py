@@ -19,8 +19,9 @@ SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
 PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm})
 ADDING = frozenset({torch.addmm, Tensor.addmm, torch.baddbmm, Tensor.baddbmm})
 """Products of their second and third argument."""
-MOST_STEPS = 64
-"""After so many tensors made from each matrix of weights, whatever meets the values is no matrix of them any more."""
+MOST_STEPS, MOST_OF_EACH = 64, 4
+"""After so many tensors made from the weights, and so many more from each matrix that a loop may take alone, whatever
+meets the values is no matrix of them any more. They are held until then, so they must not be a whole network's."""
 
 
 class Meeting(NamedTuple):
@@ -48,7 +49,7 @@ class Path:
             return None
         if (found := self._product(func, args)) is not None:
             return self._with_others(found)
-        if len(self._made) < MOST_STEPS * math.prod(self._lead):
+        if len(self._made) < MOST_STEPS + MOST_OF_EACH * math.prod(self._lead):
             self._made += [each for each in _tensors((out,)) if not self._knows(each)]
         return None
 
