@@ -27,7 +27,7 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
 # The same for a drawing that is made of elements: until its words are others.
 # The drawing may be another element afterwards: it is looked for anew.
 UNTIL_REWORDED = """chart => ({ done: new Promise(resolve => {
-  const words = () => document.querySelector(chart)?.textContent ?? ''
+  const words = () => chart.textContent
   const before = words(), start = performance.now()
   const look = () => words() && words() !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
@@ -184,21 +184,18 @@ def shift(page, address: str, model: str) -> None:
 
 def temperature(page, address: str) -> None:
     """The slider T on the Distillation page: bars of typed logits, and of a teacher beside two students."""
-    for path, widget, chart in (
-        ("distillation?logits_of=typed+logits", "temperature", ".st-key-soft_3 .class-bars"),
-        (
-            "distillation?distillation_view=Teacher+and+student",
-            "loss_temperature",
-            ".st-key-says_teacher .class-bars",
-        ),
+    for path, place in (
+        ("distillation?logits_of=typed+logits", 3),
+        ("distillation?distillation_view=Teacher+and+student", 0),
     ):
         page.goto(f"{address}/{path}")
-        page.locator(chart).wait_for(timeout=120_000)
+        chart = page.locator(".class-bars").nth(place).locator("..")  # stays where its bars are drawn anew
+        chart.wait_for(timeout=120_000)
         page.wait_for_timeout(4000)
         times = []
         for key in ("ArrowRight", "ArrowLeft") * 4:
-            page.locator(f".st-key-{widget} input").focus()
-            waiting = page.evaluate_handle(UNTIL_REWORDED, chart)
+            page.locator(".scrubber input").focus()
+            waiting = chart.evaluate_handle(UNTIL_REWORDED)
             page.keyboard.press(key)
             times.append(page.evaluate("handle => handle.done", waiting))
             page.wait_for_timeout(500)

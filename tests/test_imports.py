@@ -447,13 +447,14 @@ def test_a_card_and_the_thumbnails_are_sent_without_pandas():
 import sys
 from streamlit.components.v2.bidi_component import serialization
 from streamlit.proto.BidiComponent_pb2 import BidiComponent
-import vizkit.ui.sidebar.strip as strip, vizkit.ui.widgets.map_canvas as canvas
-from vizkit.ui.pages.explore.first import load
+import vizkit.ui.sidebar.strip as strip, vizkit.ui.widgets.stage as stage
+from vizkit.ui.pages.explore.first import as_book, load
 sent = []
-strip.STRIP = canvas.CARD = lambda **given: sent.append(given["data"])
+strip.STRIP = lambda **given: sent.append(given["data"])
+stage.STAGE = lambda key, data, **tells: sent.append(data)
 strip.strip(["mayfly nymph"], {}, None, print)
-for model in load():
-    canvas.card("key", model.rows, "over image", classes=model.classes, size=(1, 1))
+for parts in load().values():
+    stage.stage("key", as_book(parts, {}), "", {}, print)
 for data in sent:
     serialization.serialize_mixed_data(data, BidiComponent())
 print(len(sent), "pandas" in sys.modules)

@@ -51,6 +51,12 @@ def id_at(tokens: Tokens, point_xy: tuple[float, float]) -> int | None:
     return id_of(tokens, (row, column))
 
 
+def middle_of(tokens: Tokens, token_id: int) -> tuple[float, float]:
+    """The middle of a token in fractions (x, y) of the model's input; that of all for a token without a place."""
+    cell, (rows, columns) = cell_of(tokens, token_id), tokens.grid or (1, 1)
+    return (0.5, 0.5) if cell is None else ((cell[1] + 0.5) / columns, (cell[0] + 0.5) / rows)
+
+
 def into_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
     """A point in fractions of a picture of `size_hw` pixels, in fractions of `box_xyxy` (pixels) on that picture."""
     x, y = point_xy[0] * size_hw[1], point_xy[1] * size_hw[0]

@@ -5,7 +5,7 @@ for scores in score_many(cases(loaded, opened), methods): ...
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -77,7 +77,6 @@ class Question:
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
         from vizkit import models
-        from vizkit.analysis.attribution.grad_cam import at_layer
         from vizkit.interventions import Changes
         from vizkit.models import Keep
         from vizkit.models.probes.budget import weights_bytes
@@ -98,10 +97,16 @@ class Question:
             raise ValueError(f"{loaded.label(target)} cannot be compared with itself; name another class.")
         rival = trace(loaded, picture, target=against) if small and against is not None else None
         sentence = f"The gradients of all attention weights would take {size / 2**30:.0f} GiB and more here."
-        if small:
-            first, rival = at_layer(first, layer), rival and at_layer(rival, layer)
-        return cls(first, rival, subject_of(loaded, picture, target, against), "" if small else sentence,
-                   bool(changes.model))  # fmt: skip
+        subject, sentence = subject_of(loaded, picture, target, against), "" if small else sentence
+        return cls(first, rival, subject, sentence, bool(changes.model)).at(layer)
+
+    def at(self, layer: str) -> "Question":
+        """The same with class activation maps at another layer, "" for before the head."""
+        from vizkit.analysis.attribution.grad_cam import at_layer
+
+        if not layer or self.without_gradients:
+            return self
+        return replace(self, trace=at_layer(self.trace, layer), against=self.against and at_layer(self.against, layer))
 
     def explain(self, method: str, progress: "Progress | None" = None) -> "Explanation":
         """The map of one method, see `analysis.explaining.explain`. Raises NotApplicable."""

@@ -9,7 +9,13 @@ import timm
 import torch
 
 from tests.conftest import random_model
-from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
+from vizkit.analysis.attribution.rollout import (
+    rollout,
+    rollout_by_layer,
+    rollout_masses,
+    rollout_matrix,
+    rollout_products,
+)
 from vizkit.geometry import all_ids, merging
 from vizkit.models import FAMILIES, Keep, family_of
 from vizkit.models.sources.loaded import described
@@ -428,3 +434,21 @@ def test_the_name_of_a_model_does_not_matter():
     image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
     trace = vizkit.trace(random_model("test_vit"), image)
     close(rollout(trace), picture(by_loops(trace.attention)[0], trace.attention[0].query))
+
+
+@pytest.mark.parametrize("key", ["vit", "distilled", "swin", "cait"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_the_product_grows_to_the_matrix(key, start):
+    """The last is the whole matrix; of a ViT each is the layer times the one before, and the first is the layer."""
+    steps = rollout_products(traced(key), start_layer=start, discard=0.1)
+    learned = sum(layer.learned for layer in traced(key).attention)
+    assert len(steps) == learned - start
+    if key in ("vit", "distilled"):
+        torch.testing.assert_close(steps[0][1], steps[0][0])
+        torch.testing.assert_close(steps[1][1], steps[1][0] @ steps[0][1])
+    if key != "cait":  # whose last layers have a query without a place
+        torch.testing.assert_close(steps[-1][1], rollout_matrix(traced(key), start_layer=start, discard=0.1))
+    for depth, (_, product) in enumerate(steps):
+        row = rollout_by_layer(traced(key), "mean", start_layer=start, discard=0.1)[depth]
+        if key == "vit":
+            torch.testing.assert_close(product[1:].mean(0)[1:], row.grid.flatten())

@@ -13,7 +13,8 @@ from vizkit.analysis.attribution.explaining import Explanation, explain
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust import scores
-from vizkit.analysis.trust.deletion import Curves, random_curves
+from vizkit.analysis.trust.deletion import Curves, curves, random_curves
+from vizkit.analysis.trust.quick import quick_trust
 from vizkit.analysis.trust.randomisation import spearman, survives
 from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_many, undecided
 from vizkit.analysis.trust.table import FIGURES, Tally, signed, table
@@ -316,6 +317,23 @@ def test_a_class_that_is_not_the_answer_is_not_ranked():
     assert undecided(replace(toy, against=1), "mean") == ""
     assert "the class is not the one of the two" in undecided(replace(toy, against=0))  # it is as likely as itself
     assert "of the two that the model prefers" in undecided(replace(toy, target=1, against=0))
+
+
+def test_quick_trust_is_how_far_both_curves_are_from_chance():
+    pixels = torch.ones(1, 3, 4, 8)
+    pixels[..., [2, 3, 6, 7]] = -1  # stripes of one cell: 9.6 and, blurred, 9.02, less 9.3
+    toy = linear(pixels[0] / 10, pixels, batch=8)
+    toy = replace(toy, logits=lambda batch: linear(pixels[0] / 10, pixels).logits(batch) - torch.tensor([9.3, 0.0]))
+    heat = torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 2)
+    maps = {"good": explanation(heat), "bad": explanation(-heat)}
+    found = quick_trust(toy, maps)
+    (good, bad), chance = curves(toy, [heat, -heat], CELLS, 10), random_curves(toy, CELLS, 2, 10)
+    for name, each in (("good", good), ("bad", bad)):
+        fall, rise = chance.deletion_area - each.deletion_area, each.insertion_area - chance.insertion_area
+        assert found.gains[name] == pytest.approx((fall + rise) / 2)
+    assert found.undecided == ""
+    refused = quick_trust(linear(torch.ones(3, 4, 8), picture(1) + 5), maps)
+    assert (refused.gains, refused.undecided[:26]) == ({}, "the model answers the same")
 
 
 def test_a_class_that_the_empty_picture_gets_is_not_ranked():

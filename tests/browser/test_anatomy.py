@@ -23,7 +23,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     expect(page.get_by_text("Patch 1", exact=False).first).to_be_visible()
     choose(page, "Compare in depth")
     click(page, "Similarity", 0.9, 0.9)
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 · most similar")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 of 8 × 8 · most similar")
     page.get_by_role("slider", name="After block").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("blocks.1").first).to_be_visible()
@@ -38,14 +38,14 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     expect(page.get_by_text("Positions removed").first).to_be_visible()
     choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 · most similar")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
     expect(page.get_by_text("a learned table of positions: ViT · digits")).to_be_visible()
     choose(page, "Sinusoids")
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
 
 
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):
-    page.goto(f"{server}/attention?{MODELS}&layer=2")
+    page.goto(f"{server}/attention?attention_view=Walk-through&{MODELS}&layer=2&walk_query=patch")
     ready(page)
     walk = page.locator(f"{MAIN} .walk")
     expect(walk).to_have_attribute("data-step", "0")
@@ -63,6 +63,14 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     assert (score, score != before) == (total, True)  # what the products add up to
     assert float(walk.get_attribute("data-difference")) < 1e-5  # weights computed here from those of the model
     page.keyboard.press("ArrowUp")  # on the photograph: another key
+    expect(walk).to_have_attribute("data-key", "row 7, column 1")
+    walk.locator(".numbers").hover(position={"x": 300, "y": 20})  # a number of q
+    expect(walk.locator(".from")).to_contain_text("from step 2: the query's number in channel")
+    page.wait_for_url("**walk_step=3**")
+    page.wait_for_url("**walk_key=50**")  # [cls], then row 7 of 8
+    page.reload()
+    ready(page)
+    expect(walk).to_have_attribute("data-step", "2")
     expect(walk).to_have_attribute("data-key", "row 7, column 1")
     walk.get_by_role("button", name="click sets the query").click()
     click(page, "The walk", 0.9, 0.1)

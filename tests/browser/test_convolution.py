@@ -1,9 +1,11 @@
-"""The sliders of Slide: the canvas answers by itself, Python's proof and the address follow."""
+"""The canvases of Slide and Feature maps: they answer by themselves, Python's proof and the address follow, and a saved
+page has the same ones."""
 
 import re
 
 from playwright.sync_api import Page, expect
 
+import vizkit
 from benchmarks.pages import LOOK
 from tests.browser.steps import MAIN, fits, ready
 
@@ -51,3 +53,35 @@ def test_a_phone_has_the_sliders_in_two_columns(phone: Page, server: str):
     fits(phone)
     first, second = (phone.get_by_role("slider", name=name).bounding_box() for name in ("Size f", "Stride s"))
     assert first["y"] == second["y"]
+
+
+def test_an_edited_weight_is_in_the_link_until_it_is_undone(page: Page, server: str):
+    page.goto(f"{server}/{HERE}")
+    ready(page)
+    weight = page.get_by_role("textbox", name="Weight in row 2, column 2")
+    weight.fill("9")
+    weight.press("Enter")
+    expect(page).to_have_url(re.compile("slide_numbers=edges"))
+    undo = page.get_by_role("button", name="Undo the changes")
+    undo.click()
+    expect(weight).to_have_value("8")
+    expect(page).not_to_have_url(re.compile("slide_numbers"))
+
+
+def test_a_click_on_a_map_chooses_the_unit(page: Page, server: str):
+    page.goto(f"{server}/{HERE}&convolution_view=Feature maps&maps_layer=1")
+    ready(page)
+    page.locator(f"{MAIN} .grid canvas").nth(1).click(position={"x": 5, "y": 5})
+    expect(page).to_have_url(re.compile("maps_at=2%2C2|maps_at=2,2|maps_at=3"))
+    expect(page).to_have_url(re.compile("maps_channel="))
+
+
+def test_a_saved_page_has_the_canvas(page: Page, tmp_path):
+    path = tmp_path / "slide.html"
+    loaded = vizkit.load("bundled:digits_cnn", device="cpu")
+    vizkit.show("slide", loaded, "sample:digit 3").save(path)
+    page.goto(path.as_uri())
+    proof = page.locator(".proof")
+    expect(proof).to_have_text(re.compile("^✓ All 900 numbers"))
+    move(page, "Padding p", "ArrowRight")
+    expect(proof).to_have_text("1024 numbers, computed here.")

@@ -1,6 +1,7 @@
 """A saved page, opened from its file: it draws, answers clicks and keys, and its models share one cursor; and so do the
 outputs of a notebook."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,12 @@ from vizkit.views import VIEWS, class_of
 from vizkit.views.subject import Subject
 
 CANVAS = "canvas[role='application']"
+DRAWN = """articles => {  // words and pictures of all models
+  const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)
+  const within = root => [root, ...hosts(root).flatMap(({ shadowRoot }) => within(shadowRoot))]
+  return articles.flatMap(within).flatMap(root => [root.textContent, ...[...root.querySelectorAll('canvas, img')]
+    .map(each => each.src || each.toDataURL())])
+}"""
 PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce(
   (sum, value, i) => (sum * 31 + value * (i % 97)) % 1000000007, 0)"""
 
@@ -37,7 +44,7 @@ def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
     said = page.locator("output")
     expect(said.first).to_contain_text("attends")
     click_at(page.locator(CANVAS).first, 0.05, 0.95)
-    expect(said.first).to_contain_text("row 8, column 1 attends")
+    expect(said.first).to_contain_text("row 8, column 1 of 8 × 8 attends")
     expect(said.nth(1)).to_contain_text("column 1 attends")
     page.locator(CANVAS).first.focus()
     page.keyboard.press("ArrowUp")
@@ -69,7 +76,9 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     row = trace.attention[-1].weights[0].mean(0)[1]  # the first patch stands behind the class token
     best = int(row[1:].argmax())
     place = f"to row {best // 8 + 1}, column {best % 8 + 1}"
-    expect(page.locator("output").first).to_contain_text(f"row 1, column 1 attends: {100 * float(row[0]):.1f}"[:-2])
+    expect(page.locator("output").first).to_contain_text(
+        f"row 1, column 1 of 8 × 8 attends: {100 * float(row[0]):.1f}"[:-2]
+    )
     expect(page.locator("output").first).to_contain_text(place)
 
 
@@ -103,7 +112,7 @@ def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: s
         expect(output.locator("output").first).to_contain_text("attends")
     before = trained.locator(CANVAS).evaluate(PIXELS)
     click_at(trained.locator(CANVAS), 0.02, 0.98)
-    expect(trained.locator("output").first).to_contain_text("row 14, column 1 attends")
+    expect(trained.locator("output").first).to_contain_text("row 14, column 1 of 14 × 14 attends")
     expect(yours.locator("output").first).to_contain_text("row 6, column 1 attends")
     assert trained.locator(CANVAS).evaluate(PIXELS) != before
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -141,6 +150,15 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
         expect(tab.locator("article").first).to_be_visible()
         assert tab.locator("article img, article canvas").count()
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+    if (steps := page.locator(".scrubber input")).count():  # and is played
+        seen = set()
+        for at in ("0", "1", steps.get_attribute("max") or ""):
+            steps.fill(at)
+            expect(page.locator(".scrubber b")).to_have_text(re.compile(r"^\S+( of \S+)?$"))
+            seen.add(str(page.locator("article").evaluate_all(DRAWN)))
+        assert len(seen) > 1
+        page.get_by_role("button", name="Play").click()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 LINE = "article p"  # what is shown, above the map

@@ -92,7 +92,10 @@ def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):
         (["--at", "2,2"], "A point is (x, y) in fractions of the picture, each from 0 to 1, not (2.0, 2.0)."),
         (["--edit", "heads:99.1=0"], "heads:99.1=0: the model has 6 attention layers."),
         (["--model", "bundled:digits_cnn"], "bundled:digits_cnn: This model has no attention layers; there is nothing"),
-        (["-o", "out.gif"], "out.gif cannot be written: give a name that ends in .png or .svg or .html or .npz."),
+        (
+            ["-o", "out.gif"],
+            "out.gif cannot be written: give a name that ends in .png or .svg or .html or .npz or .zip.",
+        ),
     ],
 )
 def test_what_is_wrong_is_a_sentence(show, tmp_path, options, sentence):

@@ -8,6 +8,7 @@ from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
 from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
+from vizkit.figure.attention.product import GROUND, SIGN_PX, product
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
@@ -86,7 +87,7 @@ def test_charts_hold_their_numbers():
     assert heat.layout.yaxis.autorange == "reversed"  # row 0 on top
     dots = dots_by_depth([np.array([1.0, 2.0]), np.array([3.0])], "pixels", spread=[np.zeros(2), np.ones(1)])
     assert list(dots.data[0].y) == [1, 2, 3]
-    assert dots.data[0].customdata.tolist() == [[1, 1], [1, 2], [2, 1]]
+    assert list(dots.data[0].customdata) == ["layer 1, head 1", "layer 1, head 2", "layer 2, head 1"]
     assert list(dots.data[0].error_y.array) == [0, 0, 1]
     lines = curves({"a": (np.array([1, 2]), np.array([3, 4]))}, "x", "y", log=True)
     assert (lines.layout.xaxis.type, list(lines.data[0].y)) == ("log", [3, 4])
@@ -141,3 +142,21 @@ def test_the_colours_of_a_patch_stand_on_one_scale():
     np.testing.assert_array_equal(red[0, 0], np.round(255 + (np.array([178, 24, 43]) - 255) / 4))  # 1 of 4
     np.testing.assert_array_equal(red[0, -1], np.round(255 + (np.array([33, 102, 172]) - 255) / 2))  # −2 of 4
     assert (red[28:31] == 255).all()
+
+
+def test_a_product_shows_three_matrices_and_keeps_one_row_bright():
+    even = np.full((4, 4), 0.25)
+    drawn = product((even, even, even), (None, None, 2), side_px=40)
+    assert drawn.shape == (40, 3 * 40 + 2 * SIGN_PX, 3)
+    brightest, third = colours()[255], drawn[:, -40:]
+    assert (drawn[:, :40] == brightest).all()
+    assert (third[20:30] == brightest).all()  # of four rows the third
+    assert (third[:20] == (brightest * 0.45).astype(np.uint8)).all()
+    assert tuple(drawn[0, 41]) == GROUND
+
+
+def test_the_diagonal_does_not_leave_the_rest_dark():
+    """Of 10,000 weights the hundred on the diagonal are fifty times the others."""
+    weights = np.where(np.eye(100) > 0, 0.5, 0.01)
+    drawn = product((weights, weights, weights), (None, None, None), side_px=100)
+    assert (drawn[0, 50] == colours()[255]).all()

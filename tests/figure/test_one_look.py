@@ -83,7 +83,7 @@ EXAMPLES = {
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
     ],
     "evaluation.data_size.teacher_gain": [
-        given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot", hollow=True)], (1, 2))
+        given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
     ],
     "evaluation.reliability.reliability": [given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0])],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
@@ -98,11 +98,9 @@ EXAMPLES = {
     "swin.window_map.window_map": [
         given(GRID, "title", hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1), signed=True)
     ],
-    "training.dots.dots": [given(NAMES, {"one": LIST, "other": LIST}, (1.0, 2.0), "x")],
     "training.learning_curves.learning_curves": [
         given([Curve("a", LIST, LIST, [0, 1, 2], [4, 5, 6]), Curve("b", LIST, LIST)], "y")
     ],
-    "training.skipped_blocks.skipped_blocks": [given(np.eye(2, 4, dtype=bool), [2, 2], [0.1, 0.2])],
 }
 FIGURE = re.compile(r"[\"']?(plotly\.graph_objects|go)\.Figure[\"']?")
 

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.all_heads import HeadsOf, head_maps
-from vizkit.figure.saved.plate import Overlay, Plate, Raster, Words
+from vizkit.figure.saved.plate import Overlay, Plate, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions, MapOf, one_map
 from vizkit.figure.saved.svg import svg
@@ -100,15 +99,3 @@ def test_a_name_is_elided_in_its_middle():
 def test_a_fine_map_is_one_picture_and_a_coarse_one_has_values():
     assert svg(drawn(places=np.eye(80))).count("<rect") < 20
     assert svg(drawn()).count("<title>row") == 6
-
-
-def test_all_heads_stand_in_rows_of_layers_under_their_numbers():
-    maps = [np.stack([np.eye(2), np.eye(2) / 2]), None]
-    plate = head_maps(HeadsOf(maps, True, "share"), captions())
-    assert words(plate)[2:] == ["head", "1", "2", "1", "2", "no places in the image", "layer", "0",
-                                "largest of the layer", "share", "vizkit 1", "http://x/?a=1"]  # fmt: skip
-    first, second, _ = [mark.rgb for mark in plate.marks if isinstance(mark, Raster)]
-    np.testing.assert_array_equal(first[0, 0], colours()[255])
-    np.testing.assert_array_equal(second[0, 0], colours()[127])
-    own = [m.rgb for m in head_maps(HeadsOf(maps, False, ""), captions()).marks if isinstance(m, Raster)]
-    np.testing.assert_array_equal(own[1][0, 0], colours()[255])

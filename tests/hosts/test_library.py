@@ -12,7 +12,6 @@ import vizkit
 import vizkit.views
 from vizkit.analysis.attribution.rollout import rollout_by_layer
 from vizkit.datasets import samples
-from vizkit.hosts.showing import SUFFIXES
 from vizkit.image import digest_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Heading, Map
@@ -73,7 +72,7 @@ def test_several_models_stand_after_one_another(digits):
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("suffix", [*SUFFIXES, *map(str.upper, SUFFIXES)])
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".html", ".npz", ".PNG", ".SVG", ".HTML", ".NPZ"])
 def test_each_file_is_what_its_ending_says(shown, suffix, tmp_path):
     path = tmp_path / f"rollout{suffix}"
     shown.save(path)
@@ -101,7 +100,7 @@ def test_the_picture_in_a_file_says_it_too(shown, tmp_path):
 
 
 def test_another_ending_is_refused(shown, tmp_path):
-    with pytest.raises(ValueError, match=r"a\.gif cannot be written: give a name that ends in \.png, .* or \.npz\.$"):
+    with pytest.raises(ValueError, match=r"a\.gif cannot be written: give a name that ends in \.png, .* or \.zip\.$"):
         shown.save(tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []
 

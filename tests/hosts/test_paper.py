@@ -35,9 +35,9 @@ from vizkit.views.blocks import (
     Table,
     Tile,
     Tiles,
-    flat,
 )
 from vizkit.views.rows_of import grid_for_browser
+from vizkit.views.settled import flat
 
 CAPTIONS = Captions("A title", ["a line"], ["a footer"], {"Source": "a link"})
 

@@ -43,6 +43,7 @@ def test_every_step_is_there():
         "help": "",
         "values": [1, 2, 3],
         "value": 2,
+        "counts": True,
     }
     assert len(book["frames"]) == 3
     for step in (1, 2, 3):

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from vizkit.analysis.convolution.sliding import Steps
-from vizkit.analysis.convolution.walk import Walk
 from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.from_json import ReportError
@@ -14,33 +12,25 @@ from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
-    Attention,
-    Channel,
     Chart,
-    Features,
-    Field,
-    Filters,
-    Fused,
-    Heads,
     Relevance,
-    Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
+from vizkit.views.attention.explorer import Explorer
+from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
-from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.writing import name_of_file
 
 SHOWS = [
-    Attention((0.25, 0.75), 3, 1, True),
-    Attention("cls", 1),
-    Features(2),
-    Heads("cls"),
-    Fused("cls", 2, "max", True),
+    Explore(3, 2, "patch", "shared"),
+    Explore(1, query="cls"),
+    Explore(2),
+    Explorer(2, "cls", "max", True),
     Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
     Rollout("cls+dist"),
     Relevance("occlusion", 3, None, "from lowest", 0.5),
     Relevance("grad_cam", 3, 0),
-    Channel(2, 7, "norm"),
     Chart(
         "Loss",
         ("a run",),
@@ -49,9 +39,6 @@ SHOWS = [
             Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
         ),
     ),
-    Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2, 1, 0, 2), channel="red")),
-    Field(2, ("china",)),
-    Filters(2, 7, "insects", 24),
     Framed(
         "Boxes",
         ("scene 1",),
@@ -82,7 +69,7 @@ def test_an_item_comes_back_as_it_was(shows):
 
 
 def test_every_kind_is_tried_here():
-    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Rollout}
+    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Explore, Explorer, Rollout}
 
 
 @pytest.mark.parametrize(
@@ -174,3 +161,28 @@ def test_a_name_never_becomes_a_path(name):
     assert not set(safe) & set('/\\:\x00<>"')
     assert not safe.startswith(".")
     assert len(safe) <= 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "shows", "view"),
+    [
+        ("attention", {"query": [0.2, 0.8], "layer": 3, "head": 1, "shared": True}, Explore(3, 2, scale="shared")),
+        ("features", {"layer": 2}, Explore(2)),
+        ("all heads", {"query": "cls", "shared": False}, Explore(query="cls")),
+        (
+            "fused heads",
+            {"query": "cls", "layer": 2, "fusion": "max", "by_values": True},
+            Explorer(2, "cls", "max", True),
+        ),
+    ],
+)
+def test_attention_of_an_earlier_report_is_a_view_now(kind, shows, view):
+    """The cursor stood in its link alone."""
+    own = to_json(Item(Explore(), "x", "x", "y", link="explore?at=0.3%2C0.7"))
+    record = {name: value for name, value in own.items() if name != "at"} | {"kind": kind, "shows": shows}
+    record = json.loads(json.dumps(record))
+    item = from_json(record)
+    assert item.shows == view
+    assert item.at == ((0.3, 0.7) if kind == "attention" else CENTRE)
+    with pytest.raises(ReportError):
+        from_json({**record, "shows": {"layer": "2"}})

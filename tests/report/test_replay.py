@@ -13,8 +13,6 @@ from PIL import Image
 
 import vizkit
 from vizkit.__main__ import main
-from vizkit.analysis.convolution.sliding import Steps
-from vizkit.analysis.convolution.walk import Walk
 from vizkit.datasets import samples
 from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
@@ -25,21 +23,18 @@ from vizkit.report.document import Entry, Report, files, html, opened, zipped
 from vizkit.report.item import Item, Other, from_json, stem_of, to_json
 from vizkit.report.kinds import (
     KINDS,
-    Attention,
-    Channel,
     Chart,
-    Features,
-    Field,
-    Filters,
-    Fused,
-    Heads,
     Relevance,
-    Slid,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
+from vizkit.views.attention.explorer import Explorer
+from vizkit.views.convolution.feature_maps import FeatureMaps
+from vizkit.views.convolution.filters import Filters
+from vizkit.views.convolution.slide import Slide
+from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model
 
@@ -47,20 +42,18 @@ VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
 HOSTILE = "../<script>alert(1)</script>![x](http://evil.test/a.png)" + "n" * 200
 LINK = "http://127.0.0.1:8501/explore?models=bundled:digits_vit"
 ALL = [
-    (VIT, Attention((0.4, 0.6), 5, 1)),
-    (CNN, Features(2)),
-    (VIT, Heads("cls", True)),
+    (VIT, Explore(5, 2)),
+    (CNN, Explore(2)),
+    (VIT, Explore(query="cls", scale="shared")),
     (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
     (VIT, Relevance("grad_cam", 3, 5)),
     (VIT, Relevance("integrated_gradients", 3)),
-    (CNN, Channel(2, 7, "activation")),
-    (CNN, Field(1, ("digit 3", "digit 5"))),
-    (CNN, Filters(2, 3)),
-    (CNN, Filters(1, 0, "digits", 3)),
+    (CNN, FeatureMaps(2, "activation", 8)),
+    (CNN, Filters(2, 4, "this picture")),
+    (CNN, Slide("blur", size=5)),
     ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
     ("", Framed("Boxes", ("scene 1",), 1, (OnPicture("Found", (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly"),)),))),
-    ("", Slid(Walk("edges", "convolution", (((1.0, 2.0), (3.0, 4.0)),), Steps(2)))),
-    (VIT, Fused((0.4, 0.6), 5, "min", True)),
+    (VIT, Explorer(5, "patch", "min", True)),
 ]
 
 
@@ -77,7 +70,15 @@ def inputs_of(source: str, image: str = "digit 3") -> Subject:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
     """A folder as it was saved, one picture of every kind."""
-    assert {type(shows) for _, shows in ALL} == {*KINDS.values(), Rollout}
+    assert {type(shows) for _, shows in ALL} == {
+        *KINDS.values(),
+        Explore,
+        Explorer,
+        FeatureMaps,
+        Filters,
+        Rollout,
+        Slide,
+    }
     report = Report("All", tuple(Entry(item_of(source, shows), f"comment {shows}") for source, shows in ALL))
     folder = tmp_path_factory.mktemp("saved")
     with zipfile.ZipFile(io.BytesIO(zipped(report, [inputs_of(source) for source, _ in ALL]))) as archive:
@@ -93,15 +94,15 @@ def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
     for name in names:
         if name != "report.html":  # whose canvases have a number of their own
             assert (saved / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
-    assert "01_digits_vit_digit_3_attention_layer5_head2_patch_x40_y60.png" in capsys.readouterr().out
+    assert "01_digits_vit_digit_3_explore_layer5_head2.png" in capsys.readouterr().out
 
 
 def test_the_text_is_in_the_files(saved):
     picture = Image.open(next(saved.glob("01*.png")))
-    assert picture.text["Title"] == "Attention: layer 5 of 6, head 2 of 4"
+    assert picture.text["Title"] == "Attention of row 5, column 5: layer 5 of 6, head 2 of 4"
     assert picture.text["Source"] == LINK
     assert picture.text["Software"] == f"vizkit {vizkit.__version__}"
-    for words in ("digits_vit", "digit 3", "row 5, column 4", LINK):
+    for words in ("digits_vit", "digit 3", LINK):
         assert words in picture.text["Description"]
     assert json.loads(picture.text["vizkit"])["shows"]["layer"] == 5
     drawing = next(saved.glob("05*.svg")).read_text(encoding="utf-8")
@@ -112,7 +113,7 @@ def test_the_text_is_in_the_files(saved):
 def test_the_numbers_are_those_of_the_map(saved):
     trace = vizkit.trace(vizkit.load(VIT), samples.picture("digit 3"))
     with np.load(next(saved.glob("01*.npz"))) as file:
-        row = trace.attention[4].weights[0, 1, 1 + 4 * 8 + 3]
+        row = trace.attention[4].weights[0, 1, 1 + 4 * 8 + 4]
         np.testing.assert_allclose(file["places"].ravel(), row[1:].numpy(), rtol=1e-5)
         assert json.loads(file["meta"].item())["image"] == "digit 3"
 
@@ -120,9 +121,9 @@ def test_the_numbers_are_those_of_the_map(saved):
 def test_the_page_has_comments_drawings_and_a_canvas(saved):
     page = (saved / "report.html").read_text(encoding="utf-8")
     assert page.count("<article>") == len(ALL)
-    assert page.count("type='application/json'") == 1  # attention alone has a canvas
+    assert page.count("type='application/json'") == 3  # Explore alone has a canvas
     assert '"start":{"layer":5,"head":"2","point":' in page
-    assert "comment Features(layer=2)" in page
+    assert "comment Explore(layer=2" in page
 
 
 def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
@@ -142,7 +143,7 @@ def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
 
 def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys):
     own = Subject(inputs_of(VIT).open, samples.picture("digit 5"))
-    report = Report("", (Entry(made(item_of(VIT, Attention("cls", 1), image="mine.png"), own).item),))
+    report = Report("", (Entry(made(item_of(VIT, Explore(1, query="cls"), image="mine.png"), own).item),))
     (tmp_path / "replay.json").write_text(report.to_json())
     for name, digit in (("same.png", "digit 5"), ("other.png", "digit 7")):
         Image.fromarray(samples.picture(digit)).save(tmp_path / name)
@@ -163,7 +164,7 @@ def test_no_path_of_a_stranger_is_opened(source, monkeypatch):
     if source == "runs/mine":  # could be a model of the hub, and is no more than that
         monkeypatch.setattr("vizkit.models.load", lambda source, **_: refuse(source))
     with pytest.raises(ValueError, match=r".") as error:
-        inputs_for(Report("", (Entry(item_of(source, Features(1))),)), {}, {})
+        inputs_for(Report("", (Entry(item_of(source, Explore(1))),)), {}, {})
     assert "\n" not in str(error.value)
 
 
@@ -174,7 +175,7 @@ def refuse(source: str):
 
 def test_hostile_names_are_text_and_stay_in_the_folder():
     given = inputs_of(VIT)
-    item = item_of(VIT, Attention("cls", 1), model=HOSTILE, image=HOSTILE, link=HOSTILE)
+    item = item_of(VIT, Explore(1, query="cls"), model=HOSTILE, image=HOSTILE, link=HOSTILE)
     report = Report(HOSTILE, (Entry(item, HOSTILE),))
     for name, content in files(report, [given]):
         assert set(name) & set("/\\<>") == set()
@@ -186,11 +187,12 @@ def test_hostile_names_are_text_and_stay_in_the_folder():
 
 def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     given = inputs_of(VIT)
-    assert made(item_of(VIT, Attention("cls", 99, 99)), given).plate.title == "Attention: layer 6 of 6, head 4 of 4"
+    assert (
+        made(item_of(VIT, Explore(99, 99, "cls")), given).plate.title == "Attention of [cls]: layer 6 of 6, head 4 of 4"
+    )
     assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
     for shows in (Rollout((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
-                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody"), Channel(99, 0),
-                  Channel(0, 0), Channel(1, 999), Channel(1, -1)):  # fmt: skip
+                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody")):  # fmt: skip
         with pytest.raises(ValueError, match=r".") as error:
             made(item_of(VIT, shows), given)
         assert "\n" not in str(error.value)
@@ -198,7 +200,7 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
 
 def test_whether_a_picture_is_still_the_same():
     given = inputs_of(VIT)
-    item = made(item_of(VIT, Attention("cls", 1)), given).item
+    item = made(item_of(VIT, Explore(1, query="cls")), given).item
     assert changed(item, given) == ""
     assert "picture 'digit 3' is another one" in changed(item, inputs_of(VIT, "digit 5"))
     assert "the model 'digits_vit' is another one" in changed(replace(item, weights="0" * 64), given)
@@ -217,7 +219,7 @@ def test_a_file_says_what_is_in_it():
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
-@pytest.mark.parametrize("shows", [Attention("cls", 3), Rollout("cls", depth=4), Relevance("generic_relevance", 3)])
+@pytest.mark.parametrize("shows", [Explore(3, query="cls"), Rollout("cls", depth=4), Relevance("generic_relevance", 3)])
 def test_a_picture_with_changes_is_made_again_with_them(shows):
     item = replace(item_of(VIT, shows), edits=CHANGED)
     report = Report("changes", (Entry(item),))
@@ -240,7 +242,7 @@ def test_a_picture_with_changes_is_made_again_with_them(shows):
     ["<script>alert(1)</script>", "heads:99=0", "pixels:2x2:erase=99", "pixels:2x2:paste=../../secret@1", "x" * 3000],
 )
 def test_changes_of_strangers_give_one_sentence(edit: str):
-    item = replace(item_of(VIT, Attention("cls", 3)), edits=(edit,))
+    item = replace(item_of(VIT, Explore(3, query="cls")), edits=(edit,))
 
     def make() -> None:
         (inputs,) = inputs_for(Report("hostile", (Entry(item),)), {}, {})
@@ -308,7 +310,7 @@ def test_the_cursor_comes_back():
 
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
-    record = to_json(item_of(VIT, Rollout((2, 3), depth=4)))
+    record = to_json(item_of(VIT, Rollout((2, 3), depth=4, scale="from 0")))
     former = {"query": [2, 3], "fusion": "mean", "upto": 4, "discard": 0.0, "residual": 0.5, "start": 1,
               "scale": "from 0"}  # fmt: skip
     left_out = {name: value for name, value in record.items() if name not in ("at", "others", "edits")}

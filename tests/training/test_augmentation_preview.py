@@ -7,12 +7,7 @@ import pytest
 import timm
 import torch
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from tests.figure.plots import class_bars_of
-from tests.ui.conftest import opened, texts
-from vizkit.figure.training.dots import dots
-from vizkit.figure.training.skipped_blocks import skipped_blocks
 from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.models.probes.residual import branches
 from vizkit.models.sources.loaded import Loaded
@@ -22,7 +17,6 @@ from vizkit.training.pictures.augmentation import augmented, picture_changes, ra
 from vizkit.training.pictures.batches import drawn_from, fitted, normalised
 from vizkit.training.recipe import Recipe
 
-DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))
 NEEDS = Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 PICTURE = np.random.default_rng(1).integers(0, 256, (32, 32, 3), dtype=np.uint8)
 OTHER = np.random.default_rng(2).integers(0, 256, (40, 48, 3), dtype=np.uint8)
@@ -162,16 +156,6 @@ def test_blocks_are_skipped_as_often_as_they_should():
     assert (preview.skipped([0.0, 0.25, 0.5], 4000, seed=2) != drawn).any()
 
 
-def test_the_drawing_has_a_mark_for_every_branch():
-    skipped = np.array([[False, True, False], [True, True, False]])
-    figure = skipped_blocks(skipped, [2, 1], [0.1, 0.2])
-    bars, works, gone = figure.data
-    assert list(bars.y) == [0.1, 0.2]
-    assert sorted(zip(works.x, works.y, strict=True)) == [(0.8, 1), (2.0, 1), (2.0, 2)]
-    assert sorted(zip(gone.x, gone.y, strict=True)) == [(0.8, 2), (1.2, 1), (1.2, 2)]
-    assert list(gone.customdata) == [1, 1, 1]
-
-
 # ---- the paper -------------------------------------------------------------------------------------------------------
 def test_the_published_ablation():
     """DeiT, table 8."""
@@ -184,72 +168,9 @@ def test_the_published_ablation():
     assert by_name["neither Mixup nor CutMix"] == (75.8, 76.7)
     assert by_name["SGD for pre-training"] == (74.5, 77.3)
     assert by_name["SGD for fine-tuning"] == (81.8, 83.1)
-    figure = dots(list(by_name), {"a": [one for one, _ in by_name.values()]}, [81.8], "x")
-    assert list(figure.data[0].y) == list(by_name)
-    assert [shape.x0 for shape in figure.layout.shapes] == [81.8]
 
 
 def test_normalised_is_what_the_preview_starts_from():
     """The loop normalises the fitted picture; the preview prepares it. They are the same numbers."""
     pixels = normalised(torch.from_numpy(fitted(OTHER, NEEDS))[None], NEEDS, torch.device("cpu"))
     torch.testing.assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))
-
-
-# ---- the view --------------------------------------------------------------------------------------------------------
-def view(part: str, **query) -> AppTest:
-    asked = {"image": "mayfly nymph", "models": VIT, **query}
-    return opened("distillation", distillation_view="Augmentation", augmentation_part=part, **asked)
-
-
-@pytest.mark.parametrize("model", [VIT, DEIT, SWIN, CNN])
-def test_every_kind_of_model(model):
-    test = view("Drop path", models=model)
-    assert not test.exception
-    assert not test.info
-    blocks, per_block = {VIT: (6, 2), DEIT: (6, 2), SWIN: (6, 2), CNN: (6, 1)}[model]
-    assert f"{blocks} blocks, {blocks * per_block} branches" in texts(test)
-    assert len(test.main.get("plotly_chart")) == 1
-
-
-def test_pictures_change_with_the_sliders_and_no_model_runs(monkeypatch):
-    import vizkit.models
-
-    def ran(*_, **__):
-        raise AssertionError("a model ran")
-
-    monkeypatch.setattr(vizkit.models, "trace", ran)
-    test = view("RandAugment")
-    assert not test.exception
-    assert len(test.main.get("image")) == 6
-    test.slider(key="ra_magnitude").set_value(2).run()
-    test.number_input(key="ra_draw").set_value(2).run()
-    assert "rand-m2-n2-mstd0.5-inc1" in texts(test)
-    test.segmented_control(key="augmentation_part").set_value("Erasing").run()
-    test.slider(key="erase_chance").set_value(1.0).run()
-    captions = [str(image.proto) for image in test.main.get("image")][1:]
-    assert len(captions) == 5
-    assert all("% erased" in caption for caption in captions)
-    test.segmented_control(key="augmentation_part").set_value("Does it matter?").run()
-    assert len(test.main.get("plotly_chart")) == 1
-    assert not test.exception
-
-
-def test_the_mixed_label_is_of_the_classes_of_both_pictures():
-    test = view("Mixup and CutMix", image="digit 3", models=CNN)
-    assert not test.exception
-    assert test.selectbox(key="mix_partner").value == "digit 5"
-    assert len(class_bars_of(test)) == 2
-    assert len(test.main.get("image")) == 6
-    assert "6 other classes have 0.010 each" in texts(test)
-    test.selectbox(key="mix_partner").set_value("flower").run()
-    assert not test.exception
-    assert "The mixed label. As a field" in texts(test)  # two pictures without classes in common: two names
-
-
-def test_without_a_model_pictures_are_still_drawn():
-    test = view("RandAugment", models=[])
-    test.multiselect(key="models").set_value([]).run()
-    assert len(test.main.get("image")) == 6
-    test.segmented_control(key="augmentation_part").set_value("Drop path").run()
-    assert not test.exception
-    assert "Choose a model" in test.info[0].value

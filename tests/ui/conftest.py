@@ -90,8 +90,18 @@ def canvases(test: AppTest) -> Iterator[tuple[str, str, dict]]:
 def staged(data: dict) -> list[dict]:
     """The blocks of a stage at its present step, as its script reads them."""
     book = json.loads(data["book"])
-    (column,) = unpooled(book["frames"][book["field"]["values"].index(data["value"])], book["pool"])
-    return column
+    at = book["field"]["values"].index(data["value"]) if book["field"] else 0
+    (column,) = unpooled(book["frames"][at], book["pool"])
+    return [*inside(column)]
+
+
+def inside(blocks: list[dict]) -> Iterator[dict]:
+    """All of them, those beside one another too."""
+    for block in blocks:
+        if block["kind"] == "columns":
+            yield from (each for part in block["parts"] for each in inside(part))
+        else:
+            yield block
 
 
 def sent(test: AppTest, key: str) -> dict:

@@ -270,8 +270,8 @@ def test_attention_of_a_layer_and_relevance_side_by_side():
     test = opened("compare", models=[VIT, SWIN, CNN], image="digit 3", compare_view="Maps", layer="2")
     assert not test.exception
     assert [row["name"] for row in sent(test, "compare_strip")["rows"]] == DIGITS
-    assert sent(test, f"card0_{VIT}")["key_grid"] == [8, 8]
-    assert sent(test, f"card2_{CNN}")["kind"] == "features"
+    assert sent(test, f"explore0_{VIT}")["key_grid"] == [8, 8]
+    assert sent(test, f"explore2_{CNN}")["kind"] == "features"
     test.selectbox(key="compare_map").set_value("grad_cam").run()
     assert not test.exception
     assert all(sent(test, f"compare_map{i}_{source}")["maps"][0]["rows"] for i, source in enumerate((VIT, SWIN, CNN)))

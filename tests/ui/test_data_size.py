@@ -20,11 +20,11 @@ from vizkit.training.experiments.size_findings import TEACHERS, findings, teache
 from vizkit.training.experiments.size_results import curves, method_of, seconds_of, studies
 from vizkit.training.recipe import Recipe, RecipeError, fields
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.pages.distillation import by_size
 from vizkit.ui.pages.evaluate import size, size_runs
 from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
 from vizkit.ui.session.series import Series
+from vizkit.views.distillation import runs as distillation
 
 SHIPPED = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
 TEACHING = ("teacher", "distillation")
@@ -217,11 +217,11 @@ def test_the_chart_holds_means_bands_and_chance():
 
 def test_gains_stand_beside_one_another_around_zero():
     lines = [Line(name, "DeiT", (100, 300), (0.1, -0.1), (0.05, -0.2), (0.2, 0.0)) for name in ("hard", "soft")]
-    zero, hard, soft = teacher_gain(lines, (100, 300)).data
+    zero, whiskers, hard, _, soft = teacher_gain(lines, (100, 300), (-0.3, 0.3)).data
     assert zero.y == (0, 0)
     assert hard.y == (0.1, -0.1)
-    assert list(hard.error_y.array) == pytest.approx([0.1, 0.1])
-    assert list(hard.error_y.arrayminus) == pytest.approx([0.05, 0.1])
+    assert whiskers.y == (0.05, 0.2, None, -0.2, 0.0, None)
+    assert whiskers.x[:2] == (hard.x[0],) * 2
     assert hard.x[0] < 100 < soft.x[0]
     assert hard.x[0] * soft.x[0] == pytest.approx(100**2)
 
@@ -452,9 +452,9 @@ def test_a_silent_or_dead_run_is_gone_on_with(tmp_path):
 
 # ---- what Distillation shows of it -----------------------------------------------------------------------------------
 def test_distillation_shows_what_a_teacher_adds(tmp_path, monkeypatch):
-    monkeypatch.setattr(by_size, "SHIPPED", tmp_path)
+    monkeypatch.setattr(distillation, "SHIPPED", tmp_path)
     for seed, plus in ((0, 0.0), (1, 0.02), (2, -0.02)):
-        trained(tmp_path, seed=seed, plus=plus)
+        trained(tmp_path / "data_size", seed=seed, plus=plus)
     test = opened("distillation", distillation_view="Does it help?", models="bundled:insects_vit")
     assert not test.exception
     assert "Of the gains whose interval leaves zero out the largest is 15.0 points" in texts(test)

@@ -5,12 +5,9 @@ import copy
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.conftest import random_model
-from tests.figure.plots import class_bars_of, figures
-from tests.ui.conftest import opened, texts
 from vizkit.__main__ import main
 from vizkit.analysis.distillation.agreement import PUBLISHED, Row, share, standard_error, table
 from vizkit.analysis.distillation.two_tokens import cosines, overlaps
@@ -20,7 +17,7 @@ from vizkit.models.probes.two_heads import has_two_tokens, learned_tokens, two_h
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
 from vizkit.training.experiments.answers import BOTH, CLASS, DIST, ask
 
-DEIT, VIT, SWIN, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "swin", "cnn"))
+DEIT, VIT, CNN = (f"bundled:insects_{kind}" for kind in ("deit", "vit", "cnn"))
 TINY = "deit_tiny_distilled_patch16_224"
 INSECTS = 6  # pictures
 
@@ -213,64 +210,3 @@ def test_the_command_writes_its_table(tmp_path, capsys):
     assert main([*given, "-o", str(tmp_path / "no" / "table.md")]) == 2
     told = capsys.readouterr().err
     assert all(words in told for words in ("'nowhere'", "insects_cnn has no distillation token", "cannot be written"))
-
-
-# ---- the view --------------------------------------------------------------------------------------------------------
-def view(**query) -> AppTest:
-    return opened("distillation", distillation_view="Two tokens", **{"image": "mayfly nymph", **query})
-
-
-def test_the_view_of_a_distilled_model():
-    test = view(models=[DEIT, VIT])
-    assert not test.exception
-    assert not test.warning
-    assert not test.info
-    assert "This view needs a class and a distillation token, each with its head: DeiT · insects." in texts(test)
-    assert len(class_bars_of(test)) == 3  # what three heads say
-    assert len(figures(test)) == 1  # how alike the tokens become
-    assert len(test.main.get("image")) == 2 + 6 + 2  # a layer large, all layers small, rollout
-    test.slider(key="token_layer").set_value(2).run()
-    assert "class token, layer 2" in str(test.main.get("image")[0].proto)
-    assert not test.exception
-
-
-@pytest.mark.parametrize("model", [VIT, SWIN, CNN])
-def test_the_view_of_other_models_says_why_not_and_shows_the_bundled_one(model):
-    test = view(models=model)
-    assert not test.exception
-    assert "each with its head; shown: DeiT · insects." in texts(test)
-    assert len(test.main.get("image")) == 10
-
-
-def test_counting_fills_the_table_and_only_when_asked(monkeypatch):
-    from vizkit.training.experiments import answers
-    from vizkit.ui.pages.distillation import agreement
-
-    asked = []
-    real = answers.ask
-
-    def few(student, teacher, pictures, *others, **options):
-        asked.append((len(pictures), list(others[0])))
-        return real(student, teacher, pictures.take(np.arange(3)), *others, **options)
-
-    monkeypatch.setattr(answers, "ask", few)
-    test = view(models=[DEIT, CNN, VIT, "bundled:digits_cnn"])
-    assert test.selectbox(key="token_teacher").value == CNN  # named by the recipe of the bundled run
-    assert not asked
-    test.select_slider(key="agree_count").set_value(100).run()
-    assert not asked
-    test.button(key="agree_go").click().run()
-    assert asked == [(100, ["ViT · insects"])]  # the teacher is no row of its own, the digits know other classes
-    assert not test.exception
-    tables = [frame.value for frame in test.dataframe]
-    assert tables[0][""].tolist()[:4] == ["class token", "distillation token", "both averaged", "ViT · insects"]
-    assert "3 pictures" in texts(test)
-    test.selectbox(key="agree_data").set_value(agreement.FOLDER).run()
-    test.button(key="agree_go").click().run()
-    assert "Choose a folder" in test.warning[0].value
-    test.selectbox(key="token_teacher").set_value("bundled:digits_cnn").run()
-    test.selectbox(key="agree_data").set_value("insects").run()
-    monkeypatch.setattr(answers, "ask", real)
-    monkeypatch.setattr(agreement, "opened", lambda *_: open_set("insects", "test", images=2, size_px=112))
-    test.button(key="agree_go").click().run()
-    assert "do not know the same classes" in test.warning[0].value

@@ -200,8 +200,8 @@ def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monk
         assert unescaped(test) == [], page
         if page == "explore":
             assert HEADS["embedding"].title in texts(test)
-            assert not sent(test, "card0")["classes"]
-            assert {name for name, _ in sent(test, "card1")["classes"]} == set(TYPED)
+            assert not sent(test, "explore0")["classes"]
+            assert {name for name, _ in sent(test, "explore1")["classes"]} == set(TYPED)
         elif page != "evaluate":  # where an untrained model is left out
             assert "knows 4 typed classes" in texts(test)
     cached.forget(f"random:{TINY}")

@@ -10,7 +10,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
-from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, sent_to, texts
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
@@ -40,7 +40,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
     test = opened()
     assert not test.exception
     assert test.session_state["models"] == model_names.bundled()[:2]
-    assert len(components(test)) == 3  # two cards and the mosaic
+    assert len(components(test)) == 5  # the scrubber, and of each model its map and its heads
     assert "6 of 6 layers" in texts(test)
     assert not test.warning
 
@@ -49,7 +49,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
     ("model", "words"),
     [
         (VIT, ["layer 6 of 6", "6 of 6 layers"]),
-        (SWIN, ["layer 6 of 6", "6 of 6 layers", "layers.1.blocks."]),
+        (SWIN, ["layer 6 of 6", "6 of 6 layers"]),
         (CNN, ["stage 4 of 4", "strength of features"]),
         ("random:deit_tiny_distilled_patch16_224", ["12 of 12 layers", "untrained"]),
         ("random:efficientvit_b0", ["strength of features", "its attention has no softmax"]),
@@ -71,7 +71,7 @@ def test_a_link_reopens_the_view():
     assert test.sidebar.selectbox(key="image").value == "digit 7"
     assert test.slider(key="layer").value == 2
     assert test.selectbox(key="head").value == "3"
-    assert "layer 2 of 6 · `blocks.1.attn` · head 3 of 4" in texts(test)
+    assert "layer 2 of 6 · head 3 of 4" in texts(test)
 
 
 def test_a_broken_link_opens_the_defaults():
@@ -93,7 +93,7 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     test.selectbox(key="head").set_value("4").run()
     assert not test.exception
     assert not test.warning
-    assert "layer 2 of 6 · `blocks.1.attn` · head 4 of 4" in texts(test)
+    assert "layer 2 of 6 · head 4 of 4" in texts(test)
 
 
 def test_fewer_layers_and_heads_fall_back():
@@ -243,9 +243,8 @@ INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
 def test_pairs_of_patches_grow_as_each_model_attends():
     test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut")
     assert not test.exception
-    said = [data["sentence"] for data in sent_to(test, "vizkit_look")]
-    assert "784 and 16 times the pairs." in said[0]
-    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in said[1]
+    assert "784 and 16 times the pairs." in texts(test)
+    assert "784 and 4 times the pairs, since attention stays inside windows of 7 × 7" in texts(test)
 
 
 def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
@@ -267,10 +266,12 @@ def test_one_layer_is_its_attention_and_its_mlp():
     assert "Here 4 % of the multiply–adds of one layer, attention and MLP together" in texts(test)
 
 
-def test_a_patch_size_that_does_not_divide_names_the_nearest():
+def test_a_patch_size_that_does_not_divide_is_counted_on_the_nearest_size():
     test = opened("patches", patches_view="Cost", cost_patch="15")
     assert not test.exception
-    assert "210 or 225" in test.info[0].value
+    assert "225 × 225 pixels, the multiple of 15 that is nearest to 224" in texts(test)
+    (tile,) = (metric for metric in test.metric if metric.label == "Patches")
+    assert (tile.value, tile.delta) == ("225", "15 × 15")
 
 
 def test_removing_positions_makes_shuffling_invisible():

@@ -3,6 +3,7 @@
 import csv
 import inspect
 import io
+import re
 import threading
 import time
 from unittest import TestCase
@@ -12,11 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
+from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, texts
 from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
-from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.report.kinds import Relevance
@@ -53,14 +53,18 @@ def until_done(test: AppTest, name: str) -> AppTest:
     return test.run()
 
 
-def column(test: AppTest, index: int) -> dict:
-    """What a model has in the matrix of several."""
-    data = sent(test, "relevance")
-    return {"maps": data["maps"][index :: len(data["matrix"]["columns"])]}
+def small(test: AppTest, index: int = 0) -> dict:
+    """The maps of a model beside its large one."""
+    return [data for id, _, data in canvases(test) if f"-relevance{index}_" in id][-1]
+
+
+def by_name(test: AppTest, index: int = 0) -> dict[str, dict]:
+    data = small(test, index)
+    return dict(zip(names(data), data["maps"], strict=True))
 
 
 def names(data: dict, *, empty: bool = False) -> list[str]:
-    return [tile["name"] for tile in data["maps"] if bool(tile["rows"]) != empty]
+    return [re.sub(r" [+−]?\d\.\d\d$", "", tile["name"]) for tile in data["maps"] if bool(tile["rows"]) != empty]
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
@@ -68,36 +72,31 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
     assert not test.exception
     assert not test.warning
-    assert sent(test, "relevance")["matrix"]["columns"] == ["ViT · digits", "DeiT · insects",
-                                                            "Swin · digits", "CNN · digits"]  # fmt: skip
-    assert [name for name, *_ in sent(test, "relevance")["matrix"]["rows"]] == names(column(test, 0))
-    assert names(column(test, 0)) == names(column(test, 1)) == [
+    everything = {
         "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
         "HiResCAM", "Input × gradient",
-    ]  # fmt: skip
-    assert names(column(test, 2)) == [
-        "Rollout",
-        "Gradient rollout",
-        "Generic relevance",
-        "Grad-CAM",
-        "HiResCAM",
-        "Input × gradient",
+    }  # fmt: skip
+    assert [set(names(small(test, index))) for index in range(4)] == [
+        everything,
+        everything,
+        everything - {"Attention of the class token", "LeGrad"},
+        {"Grad-CAM", "HiResCAM", "Input × gradient"},
     ]
-    assert names(column(test, 3)) == ["Grad-CAM", "HiResCAM", "Input × gradient"]
-    refused = [caption.value for caption in test.caption if "Not available" in caption.value]
-    assert len(refused) == 2  # Swin and CNN, one line each
-    assert "LeGrad" in refused[0]
-    assert "no attention layers" in refused[1]
+    refused = [caption.value for caption in test.caption if "Not for this model" in caption.value]
+    assert len(refused) == 4  # two reasons of Swin, two of the CNN
+    assert "LeGrad" in refused[1]
+    assert "no attention layers" in refused[3]
 
 
 def test_the_map_is_that_of_the_chosen_class():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_a="backswimmer")
-    assert "for **backswimmer**" in texts(test)
-    assert "it predicts **mayfly nymph**" in texts(test)
+    assert "for backswimmer" in texts(test)
+    assert "it predicts mayfly nymph" in texts(test)
     loaded = vizkit.load(INSECTS_VIT, device="cpu")
     rgb = inputs.sample("mayfly nymph").rgb
     expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
-    tile = next(tile for tile in sent(test, "relevance0")["maps"] if tile["name"] == "Generic relevance")
+    (tile,) = sent(test, "relevance0")["maps"]
+    assert tile["name"] == "Generic relevance"
     assert (tile["high"], tile["to"], tile["from"]) == pytest.approx((float(expected.max()), float(expected.max()), 0))
     test.selectbox(key="class_a").set_value("what each model predicts").run()
     assert "it predicts" not in texts(test)
@@ -106,10 +105,9 @@ def test_the_map_is_that_of_the_chosen_class():
 def test_class_activation_maps_at_another_layer():
     test = opened("relevance", models=CNN, image="digit 3", cam_layer="stage 1 · 16 × 16 cells")
     assert not test.exception
-    tiles = {tile["name"]: tile for tile in sent(test, "relevance0")["maps"]}
+    tiles = by_name(test)
     assert (tiles["Grad-CAM"]["rows"], tiles["Grad-CAM"]["columns"]) == (16, 16)
-    usual = sent(opened("relevance", models=CNN, image="digit 3"), "relevance0")["maps"]
-    before = {tile["name"]: tile for tile in usual}
+    before = by_name(opened("relevance", models=CNN, image="digit 3"))
     assert before["Grad-CAM"]["rows"] == 4
     assert tiles["Input × gradient"]["high"] == before["Input × gradient"]["high"]
 
@@ -126,17 +124,17 @@ def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_b="dragonfly nymph")
     assert not test.exception
-    assert "against **dragonfly nymph**" in texts(test)
-    maps = sent(test, "relevance0")["maps"]
-    assert [tile["name"] for tile in maps] == [
+    assert "against dragonfly nymph" in texts(test)
+    maps = by_name(test)
+    assert set(maps) == {
         "Gradient rollout",
         "Generic relevance",
         "LeGrad",
         "Grad-CAM",
         "HiResCAM",
         "Input × gradient",
-    ]
-    assert all(tile["signed"] and tile["from"] == -tile["to"] < 0 for tile in maps)
+    }
+    assert all(tile["signed"] and tile["from"] == -tile["to"] < 0 for tile in maps.values())
     assert "Rollout knows no class" in texts(test)
     test.selectbox(key="class_b").set_value("mayfly nymph").run()
     assert "both classes are “mayfly nymph”" in test.info[0].value
@@ -147,8 +145,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     assert not test.exception
     assert len(test.info) == 1
     assert "ViT · digits has no class “water strider”" in test.info[0].value
-    assert sent(test, "relevance")["matrix"]["named"]
-    assert names(column(test, 0))
+    assert names(small(test, 0))
 
 
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
@@ -160,26 +157,39 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
 
 def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_not_scored():
     test = opened("relevance", models=FEATURES, image="digit 3")
-    assert "for **this picture's own embedding**" in texts(test)
+    assert "for this picture's own embedding" in texts(test)
     test.selectbox(key="class_a").set_value("feature 3").run()
-    assert "for **feature 3**" in texts(test)
+    assert "for feature 3" in texts(test)
     test.segmented_control(key="relevance_view").set_value("Trust").run()
     assert not test.exception
     assert "None of your models gives classes; shown: ViT · digits." in texts(test)
 
 
-def test_what_is_saved_first_is_about_the_class():
+def test_the_large_map_is_about_the_class_until_another_is_clicked():
     test = opened("relevance", models=VIT, image="digit 3")
-    options = test.selectbox(key="saved_relevance0").options
-    first, last = (next(name for name in METHODS if METHODS[name].title == options[at]) for at in (0, -1))
-    assert METHODS[first].needs != "trace"
-    assert METHODS[last].needs == "trace"
+    (large,) = sent(test, "relevance0")["maps"]
+    assert large["name"] == "Generic relevance"
+    rest = small(test)
+    assert names(rest)[rest["chosen"]] == "Generic relevance"
+    test = opened("relevance", models=VIT, image="digit 3", relevance_method="Rollout")
+    (large,) = sent(test, "relevance0")["maps"]
+    assert (large["name"], large["unit"]) == ("Rollout", "%")
+
+
+def test_the_most_faithful_stands_first():
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
+    until_done(test, f"relevance0_{INSECTS_VIT}_later2")
+    assert not test.exception
+    gains = [float(tile["name"].split()[-1].replace("−", "-")) for tile in small(test)["maps"]]
+    assert len(gains) == 8
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > 0.3
 
 
 def test_one_scale_for_a_method_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     test.segmented_control(key="relevance_scale").set_value("one per method").run()
-    first, second = ({tile["name"]: tile for tile in column(test, index)["maps"] if tile["rows"]} for index in (0, 1))
+    first, second = (by_name(test, index) for index in (0, 1))
     assert "Input × gradient" in second  # whose colours end at a quantile, so that single pixels do not decide
     for name in second:
         top = max(tile["high"] if tile["high"] > -tile["low"] else -tile["low"] for tile in (first[name], second[name]))
@@ -200,14 +210,10 @@ def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
 
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
-    assert names(sent(test, "relevance0"), empty=True) == ["Patch ablation"]
-    test.button(key="compute_maps").click().run()
-    until_done(test, "maps")
+    until_done(test, f"relevance0_{VIT}_later2")
     assert not test.exception
-    tile = sent(test, "relevance0")["maps"][-1]
-    assert (tile["name"], tile["rows"], tile["signed"]) == ("Patch ablation", 8, True)
-    with pytest.raises(KeyError):
-        test.button(key="compute_maps")  # nothing is left to do
+    tile = by_name(test)["Patch ablation"]
+    assert (tile["rows"], tile["signed"]) == (8, True)
 
 
 # ---- trust -----------------------------------------------------------------------------------------------------------

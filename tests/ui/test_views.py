@@ -85,7 +85,7 @@ def undrawn(stem: str, view: View) -> Iterator[str]:
     """What goes wrong when a view is opened by its address with the model that its need names."""
     where = f"The view {view.title!r} of vizkit/ui/pages/{stem}"
     model = NEEDS[view.needs or "model"].models[0]
-    test = opened(stem, view.title, [model])
+    test = opened(stem, view.title, [model, *(NEEDS[view.beside].models[:1] if view.beside else [])])
     if test.exception:
         yield f"{where} fails with {model}: {test.exception[0].value}"
         return
@@ -168,14 +168,14 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ({"line": ""}, "give it a line, the second field"),
         ({"line": "no sentence"}, "give it a line, the second field"),
         ({"needs": "luck"}, "it needs 'luck'; add that to NEEDS in vizkit/ui/session/needs.py"),
-        ({"module": "nowhere"}, "add the file vizkit/ui/pages/swin/nowhere.py with view"),
-        ({"module": "place"}, "add the function view(page) to vizkit/ui/pages/swin/place.py"),
+        ({"module": "nowhere"}, "add the file vizkit/ui/pages/convolution/nowhere.py with view"),
+        ({"module": "fields_of"}, "add the function view(page) to vizkit/ui/pages/convolution/fields_of.py"),
     ],
 )
 def test_a_missing_part_is_named_with_its_place(part: dict[str, str], sentence: str):
-    whole = views_of("swin")[0]
-    assert not list(missing("swin", whole))
-    assert [sentence in said for said in missing("swin", replace(whole, **part))] == [True]
+    whole = views_of("convolution")[0]
+    assert not list(missing("convolution", whole))
+    assert [sentence in said for said in missing("convolution", replace(whole, **part))] == [True]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
+from vizkit.views import class_of
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Block,
@@ -30,7 +31,6 @@ from vizkit.views.blocks import (
     Map,
     Numbers,
     Part,
-    Said,
     Table,
     Tiles,
 )
@@ -62,6 +62,10 @@ class Stranger(nn.Module):
         return self.head((x + self.attention(x, x, x)[0]).mean(1))
 
 
+BESIDE = {"digits_swin": "digits_vit"}
+"""What a view of several models at once is given beside one of them."""
+
+
 @cache
 def model(name: str):
     if name != "stranger":
@@ -77,6 +81,12 @@ def subject(name: str) -> Subject:
     return Subject(lambda: loaded, samples.picture(MODELS[name]), image=MODELS[name])
 
 
+def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
+    """What `show` takes: the subject, or several of its picture."""
+    name = of.loaded.name.removeprefix("bundled:")
+    return [of, *([subject(BESIDE[name])] if name in BESIDE else [])] if view.together else of
+
+
 # ---- settings --------------------------------------------------------------------------------------------------------
 def values(control: Control, of: Sequence[Subject]) -> list:
     """Each option, or the ends of what is allowed."""
@@ -85,12 +95,14 @@ def values(control: Control, of: Sequence[Subject]) -> list:
         return [low, high] if low <= high else [low]
     if control.kind == "switch":
         return [False, True]
+    if control.kind == "folder":
+        return [""]
     if control.kind == "text":
         return ["", "a word"]
     known = options(control, of)
     if control.kind == "several":
         return [(), (known[0],), tuple(known)]
-    return [*known, (0, 0)] if control.kind == "query" else known
+    return [*known, (0, 0)] if control.kind == "query" else known or [None]  # None: these models leave no choice
 
 
 def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
@@ -98,6 +110,8 @@ def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
     usual = cls()
     yield "", usual
     for name, control in controls(cls).items():
+        if control.kind == "folder":  # of those at hand; here there is none
+            continue
         for value in values(control, [of]):
             base = usual if control.when is None or control.when(usual) else _asking(cls, name, of)
             yield name, replace(base, **{name: value})
@@ -118,10 +132,11 @@ def _asking(cls: type[View], name: str, of: Subject) -> View:
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 @dataclass
 class Seen:
-    """What a view shows of one model as it is set. `calls`: of layers of the model, for it."""
+    """What a view shows of one model as it is set; `of`: what it is given. `calls`: of layers of the model, for it."""
 
     changed: str
     view: View
+    of: Subject
     blocks: Sequence
     arrays: Sequence[dict]
     refusal: Exception | None
@@ -164,20 +179,27 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
         try:
             variants = list(settings(cls, of))
         except NotApplicable as sentence:
-            return [Seen("", cls(), [], [], sentence, 0)]
+            return [Seen("", cls(), of, [], [], sentence, 0)]
     for changed, view in variants:
         blocks, arrays, refusal = [], [], None
         with counted(of.loaded.model) as calls:
             try:
                 view = checked(view, [of])
-                blocks = list(everything(view.show([of] if view.together else of)))
+                shown = given(view, of)
+                blocks = list(everything(view.show(shown)))
                 arrays = [dict(block.make()) for block in blocks if isinstance(block, Numbers)]
-                view.title([of] if view.together else of)
+                view.title(shown)
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
         ran = len(calls) + (0 if found else len(before))
-        found.append(Seen(changed, view, blocks, arrays, refusal, ran))
+        found.append(Seen(changed, view, of, blocks, arrays, refusal, ran))
     return found
+
+
+@cache
+def all_of(view: str, name: str) -> list[Seen]:
+    """Of a view and a model by their names, once for all rules."""
+    return seen(class_of(view), subject(name))
 
 
 def texts(block: object) -> Iterator[str]:
@@ -221,12 +243,6 @@ def not_refused(found: list[Seen]) -> list[str]:
     return [f"{one}: {one.refusal!r}" for one in found if one.refusal is not None
             and not (type(one.refusal) is NotApplicable and sentence.fullmatch(str(one.refusal))
                      and not re.search(r"[.!?] [A-Z]", str(one.refusal)))]  # fmt: skip
-
-
-def silent(of_models: Iterable[list[Seen]]) -> bool:
-    """At first sight something is to be seen, and is said, of one model at least."""
-    blocks = (block for found in of_models for one in found if not one.changed for block in one.blocks)
-    return not any(block.text if isinstance(block, Said) else isinstance(block, Map) and block.said for block in blocks)
 
 
 def not_finite(found: list[Seen]) -> list[str]:
@@ -276,7 +292,7 @@ def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str
     for _ in range(2):
         of = make()
         try:
-            blocks = everything(cls().show([of] if cls.together else of))
+            blocks = everything(cls().show(given(cls, of)))
             every.append(
                 {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.make().items()}
             )

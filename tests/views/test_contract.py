@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.views import contract
-from tests.views.contract import MODELS, model, seen, subject
+from tests.views.contract import MODELS, all_of, model, seen, subject
+from vizkit.datasets import opening
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
 from vizkit.ui.plain import plain
@@ -22,6 +23,7 @@ from vizkit.views.controls import choice, controls, number, options, switch
 from vizkit.views.view import How, View
 
 ALL = [(view, name) for view in VIEWS for name in MODELS]
+FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
     contract.not_plain,
@@ -34,20 +36,20 @@ RULES = (
 )
 
 
-@cache
-def all_of(view, name):
-    return seen(class_of(view), subject(name))
+@pytest.fixture(autouse=True)
+def _few_pictures(monkeypatch):
+    """Of sets that views ask models about: no rule depends on how many there are."""
+    monkeypatch.setattr(opening, "open_set", partial(_few, opening.open_set))
+
+
+def _few(open_set, *given, images=None, **named):
+    return open_set(*given, images=min(images or FEW, FEW), **named)
 
 
 @pytest.mark.parametrize(("view", "name"), ALL)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_no_view_breaks_a_rule(rule, view, name):
     assert rule(all_of(view, name)) == []
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_at_first_sight_something_is_said(view):
-    assert not contract.silent(all_of(view, name) for name in MODELS)
 
 
 @pytest.mark.parametrize(("view", "name"), ALL)
@@ -66,6 +68,10 @@ def any_of(control, of):
     values = contract.values(control, [of])
     if control.kind not in ("number", "layer", "head"):
         return st.sampled_from(values)
+    if control.at:
+        return st.sampled_from(control.at)
+    if control.kind == "number" and isinstance(control.step, int) and control.step > 1:
+        return st.sampled_from(control.steps([of]))
     low, high = values[0], values[-1]
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 
@@ -162,12 +168,6 @@ class Talks(Toy):
 
 
 @dataclass(frozen=True)
-class Silent(Toy):
-    def show(self, of):
-        yield Said("")
-
-
-@dataclass(frozen=True)
 class Infinite(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": np.array([1.0, np.inf])})
@@ -259,8 +259,6 @@ def test_each_rule_can_fail(rule, toy):
 
 
 def test_the_other_rules_can_fail():
-    assert not contract.silent([seen(Toy, subject("digits_vit"))])
-    assert contract.silent([seen(Silent, subject("digits_vit"))])
     assert contract.not_the_same_twice(partial(subject, "digits_vit"), Toy) == []
     assert contract.not_the_same_twice(partial(subject, "digits_vit"), Random) == ["level"]
     assert contract.taken_names(Toy) == set()

@@ -58,8 +58,15 @@ class _OfView(Parser):
             self.add_argument("--at", type=_point, metavar="X,Y", help="a point of it, as a click there: 0.5,0.5")
             self.add_argument("--edit", action="append", default=[], metavar="EDIT",
                               help="change the picture or the model, as of trace; repeatable")  # fmt: skip
-        self.add_argument("-o", "--output", required=True, action="append", type=Path, metavar="OUT",
-                          help="OUT.png, OUT.svg, OUT.html or OUT.npz; repeatable")  # fmt: skip
+        self.add_argument(
+            "-o",
+            "--output",
+            required=True,
+            action="append",
+            type=Path,
+            metavar="OUT",
+            help="OUT.png, .svg, .html, .npz, or .zip with a slide for each step; repeatable",
+        )
         if "models" in self.entry.reads:
             add_model_options(self, several=True, head="--model-head")
         _add_settings(self.add_argument_group("settings"), self.entry)

@@ -47,9 +47,10 @@ def heat_map(
     height: int = HEIGHT,
     limit: float | None = None,
     square: bool = True,
+    quantity: str = "",
 ) -> "go.Figure":
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers.
-    `square`: no, where rows and columns count different things."""
+    `square`: no, where rows and columns count different things. `quantity`: what the colours are."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
@@ -58,7 +59,8 @@ def heat_map(
     if not signed and limit:
         scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, **scale, **text)
+    bar = {"title": {"text": quantity, "side": "right"}} if quantity else {}
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=bar, **scale, **text)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure
@@ -110,7 +112,8 @@ def dots_by_depth(
     depth: int = 0,
 ) -> "go.Figure":
     """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread. `top` and
-    `depth`: where the axes end at least, the same for charts side by side."""
+    `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its name, such as
+    "layer 2, head 1"."""
     import plotly.graph_objects as go
 
     layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
@@ -124,9 +127,9 @@ def dots_by_depth(
         # Without the ends of the scale, which one of the two pages would swallow.
         marker={"color": head, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8},
         error_y=error,
-        customdata=np.stack([layer, head], -1),
+        customdata=[f"layer {at}, {what} {number}" for at, number in zip(layer, head, strict=True)],
         showlegend=False,
-        hovertemplate=f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>",
+        hovertemplate="%{customdata}: %{y:.3g}<extra></extra>",
     )
     figure = laid_out([dots, *_one_dot_for_each(int(head.max(initial=0)), what)], "layer", y, title)
     figure.update_yaxes(rangemode="tozero", range=None if top is None else [0, top])

@@ -13,14 +13,16 @@ def feature_map(
     chosen: tuple[int, int, int, int] | None = None,
     *,
     side_px: int = 420,
+    top: float = 0.0,
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """Three numbers from 0 to 1 as red, green and blue, or one number ≥ 0 from dark (0) to bright (the largest).
+    """Three numbers from 0 to 1 as red, green and blue, or one number ≥ 0 from dark (0) to bright (`top`, or the
+    largest).
 
     `chosen`: the cells (first row, first column, end row, end column) that get a frame.
     """
     zoom = max(1, side_px // max(values.shape[:2]))
     if values.ndim == 2:
-        level = np.clip(values / (values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
+        level = np.clip(values / (top or values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
         cells = colours()[level]
     else:
         cells = np.clip(values * 255, 0, 255).round().astype(np.uint8)

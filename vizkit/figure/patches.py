@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
+MOST_APART = 64  # patches in a row
 LEGIBLE_PX = 60  # of a patch, from which its number can be read on any ground
 
 
@@ -40,6 +41,17 @@ def pulled_apart(
         if index == chosen:
             cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))
     return out
+
+
+def square_in_patches(
+    rgb: UInt8[np.ndarray, "height width 3"], size_px: int, grid: tuple[int, int], side_px: int = 480
+) -> UInt8[np.ndarray, "_ _ 3"]:
+    """The square middle of a picture at a size, pulled apart; whole where its patches are too small to be seen."""
+    side = min(rgb.shape[:2])
+    top, left = ((length - side) // 2 for length in rgb.shape[:2])
+    square = rgb[top : top + side, left : left + side]
+    shown = cv2.resize(square, (min(size_px, side_px),) * 2, interpolation=cv2.INTER_AREA)
+    return pulled_apart(shown, grid, side_px=side_px) if grid[0] <= MOST_APART else shown
 
 
 def _is_smaller(seen: np.ndarray, width: int) -> bool:

@@ -5,17 +5,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vizkit.figure.palette import CLASSES
-from vizkit.figure.saved.listed import glance, shares, table
+from vizkit.figure.saved.listed import class_rows, glance, shares, table
 from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
 from vizkit.figure.saved.small_maps import SmallMap, across, small_maps
 from vizkit.views.blocks import (
     Answered,
+    Bars,
     Block,
     Canvas,
     Chart,
     Columns,
+    Download,
     Folded,
     Formula,
     Grid,
@@ -26,20 +28,20 @@ from vizkit.views.blocks import (
     Metrics,
     Numbers,
     Picture,
+    Process,
     Proof,
     Said,
     Table,
     Tile,
     Tiles,
-    flat,
-    settled,
 )
+from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
 __all__ = ["DRAWN", "GAP", "Column"]
 
 GAP = 10.0
-LEAST = {Map: 320.0, Table: 200.0, Chart: 200.0, Tiles: 200.0, Grid: 320.0}  # widths; of others:
+LEAST = {Bars: 110.0, Map: 320.0, Table: 200.0, Chart: 200.0, Tiles: 200.0, Grid: 320.0}  # widths; of others:
 NARROWEST = 60.0
 Draw = tuple[float, float]
 
@@ -177,9 +179,13 @@ def _metrics(to: Column, block: Metrics) -> None:
     to.add(glance(block.items, to.y, to.width))
 
 
+def _bars(to: Column, block: Bars) -> None:
+    to.add(class_rows(block.bars, to.y, to.width), 4)
+
+
 def _proof(to: Column, block: Proof) -> None:
     """Only of one that failed: its sentence has to stand beside the pictures."""
-    to.text(block.trace.check.failure or "", TEXT, CLASSES[5])
+    to.text(block.trace.check.failure or ("" if block.holds else block.words), TEXT, CLASSES[5])
 
 
 def _canvas(to: Column, block: Canvas) -> None:
@@ -221,11 +227,14 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Grid: _grid,
     Picture: _picture,
     Chart: _chart,
+    Bars: _bars,
     Table: _table,
     Metrics: _metrics,
     Canvas: _canvas,
     Columns: _columns,
     Folded: _nothing,
+    Process: _nothing,
     Proof: _proof,
     Numbers: _nothing,
+    Download: _nothing,
 }

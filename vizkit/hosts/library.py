@@ -103,6 +103,8 @@ def _models(loaded: object, entry: Entry) -> "list[Loaded]":
     from vizkit.models import Loaded
 
     given = list(loaded) if isinstance(loaded, list | tuple) else [] if loaded is None else [loaded]
+    if not given and not entry.needs:
+        return []
     if not 1 <= len(given) <= MOST_MODELS:
         raise ControlError(f"{entry.title} shows one to {MOST_MODELS} models, not {len(given)}.")
     models = [each for each in given if isinstance(each, Loaded)]

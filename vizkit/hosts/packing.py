@@ -18,8 +18,8 @@ from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
+    Bars,
     Block,
     Canvas,
     Chart,
@@ -27,21 +27,20 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
-    Later,
     Limits,
     Line,
     Map,
     Metrics,
-    Part,
     Picture,
     Proof,
     Said,
     Table,
     Tiles,
 )
+from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "on_picture"]
+__all__ = ["Packed", "Packing", "by_words", "on_picture"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -64,24 +63,14 @@ class Packing:
         return [[self.pooled(part) for part in self.all(blocks, of)] for of, blocks in columns]
 
     def all(self, blocks: Iterable[Block], of: Sequence[Subject]) -> list[Packed]:
-        return [part for block in blocks for part in self.packed(block, of)]
+        return [part for block in settled(blocks) for part in self.packed(block, of)]
 
     def packed(self, block: Block, of: Sequence[Subject]) -> Iterator[Packed]:
         if isinstance(block, Columns):
             parts = [self.all(part, of) for part in block.parts]
             yield {"kind": "columns", "parts": parts, "widths": list(block.widths or (1,) * len(parts))}
-        elif isinstance(block, Part):
-            yield from self._part(block, of)
-        elif isinstance(block, Later):
-            yield from self.all(block.now(), of)
         elif (pack := PACKED.get(type(block))) is not None:
             yield from pack(self, block, of)
-
-    def _part(self, block: Part, of: Sequence[Subject]) -> list[Packed]:
-        try:
-            return self.all(block.make(), of)
-        except NotApplicable as sentence:
-            return self.all([Line(str(sentence))], of)
 
     def pooled(self, value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
         if isinstance(value, Mapping):
@@ -112,6 +101,9 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     height, width = subject.rgb.shape[:2]
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
+    point = subject.point
+    if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
+        point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
     box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]
@@ -120,18 +112,28 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "size": drawn.shape[:2],
         "box": box,
         "frame": (0, 0, 1, 1) if block.instead is None else box,
-        "point": subject.point,
+        "point": point,
         "special": special,
-        "epoch": f"{subject.point}{special}",
+        "epoch": f"{point}{special}",
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
-        "sentence": block.said,
+        **({"sentence": block.said} if block.room else {}),
+        "sentences": by_words(block.said_by),
         "colours": text64(colours()),
         "floor": floor,
         "ceiling": ceiling,
+        "guide": block.guide,
     }
     yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
+
+
+def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:
+    """Every sentence once, with the tokens of which it is said."""
+    found: dict[str, list[int]] = {}
+    for query, words in said_by.items():
+        found.setdefault(words, []).append(query)
+    return list(found.items())
 
 
 def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packed]:
@@ -196,6 +198,10 @@ def _chart(pack: Packing, block: Chart, of: Sequence[Subject]) -> Iterator[Packe
     }
 
 
+def _bars(pack: Packing, block: Bars, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "bars", "html": block.bars.html(), "alt": block.alt}
+
+
 def _table(pack: Packing, block: Table, of: Sequence[Subject]) -> Iterator[Packed]:
     names = list(block.rows[0]) if block.rows else []
     rows = [["–" if row.get(name) is None else str(row[name]) for name in names] for row in block.rows]
@@ -228,7 +234,8 @@ def on_picture(of: Subject, url: str) -> Packed:
 
 
 def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:
-    yield {"kind": "proof", "text": f"Proof: {proof(block.trace.check)}"}
+    words = block.words or proof(block.trace.check)
+    yield {"kind": "proof", "text": f"{'Proof' if block.holds else 'NOT PROVEN'}: {words}"}
 
 
 PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]] = {
@@ -241,6 +248,7 @@ PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]
     Grid: _grid,
     Picture: _picture,
     Chart: _chart,
+    Bars: _bars,
     Table: _table,
     Metrics: _metrics,
     Canvas: _canvas,

@@ -29,7 +29,8 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     book = stage(view, of, most_bytes=most_bytes)
     shows = view.title(of if view.together else of[0])
     shows = shows.partition(":")[0] if book["field"] else shows  # the step is turned
-    title = ": ".join(filter(None, (shows, ", ".join(dict.fromkeys(each.name for each in of)))))
+    models = dict.fromkeys(each.name for each in of if each.loaded is not None)
+    title = ": ".join(filter(None, (shows, ", ".join(models))))
     how = view.how
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
     images = " · ".join(dict.fromkeys(each.image for each in of if each.image))

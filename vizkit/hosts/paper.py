@@ -8,7 +8,8 @@ from vizkit.figure.palette import CEILING, FLOOR
 from vizkit.figure.saved.plate import Plate, moved
 from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
-from vizkit.views.blocks import Block, Numbers, flat, settled
+from vizkit.views.blocks import Block, Numbers
+from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 

@@ -18,18 +18,20 @@ from vizkit.image import digest_of
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
 from vizkit.views import entry, name_of
-from vizkit.views.blocks import Block, Heading, Map, Said, flat
+from vizkit.views.blocks import Block, Heading, Map, Said
 from vizkit.views.controls import controls, options
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 from vizkit.writing import write
 
 if TYPE_CHECKING:
+    from vizkit.figure.saved.plate import Plate
     from vizkit.figure.saved.single import Captions
 
 __all__ = ["SUFFIXES", "Showing", "able", "listed"]
 
-SUFFIXES = (".png", ".svg", ".html", ".npz")
+SUFFIXES = (".png", ".svg", ".html", ".npz", ".zip")
 UNTRAINED = " (random weights: its answers mean nothing)"
 
 
@@ -72,7 +74,7 @@ class Showing:
     def meta(self) -> dict[str, Any]:
         """What the arrays are of, as it is saved beside them."""
         reads = entry(self.view).reads
-        models = self.subjects if "models" in reads else ()
+        models = [of for of in self.subjects if of.has_model] if "models" in reads else ()
         return {
             "view": name_of(self.view),
             "settings": asdict(self.view),
@@ -84,12 +86,21 @@ class Showing:
         }
 
     def save(self, path: str | os.PathLike) -> None:
-        """As a picture (.png, .svg), a page that needs no server (.html), or numbers with what they are of in `meta`,
-        as JSON (.npz). Raises ValueError for other endings, OSError where the file cannot be written."""
+        """As a picture (.png, .svg), a page that needs no server (.html), numbers with what they are of in `meta`, as
+        JSON (.npz), or a picture of every step (.zip). Raises ValueError for other endings and for a view without
+        steps, OSError where the file cannot be written."""
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
             raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
-        write(path, {".npz": self._npz, ".html": self._html}.get(suffix, lambda: self._picture(suffix))())
+        kinds = {".npz": self._npz, ".html": self._html, ".zip": self._slides}
+        write(path, kinds.get(suffix, lambda: self._picture(suffix))())
+
+    def _slides(self) -> bytes:
+        from vizkit.hosts.slides import slides, zipped
+
+        if not (steps := slides(self.view, self.subjects)):
+            raise ValueError(f"{entry(self.view).title} has no steps that could be slides: save a picture.")
+        return zipped(Showing(step, self.subjects)._plate() for step in steps)
 
     def _npz(self) -> bytes:
         content = io.BytesIO()
@@ -100,9 +111,13 @@ class Showing:
     def _picture(self, suffix: str) -> bytes | str:
         from vizkit.figure.saved.png import png
         from vizkit.figure.saved.svg import svg
+
+        return (png if suffix == ".png" else svg)(self._plate())
+
+    def _plate(self) -> "Plate":
         from vizkit.hosts.paper import plate
 
-        return (png if suffix == ".png" else svg)(plate(self.view, self.subjects, self._captions()))
+        return plate(self.view, self.subjects, self._captions())
 
     def _captions(self) -> "Captions":
         from vizkit.figure.saved.single import Captions
@@ -134,7 +149,7 @@ class Showing:
         return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
 
 
-def able(view: View, of: Sequence[Subject]) -> None:
+def able(view: View | type[View], of: Sequence[Subject]) -> None:
     """Raises NotApplicable where a view has nothing to choose from for one of these models."""
     for each in of:
         with _naming(each, of):

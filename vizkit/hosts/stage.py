@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Bars, Block, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["FRAMES_BYTES", "LEADING", "leading", "played", "stage"]
+__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "played", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
-LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture)  # what no page draws better than the script
+LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture, Bars)  # what no page draws better than the script
 
 
 def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
@@ -58,6 +59,12 @@ def leading(
     return (None, chain(first, rest)) if book is None else ({"titles": [""], **book}, rest)
 
 
+def opening(view: View, of: Subject, draw: str = "over image") -> list[Packed]:
+    """The first of these blocks at the present step alone, each with its large texts in itself."""
+    pack = Packing(draw)
+    return pack.all(_parted(_shown(view, [of]))[0], [of])
+
+
 def played(view: View, of: Sequence[Subject]) -> tuple[str, Control] | None:
     """The field that is a step of a sequence, where there are few enough to have them all."""
     for name, control in controls(view).items():
@@ -70,11 +77,18 @@ def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
     return view.show(of if view.together else of[0])
 
 
+def _leads(block: Block) -> bool:
+    """Whether the script draws it as well as a page does, and all that stands in it."""
+    if isinstance(block, Columns):
+        return all(_leads(inner) for part in block.parts for inner in part)
+    return isinstance(block, LEADING) or (isinstance(block, Canvas) and block.script in TURNED)
+
+
 def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
     for block in blocks:
-        if not isinstance(block, LEADING):
+        if not _leads(block):
             rest = [block]
             break
         first.append(block)
@@ -83,10 +97,10 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
     return first, chain(rest, blocks)
 
 
-Columns = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
+Frames = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
 
 
-def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, most_bytes: int) -> Packed | None:
+def _book(view: View, among: Sequence[Subject], columns: Frames, draw: str, most_bytes: int) -> Packed | None:
     """A frame for every value of the played field, None where the view has no meaning with it."""
     found, pack = played(view, among), Packing(draw)
     if found is None:
@@ -101,11 +115,18 @@ def _book(view: View, among: Sequence[Subject], columns: Columns, draw: str, mos
         size += len(json.dumps(frames[-1]))
         if size + sum(map(len, pack.pool)) > most_bytes:
             return None
-    asked = {"name": name, "label": control.label, "help": control.help, "values": values, "value": now}
+    asked = {
+        "name": name,
+        "label": control.label,
+        "help": control.help,
+        "values": values,
+        "value": now,
+        "counts": control.counts,
+    }
     return {"field": asked, "frames": frames, "pool": [*pack.pool]}
 
 
-def _perhaps(pack: "Packing", columns: Columns, view: View, *, needed: bool) -> list[list[Packed]] | None:
+def _perhaps(pack: "Packing", columns: Frames, view: View, *, needed: bool) -> list[list[Packed]] | None:
     try:
         return pack.frame(columns(view))
     except NotApplicable:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from vizkit import __version__
 from vizkit.from_json import ReportError, read
 from vizkit.report.item import Item, from_json, stem_of, to_json
-from vizkit.report.kinds import Attention
 from vizkit.report.making import Made, made
 from vizkit.standalone.page import LIMIT_MB, Card, fragment
 from vizkit.traces import TraceError
+from vizkit.views.explore import Explore
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def html(report: Report, inputs: Sequence[Subject]) -> str:
 
 
 def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -> str:
-    able = sum(isinstance(picture.item.shows, Attention) for picture in pictures)
+    able = sum(isinstance(picture.item.shows, Explore) for picture in pictures)
     limit = min(LIMIT_MB, HTML_MB / max(1, able))
     entries = [
         {"title": picture.plate.title, "svg": picture.svg, "comment": entry.comment,
@@ -87,13 +87,14 @@ def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -
 def _canvas(picture: Made, inputs: Subject, limit_mb: float) -> str:
     """The canvas of a picture that has one, at the same layer, head and query; "" of the others."""
     shows = picture.item.shows
-    if not isinstance(shows, Attention):
+    if not isinstance(shows, Explore):
         return ""
-    loaded, trace = inputs.loaded, inputs.trace(shows.query)
+    loaded, (trace, layer), query = inputs.loaded, shows.traced(inputs), shows.asked(inputs)
+    head = None if shows.head is None else shows.head - 1
     labels = tuple((loaded.label(label), value) for label, value in loaded.head.top(trace.logits))
     card = Card(trace, inputs.rgb, inputs.box_xyxy, labels, loaded.trained, loaded.head)
     try:
-        return fragment(card, limit_mb=limit_mb, start=(shows.layer, shows.head, shows.query))
+        return fragment(card, limit_mb=limit_mb, start=(layer, head, query))
     except TraceError:  # too large: the drawing stands alone
         return ""
 

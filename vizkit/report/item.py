@@ -1,15 +1,20 @@
 """What a saved picture shows, and everything that is needed to make it again. It is small: no pixels, no weights."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
 
 from vizkit import __version__
+from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
 from vizkit.report.kinds import KINDS, Shows
 from vizkit.views import VIEWS, class_of, name_of
+from vizkit.views.attention.explorer import Explorer
 from vizkit.views.controls import changed
+from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import View
@@ -88,16 +93,17 @@ def to_json(item: Item) -> dict[str, Any]:
 def from_json(record: Any) -> Item:  # noqa: ANN401
     """The item of a record that `to_json` gave, through JSON. Raises ReportError for anything else."""
     record = dict(record) if isinstance(record, dict) else {}
-    kind = record.pop("kind", None)
+    kind = record.get("kind")
     name = kind.removeprefix(VIEW) if isinstance(kind, str) else ""
     if isinstance(kind, str) and kind.startswith(VIEW) and name in VIEWS:
         shows = read(class_of(name), record.pop("shows", None), "shows")
     elif isinstance(kind, str) and kind in FORMER:
-        shows = FORMER[kind](record.pop("shows", None))
+        shows = FORMER[kind](record)
     elif isinstance(kind, str) and kind in KINDS:
         shows = read(KINDS[kind], record.pop("shows", None), "shows")
     else:
         raise ReportError(f"This version of vizkit saves no picture of the kind {str(kind)[:40]!r}.")
+    record.pop("kind", None)
     item = read(Item, record | {"shows": shows}, "item")
     if not all(0 <= share <= 1 for share in item.at):
         raise ReportError("“at” of this report is no place of the picture; use a replay.json as it was saved.")
@@ -106,14 +112,70 @@ def from_json(record: Any) -> Item:  # noqa: ANN401
     return item
 
 
-def _rollout(shows: Any) -> Rollout:  # noqa: ANN401
+def _rollout(record: dict[str, Any]) -> Rollout:
     """Of 0.1.0, which counted the last layer as `upto`."""
+    shows = record.pop("shows", None)
     if isinstance(shows, dict) and "upto" in shows:
         shows = {name: value for name, value in shows.items() if name != "upto"} | {"depth": shows["upto"]}
     return read(Rollout, shows, "shows")
 
 
-FORMER = {"rollout": _rollout}
+@dataclass(frozen=True)
+class _Attention:
+    """Of 0.1.0, which counted heads from 0 and had the cursor in the link alone."""
+
+    query: str | tuple[float, float] = field(default="patch", metadata=LATER)
+    layer: int | None = field(default=None, metadata=LATER)
+    head: int | None = field(default=None, metadata=LATER)
+    shared: bool = field(default=False, metadata=LATER)
+    fusion: Fusion = field(default="mean", metadata=LATER)
+    by_values: bool = field(default=False, metadata=LATER)
+
+
+def _attention(record: dict[str, Any]) -> Explore | Explorer:
+    fused, was = record["kind"] == "fused heads", read(_Attention, record.pop("shows", None), "shows")
+    if not isinstance(was.query, str):
+        at = parse_qs(urlsplit(str(record.get("link", ""))).query).get("at", [""])[0].split(",")
+        with suppress(ValueError):
+            record.setdefault("at", [float(share) for share in at])
+    query = was.query if isinstance(was.query, str) else "patch"
+    if fused:
+        return Explorer(layer=was.layer or 1, query=query, fusion=was.fusion, by_values=was.by_values)
+    head = None if was.head is None else was.head + 1
+    return Explore(layer=was.layer, head=head, query=query, scale="shared" if was.shared else "each map")
+
+
+def _channel(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    return _renamed("feature-maps", shows, {"convolution": "layer", "channel": "channel", "after": "after"})
+
+
+def _field(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    over = "samples" if isinstance(shows, dict) and shows.get("samples") else "this picture"
+    return _renamed("receptive-field", shows, {"stage": "stage"}, over=over)
+
+
+def _filters(record: dict[str, Any]) -> View:
+    shows = record.pop("shows", None)
+    names = {"convolution": "layer", "channel": "channel"}
+    if isinstance(shows, dict) and not shows.get("data"):
+        return _renamed("filters", shows, names, data="this picture")
+    return _renamed("filters", shows, names | {"data": "data", "images": "count"})
+
+
+def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:  # noqa: ANN401
+    """The fields of a kind of 0.1.0 by their names of now; channels were counted from 0."""
+    given = shows if isinstance(shows, dict) else {}
+    fields = {now: given[then] for then, now in names.items() if then in given}
+    if isinstance(fields.get("channel"), int):
+        fields["channel"] += 1
+    return read(class_of(view), fields | more, "shows")
+
+
+FORMER = {"rollout": _rollout, "channel": _channel, "receptive field": _field, "filters": _filters} | dict.fromkeys(
+    ("attention", "features", "all heads", "fused heads"), _attention
+)
 """Kinds of earlier reports that are views now."""
 
 
@@ -129,8 +191,11 @@ def _called(view: View) -> str:
     """A view by its name and what is not as usual, such as "rollout_depth3_query-patch"."""
     parts = []
     for name, value in changed(view).items():
-        cell = isinstance(value, tuple) and all(isinstance(part, int) for part in value)
-        words = "row{}_column{}".format(*(part + 1 for part in value)) if cell else value
+        words = value
+        if isinstance(value, tuple) and value and all(isinstance(part, int) for part in value):
+            words = "row{}_column{}".format(*(part + 1 for part in value))
+        elif isinstance(value, tuple):  # several options, or none of them
+            words = "-".join(value) or "nothing"
         parts.append(f"{name}-{words}" if isinstance(words, str) else f"{name}{words}")
     return "_".join([name_of(view), *parts])
 

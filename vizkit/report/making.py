@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vizkit.figure.palette import OPACITIES
-from vizkit.figure.saved.all_heads import HeadsOf, head_maps
 from vizkit.figure.saved.panels import PanelsOf, panels
 from vizkit.figure.saved.plate import Plate
 from vizkit.figure.saved.png import png
@@ -61,8 +60,6 @@ def made(item: Item, inputs: Subject) -> Made:
         return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw]))
     drawn = item.shows.drawn(inputs)
     captions = _captions(item, drawn.title, drawn.lines, inputs)
-    if isinstance(drawn.picture, HeadsOf):
-        return Made(item, drawn.numbers, head_maps(drawn.picture, captions))
     if isinstance(drawn.picture, PanelsOf):
         return Made(item, drawn.numbers, panels(drawn.picture, captions))
     picture = replace(drawn.picture, opacities=OPACITIES[item.draw])

@@ -11,6 +11,7 @@ from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import scrubber
 from vizkit.views import Entry
@@ -20,7 +21,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, SCRUBBER_PX, LIST_PX, HEAD_PX = 150, 270, 150, 110
+SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX = 150, 270, 150, 320, 110
 PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
@@ -34,7 +35,9 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
             if control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), _default(cls, name)
-            if control.inside:
+            if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
+                values[name] = known[0]  # these models leave nothing to choose
+            elif control.inside:
                 values[name] = _told(key, control, partial(setting, cls, name, of=of), default)
             else:
                 values[name] = WIDGETS[control.kind](key, control, of, default)
@@ -70,7 +73,9 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     keep_valid(key, known)
     default = default if default in known else known[0]
-    if len(known) > MOST_BUTTONS:
+    if control.listed and len(known) == 1:  # nothing to choose from
+        return default
+    if control.listed or len(known) > MOST_BUTTONS:
         return st.selectbox(
             control.label,
             known,
@@ -79,7 +84,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             key=key,
             bind="query-params",
             help=control.help or None,
-            width=LIST_PX,
+            width=min(MOST_LIST_PX, max(LIST_PX, 60 + 8 * max(len(control.called(name)) for name in known))),
         )
     return st.segmented_control(
         control.label,
@@ -95,10 +100,12 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:  # noqa: ANN401
     known = options(control, of)
-    chosen = st.multiselect(
-        control.label, known, list(default), control.called, key=key, bind="query-params", help=control.help or None
-    )
-    return tuple(chosen)
+    more = {"key": key, "bind": "query-params", "help": control.help or None}
+    if len(known) > MOST_BUTTONS:
+        return tuple(st.multiselect(control.label, known, list(default), control.called, **more))
+    more["format_func"] = lambda option: plain(control.called(option))
+    chosen = st.pills(control.label, known, default=list(default), selection_mode="multi", **more)
+    return tuple(option for option in known if option in chosen)
 
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
@@ -119,24 +126,19 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:  # noqa: ANN401
     """None for the last layer, where that is usual: then it stands for whatever is the last."""
     low, high = control.ends(of)
-    kind = float if isinstance(control.step, float) else int
+    kind = float if control.at or isinstance(control.step, float) else int
     low, high, step = kind(low), kind(high), kind(control.step)
     if kind is int:
         keep_valid(key, range(int(low), int(high) + 1))
+    shown: Any = {"key": key, "bind": "query-params", "width": SLIDER_PX, "help": control.help or None}
     place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
     with place:
-        value = st.slider(
-            control.label,
-            low,
-            max(low + step, high),
-            min(kind(high if default is None else default), max(low + step, high)),
-            step,
-            key=key,
-            bind="query-params",
-            disabled=high <= low,
-            width=SLIDER_PX,
-            help=control.help or None,
-        )
+        if control.at:
+            value = st.select_slider(control.label, control.at, default, lambda at: f"{at:g}", **shown)
+        else:
+            top = max(low + step, high)
+            usual = min(kind(high if default is None else default), top)
+            value = st.slider(control.label, low, top, usual, step, disabled=high <= low, **shown)
     if control.plays:
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
@@ -150,14 +152,29 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
     return None if value == "mean" else int(value)
 
 
+def held(control: Control, value: Any) -> Any:  # noqa: ANN401
+    """A value as the widget of its field has it."""
+    return str(value) if control.kind == "head" else value
+
+
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
     return st.toggle(control.label, default, key=key, bind="query-params", help=control.help or None)
 
 
 def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
     return st.text_input(
-        control.label, default, control.longest, key=key, bind="query-params", help=control.help or None
+        control.label,
+        default,
+        control.longest,
+        key=key,
+        bind="query-params",
+        help=control.help or None,
+        live=not control.runs,
     )
+
+
+def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    return str(st.session_state[key]) if folders.choose(key, LIST_PX) else default
 
 
 WIDGETS = {
@@ -169,4 +186,5 @@ WIDGETS = {
     "number": _slider,
     "switch": _switch,
     "text": _text,
+    "folder": _folder,
 }

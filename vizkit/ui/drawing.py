@@ -1,8 +1,9 @@
 """The blocks of a view as elements of the page, each drawn when it is ready."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from vizkit.hosts.packing import on_picture
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
-from vizkit.ui.asking import key_of
+from vizkit.ui.asking import held, key_of
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
@@ -21,10 +22,12 @@ from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import Entry
 from vizkit.views.blocks import (
     Answered,
+    Bars,
     Block,
     Canvas,
     Chart,
     Columns,
+    Download,
     Folded,
     Formula,
     Grid,
@@ -36,6 +39,7 @@ from vizkit.views.blocks import (
     Numbers,
     Part,
     Picture,
+    Process,
     Proof,
     Said,
     Table,
@@ -43,20 +47,23 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.rules import POINT, Rule
+from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 
 @dataclass
 class Drawing:
     """One column of a view on the page: what its blocks are of, and how maps are drawn. `key`: before the keys of its
-    elements."""
+    elements. `without`: what it is of where there is no model."""
 
     entry: Entry
     view: View
     of: Sequence[saved.Kept]
     opacity: str
     key: str
+    without: Subject = saved.NOTHING
     count: int = 0
+    files: dict[str, Callable[[], bytes]] = field(default_factory=dict)
 
     def next_key(self, kind: str) -> str:
         """Of an element: the same at every run in which the blocks before it are the same."""
@@ -67,20 +74,21 @@ class Drawing:
         """Where the session has a field of this view."""
         return key_of(self.entry, field, controls(self.view)[field])
 
+    def put(self, field: str | tuple[str, ...], value: Any) -> None:  # noqa: ANN401 - whatever its field has
+        """Set a field, or several to the parts of a value, as its widget holds it."""
+        if isinstance(field, tuple):
+            for each, part in zip(field, value, strict=True):
+                self.put(each, part)
+        elif field:
+            st.session_state[self.state(field)] = held(controls(self.view)[field], value)
+
     def subject(self, block: Map | Tiles) -> saved.Kept:
         """On whose picture it lies."""
         return next(of for of in self.of if block.of in (None, of))
 
     def pick(self, field: str, values: Sequence[Any]) -> Callable[[int], None] | None:
         """What a click on number i does."""
-        if not field:
-            return None
-        key = self.state(field)
-
-        def picked(index: int) -> None:
-            st.session_state[key] = values[index]
-
-        return picked
+        return (lambda index: self.put(field, values[index])) if field else None
 
 
 def show(to: Drawing, blocks: Iterable[Block]) -> None:
@@ -103,7 +111,9 @@ def _map(to: Drawing, block: Map) -> None:
         block.label,
         block.bars,
         field,
-        sentence=block.said,
+        sentence=block.said if block.room else None,
+        sentences=block.said_by,
+        guide=block.guide,
         instead=block.instead,
     )
 
@@ -149,12 +159,7 @@ def _chart(to: Drawing, block: Chart) -> None:
         st.markdown(f"**{plain(block.title)}**")
     point: tuple[Rule[Any], Callable[[Any], None]] | None = None
     if block.picks:
-        key, control = to.state(block.picks), controls(to.view)[block.picks]
-
-        def picked(value: Any) -> None:  # noqa: ANN401
-            st.session_state[key] = value
-
-        point = rule_of(control, to.of), picked
+        point = rule_of(controls(to.view)[block.picks], to.of), partial(to.put, block.picks)
     chart.chart(block.figure, to.next_key("chart"), block.alt, point)
 
 
@@ -177,6 +182,10 @@ def _metrics(to: Drawing, block: Metrics) -> None:
     with st.container(horizontal=True):
         for what, number, more in block.items:
             st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
+
+
+def _bars(to: Drawing, block: Bars) -> None:
+    chart.bars(block.bars.html(), to.next_key("bars"), block.alt)
 
 
 def _columns(to: Drawing, block: Columns) -> None:
@@ -218,8 +227,10 @@ def _later(to: Drawing, block: Later) -> None:
         else:
             st.session_state[begun] = asked
             background.start(task, work)
+    found = st.container()  # above its progress, so that nothing in it moves when the work is done
     background.show(task)
-    show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+    with found:
+        show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
 
 
 def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:
@@ -233,8 +244,8 @@ def _canvas(to: Drawing, block: Canvas) -> None:
         of = next(each for each in to.of if each is block.of)
         data |= on_picture(of, cached.browser_image(of.picture.digest, of.rgb)) | {"point": cursor(), "alone": False}
         tells["point"] = POINT, partial(asked_there, to, block.picks)
-    for name, (rule, field) in block.tells.items():
-        tells[name] = (rule, partial(st.session_state.__setitem__, to.state(field)))
+    for name, (rule, to_set) in block.tells.items():
+        tells[name] = (rule, partial(to.put, to_set))
     script_canvas(block.script)(to.next_key(block.script), data, **tells)
 
 
@@ -267,11 +278,14 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Canvas: _canvas,
     Picture: _picture,
     Chart: _chart,
+    Bars: _bars,
     Table: _table,
     Metrics: _metrics,
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Proof: lambda to, block: reading.proof(block.trace),
+    Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
+    Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
+    Download: lambda to, block: to.files.update({block.label: block.make}),
 }

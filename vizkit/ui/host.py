@@ -8,16 +8,18 @@ from typing import Any
 import streamlit as st
 
 from vizkit.hosts.packing import Packed
+from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
+from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, asked_there, show
 from vizkit.ui.session import saved
-from vizkit.ui.sidebar import inputs
+from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
-from vizkit.views.controls import controls, options, rule_of
+from vizkit.views.controls import controls, rule_of
 from vizkit.views.view import View
 
 FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
@@ -29,19 +31,24 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, saved.Kept]] = []
     uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
+    offered = folders.offered(settings().data_roots)
     for column, shown in _places(cls, entry, page):
         of = saved.subject_of(shown, page.picture)
-        of.uploads = uploads
+        of.uploads, of.folders = uploads, offered
         with column:
             reading.guarded(_add_able, able, cls, column, of)
     if not able and entry.needs:
         return
+    without = saved.NOTHING
+    if "picture" in entry.reads and not able:
+        without = saved.picture_alone(page.picture)
+        without.uploads, without.folders = uploads, offered
     for _, of in able:
         of.beside = tuple(other for _, other in able if other is not of)
     with asking:
-        view, opacity = ask(entry, cls, [of for _, of in able])
+        view, opacity = ask(entry, cls, [of for _, of in able] or [without])
     if cls.together or not entry.needs:
-        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name), 0)
+        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name, without), 0)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
             reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
@@ -49,8 +56,9 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
 
 
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
-    """Where each model stands, and what it computed."""
-    if not entry.needs:
+    """Where each model stands, and what it computed. A view that needs none is given the one in focus, where it reads
+    models and there is one."""
+    if not entry.needs and not ("models" in entry.reads and page.sources):
         return []
     if cls.together or cls.alone:
         return [(contextlib.nullcontext(), shown) for shown in (page.shown if cls.together else [page.focus])]
@@ -59,14 +67,12 @@ def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]: 
 
 def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:  # noqa: ANN401
     """NotApplicable where this model has nothing to choose from."""
-    for control in controls(cls).values():
-        options(control, [of])
-        control.ends([of])
+    choosable(cls, [of])
     able.append((column, of))
 
 
 def _one(to: Drawing, index: int) -> None:
-    book, blocks = leading(to.view, to.of or [saved.NOTHING], to.opacity, FRAMES_BYTES)
+    book, blocks = leading(to.view, to.of or [to.without], to.opacity, FRAMES_BYTES)
     if book is not None:
         _turned(to, book)
     show(to, blocks)
@@ -75,18 +81,17 @@ def _one(to: Drawing, index: int) -> None:
         others = [each.shown for each in to.of[1:]] if to.view.together else []
         item = saved.item_of(to.of[0].shown, to.view, to.opacity, others=others)
         item = item if "picture" in to.entry.reads else replace(item, image="")
-        save(key, {"": item}, to.of[0])
+        save(key, {"": item}, to.of[0], to.files)
     else:
-        save(key, {"": saved.item_alone(to.view)}, saved.NOTHING)
+        pictured = "picture" in to.entry.reads
+        item = (saved.item_of_picture if pictured else saved.item_alone)(to.view)
+        save(key, {"": item}, to.without)
 
 
 def _turned(to: Drawing, book: Packed) -> None:
     """What a played field changes, at every step: the browser turns it without asking here."""
     asked = controls(to.view)
-    picks = {
-        name: (rule_of(control, to.of), partial(st.session_state.__setitem__, to.state(name)))
-        for name, control in asked.items()
-    }
+    picks = {name: (rule_of(control, to.of), partial(to.put, name)) for name, control in asked.items()}
 
     stage(
         to.next_key("stage"),

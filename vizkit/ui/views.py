@@ -87,12 +87,13 @@ def open_page(stem: str) -> None:
 
 
 def package_of(stem: str) -> ModuleType | SimpleNamespace:
-    """What a page is made of: the records that name it, after what its own package has."""
+    """What a page is made of: what its own package has, and the other records that name it."""
     name, records = f"vizkit.ui.pages.{stem}", tuple(each for each in VIEWS.values() if each.page == stem)
-    if not find_spec(name):
+    found = find_spec(name)
+    if found is None or found.origin is None:  # a folder that only bytecode of an earlier version has kept
         return SimpleNamespace(__name__=name, VIEWS=records)
     package: Any = import_module(name)
-    package.VIEWS = (*(each for each in package.VIEWS if not each.name), *records)
+    package.VIEWS = (*package.VIEWS, *(each for each in records if each not in package.VIEWS))
     return package
 
 
@@ -121,7 +122,7 @@ def draw(view: View, package: str) -> None:
     now = reads(view, package_of(package.rpartition(".")[2]))
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
-    sources = models_for(view.needs, chosen.sources(), "picture" in now)
+    sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
     if view.needs and not sources:
         return
     query = view.query or st.session_state.get("query") or st.query_params.get("query", "").strip("[]") or "patch"

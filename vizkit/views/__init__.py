@@ -4,149 +4,35 @@
     vizkit.show("rollout", loaded, image, depth=3)            # in a notebook
     vizkit show rollout photo.jpg --depth 3 -o rollout.png    # on the command line
 
-A new view is one file with its class, and one line in `VIEWS`.
+A new view is one file with its class, and one line in `VIEWS`: of its page's folder, or here.
 """
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from vizkit.views import attention, convolution, distillation, patches, positions, relevance, swin
+from vizkit.views.entry import Entry, Reads
 
 if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
-__all__ = ["VIEWS", "Entry", "class_of", "entry", "name_of"]
-
-Reads = Literal["picture and models", "picture", "models", "nothing"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
-    class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
-
-    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models. `fragment`: a
-    change inside draws this view alone again, not the page. `query`: the token whose rows it asks for, where the page's
-    own choice does not decide. `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it
-    shows what models answer. `reads`: what it shows something of; the sidebar offers that alone.
-    """
-
-    title: str
-    line: str
-    module: str
-    needs: str = "model"
-    fragment: bool = True
-    query: str = ""
-    formerly: str = ""
-    answers: bool = False
-    reads: Reads = "picture and models"
-    name: str = ""
-    page: str = ""
-
+__all__ = ["VIEWS", "Entry", "Reads", "class_of", "entry", "name_of"]
 
 VIEWS = {
     each.name: each
     for each in (
         Entry(
-            "Cut",
-            "The image in patches, and each patch as a row of numbers.",
-            "patches.cut:Cut",
-            "transformer",
-            name="cut",
-            page="patches",
+            "Cards",
+            "Where every layer and head attends, all models side by side.",
+            "explore:Explore",
+            answers=True,
+            name="explore",
+            page="explore",
         ),
-        Entry(
-            "Compare in depth",
-            "Cosine similarity of the chosen patch with all others, after every block.",
-            "patches.depth:Depth",
-            name="similarity-in-depth",
-            page="patches",
-        ),
-        Entry(
-            "Filters",
-            "The patterns that the patch embedding responds to.",
-            "patches.filters:Filters",
-            "transformer",
-            reads="models",
-            name="patch-filters",
-            page="patches",
-        ),
-        Entry(
-            "Token norms by layer",
-            "The norm of every token's vector after each layer.",
-            "patches.token_norms:TokenNorms",
-            formerly="Norms",
-            name="token-norms",
-            page="patches",
-        ),
-        Entry(
-            "Cost",
-            "What patch size and image size cost.",
-            "patches.cost:Cost",
-            "",
-            reads="nothing",
-            name="patch-cost",
-            page="patches",
-        ),
-        Entry(
-            "Shuffle",
-            "The same patches in another order, with and without positions.",
-            "positions.shuffle:Shuffle",
-            "transformer",
-            name="shuffle",
-            page="positions",
-        ),
-        Entry(
-            "Learned",
-            "Cosine similarity of the learned positions of two patches.",
-            "positions.learned:Learned",
-            "learned positions",
-            name="learned-positions",
-            page="positions",
-        ),
-        Entry(
-            "Relative",
-            "What a score gains or loses by the offset of two patches.",
-            "positions.relative:Relative",
-            "relative positions",
-            reads="models",
-            name="relative-positions",
-            page="positions",
-        ),
-        Entry(
-            "Sinusoids",
-            "A fixed pattern of slow and fast waves for every position.",
-            "positions.sinusoids:Sinusoids",
-            "",
-            reads="nothing",
-            name="sinusoids",
-            page="positions",
-        ),
-        Entry(
-            "Statistics",
-            "How far and how evenly every head attends, and to which tokens.",
-            "attention.statistics:Statistics",
-            "transformer",
-            name="head-statistics",
-            page="attention",
-        ),
-        Entry(
-            "Masked",
-            "The causal mask of a decoder.",
-            "attention.masked:Masked",
-            "",
-            reads="nothing",
-            name="causal-mask",
-            page="attention",
-        ),
-        Entry(
-            "Entropy",
-            "How evenly every patch spreads its attention, layer by layer.",
-            "attention.entropy:Entropy",
-            "transformer",
-            name="entropy",
-            page="attention",
-        ),
+        *patches.VIEWS,
+        *positions.VIEWS,
+        *attention.VIEWS,
         Entry(
             "Rollout",
             "Which patches contribute to one token when all layers are multiplied.",
@@ -155,6 +41,10 @@ VIEWS = {
             name="rollout",
             page="rollout",
         ),
+        *relevance.VIEWS,
+        *swin.VIEWS,
+        *distillation.VIEWS,
+        *convolution.VIEWS,
     )
 }
 

@@ -3,7 +3,7 @@
 A block holds numbers and words, never elements of a page. Text is text: no host reads it as Markdown.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from vizkit.figure.canvas.tile_maps import Tile
 
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
+    from vizkit.figure.class_bars import ClassBars
     from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
@@ -74,10 +75,13 @@ class Map(Block):
     """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
 
+    `said_by`: that sentence for each query that can be asked here, by the id of its token, so that hovering changes it
+    too. `guide`: first steps are explained once in a browser, and these words say what to do next.
+
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
-    or values listed below it, by name. `said`: the sentence below it. `of`: the subject on whose picture it lies, where
-    the view is given several at once. `instead`: drawn in the place of the picture: what the model saw of it, in
-    another form.
+    or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
+    nothing is said. `of`: the subject on whose picture it lies, where the view is given several at once. `instead`:
+    drawn in the place of the picture: what the model saw of it, in another form.
     """
 
     rows: Rows
@@ -89,6 +93,9 @@ class Map(Block):
     picks: str = ""
     of: "Subject | None" = None
     instead: UInt8[np.ndarray, "row column 3"] | None = None
+    room: bool = True
+    said_by: Mapping[int, str] = field(default_factory=dict)
+    guide: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +151,15 @@ class Chart(Block):
     picks: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Bars(Block):
+    """A bar for each class, below one another, with a tick where it stood before. The axis as that of `ClassBars`: what
+    is compared has one `top`."""
+
+    bars: "ClassBars"
+    alt: str
+
+
 @dataclass(frozen=True)
 class Metrics(Block):
     """Numbers to be read at a glance: (what, number, more) of each."""
@@ -163,7 +179,8 @@ class Table(Block):
 @dataclass(frozen=True, eq=False)
 class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
-    sends the rule that the value has to keep, and the field that is set to it. `still`: what is on paper in its place.
+    sends the rule that the value has to keep, and the field that is set to it, or several for the parts of a tuple, ""
+    for a part that is left. `still`: what is on paper in its place.
 
     `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
@@ -173,7 +190,7 @@ class Canvas(Block):
     script: str
     data: dict[str, Any]
     alt: str
-    tells: Mapping[str, "tuple[Rule[Any], str]"] = field(default_factory=dict)
+    tells: Mapping[str, "tuple[Rule[Any], str | tuple[str, ...]]"] = field(default_factory=dict)
     still: tuple[Block, ...] = ()
     of: "Subject | None" = None
     picks: str = ""
@@ -210,15 +227,18 @@ class Job:
 class Later(Block):
     """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs:
     a page draws it again with each that comes in, other hosts wait for all. `button`: what starts them on a page, ""
-    where they start by themselves."""
+    where they start by themselves. `only_asked`: other hosts start nothing and show what is there."""
 
     of: "Subject"
     jobs: tuple[Job, ...]
     show: Callable[[Mapping[Hashable, Any]], Iterable[Block]]
     button: str = ""
+    only_asked: bool = False
 
     def now(self) -> Iterable[Block]:
         """The blocks when everything is done, done here."""
+        if self.only_asked:
+            return self.show({job.key: done for job in self.jobs if (done := self.of.find(job.key)) is not None})
         results = {job.key: self.of.kept(job.key, partial(job.work, lambda done, total: None)) for job in self.jobs}
         return self.show(results)
 
@@ -231,11 +251,21 @@ class Folded(Block):
     make: Callable[[], Iterable[Block]]
 
 
+@dataclass(frozen=True)
+class Process(Block):
+    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False)
 class Proof(Block):
-    """Why the pictures are true: the check of a trace."""
+    """Why the pictures are true: the check of a trace; or what else has been computed again, in words of its own, and
+    whether it agrees."""
 
     trace: "Trace"
+    words: str = ""
+    holds: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,29 +275,9 @@ class Numbers(Block):
     make: Callable[[], Mapping[str, np.ndarray]]
 
 
-def settled(blocks: Iterable[Block]) -> list[Block]:
-    """The same with each Part and what takes time made now: a sentence where it has no meaning."""
-    from vizkit.traces import NotApplicable
+@dataclass(frozen=True, eq=False)
+class Download(Block):
+    """One more file that can be saved (NPZ), made when somebody does."""
 
-    found: list[Block] = []
-    for block in blocks:
-        if isinstance(block, Columns):
-            found.append(Columns(tuple(tuple(settled(part)) for part in block.parts), block.widths))
-        elif isinstance(block, Part):
-            try:
-                found += settled(block.make())
-            except NotApplicable as sentence:
-                found.append(Line(str(sentence)))
-        elif isinstance(block, Later):
-            found += settled(block.now())
-        else:
-            found.append(block)
-    return found
-
-
-def flat(blocks: Iterable[Block]) -> "Sequence[Block]":
-    """All blocks, with those inside of others in their place, and what takes time computed now."""
-    found: list[Block] = []
-    for block in settled(blocks):
-        found += [inner for part in block.parts for inner in flat(part)] if isinstance(block, Columns) else [block]
-    return found
+    label: str
+    make: Callable[[], bytes]

@@ -24,7 +24,7 @@ from vizkit.views.view import View
 Subjects = Sequence[Subject]
 Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
 End = int | float | Callable[[Subjects], int | float]
-Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text"]
+Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text", "folder"]
 V = TypeVar("V", bound=View)
 USUAL = {
     "layer": "; by default the last",
@@ -43,11 +43,12 @@ class Control:
     """How one field is chosen.
 
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
-    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `plays`: a step of a sequence,
-    which can be played. `more`: of those that few change. `key`: its name in the address, where views share it.
-    `when`: of the settings so far, whether it is asked at all. `longest`: characters of a text. `runs`: another value
-    runs the model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so
-    that a page has no element for it; it is in the link, on the command line and in a notebook as any other.
+    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `at`: its only values, where
+    they are not evenly apart. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
+    `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
+    `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
+    model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so that a page
+    has no element for it; it is in the link, on the command line and in a notebook as any other.
     """
 
     kind: Kind
@@ -58,11 +59,13 @@ class Control:
     low: End = 0
     high: End = 1
     step: int | float = 1
+    at: tuple[int | float, ...] = ()
     plays: bool = False
     more: bool = False
     key: str = ""
     when: Callable[[Any], bool] | None = None
     longest: int = 200
+    listed: bool = False
     runs: bool = False
     inside: bool = False
 
@@ -82,6 +85,8 @@ class Control:
             return f"a number from {low} to {high}"
         if self.kind == "switch":
             return "true or false"
+        if self.kind == "folder":
+            return "the name of a folder at hand"
         if self.kind == "text":
             return f"at most {self.longest} characters"
         if self.kind == "query":
@@ -98,8 +103,15 @@ class Control:
         low, high = (end(of) if callable(end) else end for end in (self.low, self.high))
         return low, high
 
+    @property
+    def counts(self) -> bool:
+        """Whether its values are the 1st, the 2nd … of several, and no quantity."""
+        return self.step == 1 and not self.at
+
     def steps(self, of: Subjects) -> list[int | float]:
         """All its values, in order: of one that is played."""
+        if self.at:
+            return [*self.at]
         low, high = self.ends(of)
         return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
 
@@ -146,6 +158,11 @@ def query(label: str = "Query", help: str = "", *, options: Options | None = Non
 
 def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:  # noqa: ANN401
     return _field(default, Control("text", label, help, **more))
+
+
+def folder(label: str, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+    """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
+    return _field("", Control("folder", label, help, **more))
 
 
 # ---- what the subjects allow -----------------------------------------------------------------------------------------
@@ -216,7 +233,12 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: 
     if control.kind in ("number", "layer", "head"):
         low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
+        if fits and control.at and value not in control.at:
+            return f"is one of {', '.join(f'{each:g}' for each in control.at)}, not {_short(value)}."
         return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
+    if control.kind == "folder":
+        there = not value or of is None or any(value in each.folders for each in of)
+        return "" if there else "is no folder that is offered here."
     if control.kind == "switch" or (control.kind == "query" and isinstance(value, tuple)):
         return ""  # whether the grid has such a cell, the view says
     if of is None and callable(control.options):

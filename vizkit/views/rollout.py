@@ -6,24 +6,26 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
-from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
-from vizkit.figure.canvas.rows import Rows
-from vizkit.geometry import id_of
+from vizkit.figure.attention.product import product
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import Block, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, switch
+from vizkit.views.rollout_parts import all_rows, how_followed, masses, named, one_row, row_in
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
+BEYOND = "; its own place may have more"
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
-MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
+MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
 Limits = tuple[float, float]
 
 
@@ -74,11 +76,11 @@ class Rollout(View):
     start: int = layer(
         "From layer", "Layers before it are left out, as if they were the identity.", default=1, more=True
     )
-    scale: Literal["from 0", "from lowest", "shared"] = choice(
+    scale: Literal["shared", "from 0", "from lowest"] = choice(
         "Colours",
-        ("from 0", "from lowest", "shared"),
-        "From 0 to each map's largest value; from its lowest, which shows small differences; or from 0 to one value "
-        "for all layers of a model.",
+        ("shared", "from 0", "from lowest"),
+        "From 0 to one value for all layers of a model, from 0 to each map's own largest value, or from its own "
+        "lowest, which shows small differences.",
         more=True,
     )
     full: bool = switch(
@@ -116,23 +118,24 @@ class Rollout(View):
         content = one_row(row, tokens, asked)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
-        low, top = self.limits(row, grown)
+        low, top = self.limits(row, grown, asked, tokens)
         yield Map(
             replace(content, low=low, top=top),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
-            "share of what reaches the row's token",
+            f"share of what reaches the row's token{BEYOND if isinstance(asked, tuple) else ''}",
             tuple(masses(row)),
             self.sentence(of, row, grown, start),
             "query",
         )
+        yield from self.multiplied(of, layers, asked, depth, start)
         if words := how_followed(layers):
             yield Line(words)
         if len(grown) > 1:
             yield Tiles(
-                "Layer by layer",
+                f"Layer by layer{self.own}",
                 tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
-                tuple(self.limits(each, grown) for each in grown),
+                tuple(self.limits(each, grown, asked, tokens) for each in grown),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),
@@ -142,11 +145,11 @@ class Rollout(View):
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
-                "The rows of a distilled model",
+                f"The rows of a distilled model{self.own}",
                 tuple(
                     Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, several, strict=True)
                 ),
-                tuple(self.limits(each, several) for each in several),
+                tuple(self.limits(each, several, asked, tokens) for each in several),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
@@ -190,10 +193,42 @@ class Rollout(View):
             f"{float(rows.max()):.1%}.",
         )
 
-    def limits(self, row: Row, rows: list[Row]) -> Limits:
-        """The values of the darkest and the brightest colour."""
-        top = max(float(each.grid.max()) for each in (rows if self.scale == "shared" else [row]))
-        return float(row.grid.min()) if self.scale == "from lowest" else 0.0, top
+    def multiplied(
+        self, of: Subject, layers: list[Attention], asked: object, depth: int, start: int
+    ) -> Iterator[Picture]:
+        """One more layer times the product so far, with the row in both."""
+        if max(len(tokens) for each in layers for tokens in (each.query, each.key)) > MOST_MULTIPLIED:
+            return
+        steps = of.made(rollout_products, of.whole(), self.fusion, self.discard, start - 1, self.residual)
+        factor, now = (each.numpy() for each in steps[depth - start])
+        before = steps[depth - start - 1][1].numpy() if depth > start else np.eye(factor.shape[1], dtype=np.float32)
+        tokens = [each.query for each in layers if each.learned][depth - 1]
+        row = row_in(tokens, asked)
+        so_far = f"the product of layers {start} to {depth - 1}" if depth - 1 > start else f"layer {start}"
+        so_far = so_far if depth > start else "the identity"
+        marked = "" if row is None else "; bright is the row of the map"
+        yield Picture(
+            product((factor, before, now), (row, None, row)),
+            "The product of layers, one more at each step",
+            f"layer {depth} × {so_far} = layers {start} to {depth}: queries down, keys across, each in its own "
+            f"colours{marked}",
+        )
+
+    @property
+    def own(self) -> str:
+        """Of small maps that have no scale in common."""
+        return "" if self.scale == "shared" else ", each in its own colours"
+
+    def limits(self, row: Row, rows: list[Row], asked: object, tokens: Tokens) -> Limits:
+        """The values of the darkest and the brightest colour. On a shared scale a patch's own places may lie beyond:
+        what it keeps of itself in the first layer would leave all others dark."""
+        if self.scale != "shared":
+            return float(row.grid.min()) if self.scale == "from lowest" else 0.0, float(row.grid.max())
+        elsewhere = torch.ones_like(row.grid, dtype=torch.bool)
+        if isinstance(asked, tuple) and tokens.grid:
+            down, across = (now // of for now, of in zip(row.grid.shape, tokens.grid, strict=True))
+            elsewhere[asked[0] * down : (asked[0] + 1) * down, asked[1] * across : (asked[1] + 1) * across] = False
+        return 0.0, max(float(each.grid[elsewhere].max()) for each in rows)
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:
@@ -213,61 +248,8 @@ class Rollout(View):
         if covered is not None and start == 1:
             shares = [float((each.grid * covered).sum() / each.grid.sum().clamp(min=1e-12)) for each in grown]
             by_layer = places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
-        return first_said(by_layer, places.where(row.grid, covered, f"what {who} takes from the image"))
-
-
-def named(row: Row) -> str:
-    words = {
-        "cls": "the class token",
-        "dist": "the distillation token",
-        "cls+dist": "both tokens, their mean",
-        "mean": "the mean of all places",
-    }
-    return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
-
-
-def masses(row: Row) -> Iterator[tuple[str, float]]:
-    """What the image, each special token and padding take."""
-    yield "on the image", float(row.grid.sum())
-    yield from ((f"[{name}]", mass) for name, mass in row.special.items())
-    if row.padding > 1e-6:
-        yield "padding", row.padding
-
-
-def how_followed(layers: list[Attention]) -> str:
-    """One sentence for models whose layers do not all see all tokens."""
-    parts = []
-    if any(len(each.weights) > 1 for each in layers if each.learned):
-        parts.append("Within a layer attention stays inside its window, and shifted windows connect the windows")
-    if any(not each.learned for each in layers):
-        parts.append("a merged token's share is divided equally among the tokens it was made of")
-    return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
-
-
-def one_row(row: Row, tokens: Tokens, asked: str | tuple[int, int] | None) -> Rows:
-    """As a canvas draws it: the share of every special token and place of the input."""
-    special, asks, position = row.tokens.special, (row.query,), 0
-    if isinstance(asked, tuple):
-        asks, position = tokens.special, id_of(tokens, asked)
-    elif asked in tokens.special:
-        asks, position = tokens.special, tokens.special.index(asked)
-    values = np.concatenate([np.array([row.special[name] for name in special]), row.grid.numpy().ravel()])[None]
-    return Rows(
-        values.astype(np.float32),
-        row.tokens.grid,
-        tokens.grid,
-        np.array([position]),
-        None,
-        asks,
-        special,
-        verb="draws",
-    )
-
-
-def all_rows(content: Rows, asked: object, tokens: Tokens, rows: Tensor) -> Rows:
-    """Every row, so that hovering shows them; `content` where that is too much, or lacks this query."""
-    other = (isinstance(asked, str) and asked not in tokens.special) or rows.shape[1] != content.values.shape[-1]
-    return content if rows.numel() > MOST_HOVERED or other else replace(content, values=rows.numpy(), query_ids=None)
+        what = f"what {who} takes from the image"
+        return first_said(by_layer, places.where(row.grid, covered, what), places.spread(row.grid, what))
 
 
 def numbers(grown: list[Row], start: int, row: Row) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.from_json import ReportError
+from vizkit.views import bundled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,13 +26,11 @@ __all__ = ["CENTRE", "FULL_TRACE_BYTES", "Subject", "no_model", "no_picture"]
 CENTRE = (0.5, 0.5)
 P = ParamSpec("P")
 T = TypeVar("T")
-
 FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
 
 
 class Subject:
-    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights and
-    no trace: whoever waits for a click may hold it.
+    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights.
 
     `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
     `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
@@ -54,7 +53,10 @@ class Subject:
         self.image, self.model, self.point = image, model, point
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
+        self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
         self._made: dict[Hashable, Any] = {}
+        self._others: dict[str, Subject] = {}
+        self._traces: dict[Keep, Trace] = {}
 
     @cached_property
     def changes(self) -> "Changes":
@@ -112,8 +114,26 @@ class Subject:
     def _traced(self, keep: "Keep") -> "Trace":
         from vizkit.models import trace
 
-        with sentences():
-            return trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        if keep not in self._traces:
+            with sentences():
+                self._traces[keep] = trace(self.loaded, self.rgb, keep=keep, edits=self.changes.model)
+        return self._traces[keep]
+
+    @property
+    def has_model(self) -> bool:
+        return self.open is not no_model
+
+    def other(self, source: str) -> "Subject":
+        """Another model, named as `vizkit.load` takes it, on the same picture."""
+        if source not in self._others:
+            self._others[source] = self._of_model(source)
+        return self._others[source]
+
+    def _of_model(self, source: str) -> "Subject":
+        from vizkit.models import load
+
+        loaded = load(source, pretrained=True, device=self.loaded.device)
+        return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property
@@ -230,14 +250,25 @@ class Subject:
             raise TypeError(f"{name}: a {type(value).__name__} cannot be told from another one of its kind.")
         return found
 
-    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
-        """Raises NotApplicable where this model has no such map, or not at this layer."""
+    def explanation(
+        self,
+        method: str,
+        target: int,
+        against: int | None,
+        layer: str = "",
+        progress: "Callable[[int, int], None] | None" = None,
+    ) -> "Explanation":
+        """Raises NotApplicable where this model has no such map, or not at this layer. `progress(done, total)` counts
+        the passes of a method that needs many."""
         from vizkit.scoring import Question
 
-        with sentences():
-            edits = [str(edit) for edit in self.changes.model]
-            question = Question.of(self.loaded, self.rgb, target, against, layer, edits)
-        return question.explain(method)
+        def asked() -> Question:
+            with sentences():
+                edits = [str(edit) for edit in self.changes.model]
+                return Question.of(self.loaded, self.rgb, target, against, edits=edits)
+
+        question: Question = self.kept(("question", target, against), asked)
+        return question.at(layer).explain(method, progress)
 
 
 @contextmanager

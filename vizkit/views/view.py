@@ -46,12 +46,14 @@ class Manual:
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for. `overlays`: whether it
-    lays maps over the picture, so that a page asks how they are drawn."""
+    lays maps over the picture, so that a page asks how they are drawn. `slides`: the field of which every value can be
+    saved as a picture of its own, "" for none."""
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
     alone: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
+    slides: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text

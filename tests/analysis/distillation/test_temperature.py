@@ -21,11 +21,11 @@ from vizkit.analysis.distillation.temperature import (
     temperatures,
 )
 from vizkit.figure import palette
-from vizkit.figure.class_bars import FLOOR, class_bars, distinct, in_short, reach
+from vizkit.figure.class_bars import FLOOR, Axis, ClassBars, distinct, reach
 from vizkit.figure.distillation.class_matrix import class_matrix
 from vizkit.figure.distillation.lines_at import Line, decades, lines_at
 from vizkit.traces import NotApplicable
-from vizkit.ui.pages.distillation import typed_logits
+from vizkit.views.distillation import typed_logits
 
 GOLDEN = torch.tensor([17.0, 0.0, 11.0, 9.0, 0.0])
 EXTREME = torch.tensor([1e4, -1e4, 9999.0, 0.0])
@@ -175,14 +175,14 @@ def test_the_golden_example_is_the_default():
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
-def drawn(*given, **more) -> dict[str, list]:
-    return bars(class_bars(*given, **more))
+def drawn(names, values, colours, before=None, **axis) -> dict[str, list]:
+    return bars(ClassBars(names, values, colours, before, Axis(**axis)).html())
 
 
 def test_bars_show_their_numbers():
     p, q = probabilities(GOLDEN, 5.0).tolist(), probabilities(GOLDEN, 1.0).tolist()
     names, colours = ["a", "b", "c", "d", "e"], palette.class_colours(range(5), 5)
-    first, second = drawn(names, p, colours, before=q), drawn(names, q, colours, before=q)
+    first, second = drawn(names, p, colours, q), drawn(names, q, colours, q)
     assert first["value"] == pytest.approx(p, rel=1e-7)
     assert first["before"] == second["value"] == pytest.approx(q, rel=1e-7)
     assert first["number"] == ["0.637", "0.021", "0.192", "0.129", "0.021"]
@@ -190,7 +190,7 @@ def test_bars_show_their_numbers():
     log = drawn(names, q, colours, log=True)
     assert log["width"][4] == 0.0  # below the floor
     assert log["width"][2] == pytest.approx(100 * (1 - math.log(q[2]) / math.log(FLOOR)), abs=1e-3)
-    assert log["number"][4] == "4e-8"  # the number says what the bar cannot
+    assert log["number"][4] == "4.1 · 10⁻⁸"  # the number says what the bar cannot
     assert first["width"] == pytest.approx([100 * value for value in p], abs=1e-3)
     assert first["axis"] == second["axis"] == ["0", "0.5", "1"]  # it stands still while a slider moves
 
@@ -207,7 +207,10 @@ def test_names_are_shown_as_they_are_written():
 
 
 def test_small_words_of_pictures():
-    assert [in_short(x) for x in (1.0, 0.0, 0.00094, 2.2e-4, 3e-120)] == ["1.000", "0.000", "9e-4", "2e-4", "3e-120"]
+    numbers = (1.0, 0.0, 0.00094, 2.2e-4)
+    assert [Axis().number(x) for x in numbers] == ["1.000", "0.000", "0.001", "< 0.001"]  # one notation for an axis
+    assert [Axis(log=True).number(x) for x in numbers] == ["1.0 · 10⁰", "0", "9.4 · 10⁻⁴", "2.2 · 10⁻⁴"]
+    assert [Axis(signed=True).number(x) for x in (0.1, -0.3, 1e-5)] == ["+0.100", "−0.300", "≈ 0"]
     assert [reach([0.3, -0.6]), reach([2.0]), reach([0.0]), reach()] == [1, 2, 1, 1]
     assert distinct(["crane", "cat", "crane"]) == ["crane", "cat", "crane (3)"]
     assert decades(np.logspace(math.log10(0.05), 2, 9)) == [0.1, 1, 10, 100]

@@ -47,6 +47,9 @@ def test_patches_that_are_alike():
         "After block 3 of 6, 1 other place of 3 is similar to the chosen one: cosine 0.9 or more."
     )
     assert patches.alike(torch.tensor([1.0, 0.89]), "stage 1 of 2") is None
+    assert words_of(patches.nearest(torch.tensor([1.0, 0.2, 0.89]), "stage 1 of 2")) == (
+        "After stage 1 of 2, no other place of 2 is similar to the chosen one: the largest cosine is 0.89."
+    )
 
 
 def test_outliers():
@@ -84,6 +87,9 @@ def test_maps_that_agree():
         "Most alike are A and B, 100 % of whose evidence is on the same places; least A and C, 0 %."
     )
     assert maps.agreement({"A": left}) is None
+    gains = {"A": 0.4, "B": 0.05, "C": -0.2}
+    assert words_of(maps.at_chance(gains, 0.05)) == "B and C are no better than a random order on this picture."
+    assert maps.at_chance({"A": 0.4}, 0.05) is None
     assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence
 
 

@@ -284,6 +284,22 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
+    distillation.taught: lambda: (
+        distillation.taught(beside(p), {name: beside(q) for name in LABELS[:count]}, t, LABELS)
+        for p, q, count, t in product(SHARES, SHARES, (1, 2), (1.0, 8.0))
+    ),
+    distillation.agreed: lambda: (
+        distillation.agreed(dict.fromkeys(LABELS[:count], p), dict.fromkeys(LABELS[:count], q), images)
+        for p, q, count, images in product(SHARES, SHARES, (1, 2, 3), (1, 8))
+    ),
+    distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
+    distillation.drawn: lambda: (distillation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
+    distillation.erased: lambda: (distillation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
+    distillation.mixed: lambda: (distillation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee"))
+                                 for p, q in product(SHARES, SHARES)),
+    distillation.skipped: lambda: (distillation.skipped(n, 0.9 * n, np.zeros((images, n), bool))
+                                   for n, images in product((2, 8, 11), (1, 8))),
+    distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
@@ -343,6 +359,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         interventions.of_alignment(np.full((count, count), p), "ViT", other)
         for count, p, other in product((1, 2, 8), SHARES, ("", "Swin"))
     ),
+    maps.at_chance: lambda: (
+        maps.at_chance(dict(zip(LABELS, gains, strict=False)), 0.05) for gains in product((0.3, 0.0), repeat=3)
+    ),
     maps.agreement: lambda: (
         maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})
         for several in product(SHARES, SHARES, SHARES)
@@ -372,6 +391,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
         for alike, others in product((0, *COUNTS), (0, 1, 8))
     ),
+    patches.nearest: lambda: (
+        patches.nearest(torch.tensor([1.0] + [p] * others), "block 8 of 11") for p, others in product(SHARES, (0, 1, 8))
+    ),
     patches.outliers: lambda: (
         patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
     ),
@@ -382,8 +404,12 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     places.on_object: lambda: (
         places.on_object(row_of(p, 36).view(6, 6), covering(area), "the map") for p, area in product(SHARES, SHARES)
     ),
+    places.lies_on: lambda: (places.lies_on(share, area, "the map") for share, area in product(SHARES, SHARES)),
     places.concentrated: lambda: (
         places.concentrated(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
+    ),
+    places.spread: lambda: (
+        places.spread(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),
     places.where: lambda: (
         places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
@@ -391,6 +417,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     places.from_layer_on: lambda: (
         places.from_layer_on([p, q, r], area, "the class token")
         for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
+    ),
+    positions.told_apart: lambda: (
+        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "learned")
+        for p, side, cell in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)))
     ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
@@ -455,14 +485,21 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))
     ),
     swin.crossing: lambda: (swin.crossing(*in_windows(p)) for p in SHARES),
-    swin.largest_part: lambda: (swin.largest_part(row_of(p, 4), list("abcd")) for p in SHARES),
+    swin.merges: lambda: (swin.merges(1, 2, row_of(p, 4), list("abcd")) for p in SHARES),
     swin.reach: lambda: (
         swin.reach(full, share, holding, 0.9)
         for full, share, holding in product((None, "1.1"), SHARES, SHARES)
         if (full is None or share == 1) and holding <= share
     ),
     swin.bias_moves: lambda: (swin.bias_moves(row_of(p, heads), 8) for p, heads in product(SHARES, (1, 2, 8))),
-    swin.looks_farther: lambda: (swin.looks_farther(a, b) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))),
+    swin.looks_farther: lambda: (
+        swin.looks_farther(a, b, 2 * a, 20.0) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))
+    ),
+    swin.without_over: lambda: (
+        swin.without_over(right, still, images, "shift")
+        for images in (1, 5)
+        for right, still in product(range(images + 1), repeat=2)
+    ),
     words.kind: lambda: (
         words.kind(torch.full((6, 6), q) + p * torch.eye(6) - 0.1, range(own), "digits")
         for p, q, own in product(SHARES, SHARES, (2, 3, 5))

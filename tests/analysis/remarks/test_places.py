@@ -54,6 +54,10 @@ def test_a_map_on_few_places():
     assert words_of(places.concentrated(three, "the map")) == "Half of the map lies on 3 places of 20."
     assert places.concentrated(four, "the map") is None
     assert places.concentrated(0 * four, "the map") is None
+    assert words_of(places.spread(four, "the map")) == (
+        "The map is spread widely: half of it lies on 4 of 20 places, 20 %."
+    )
+    assert places.spread(0 * four, "the map") is None
     assert words_of(places.where(torch.eye(20)[:1].view(4, 5), None, "it")) == "Half of it lies on 1 place of 20."
 
 

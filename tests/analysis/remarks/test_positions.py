@@ -173,3 +173,18 @@ def test_two_pictures_and_small_outputs():
     half = positions.fading(torch.tensor([0.6, 1.0, 0.6, 0.5]), 1)
     assert half
     assert half.numbers == pytest.approx({"neighbours": 0.6, "from": 2})
+
+
+def test_neighbours_and_the_farthest_place():
+    """Of the middle of 3 × 4: the four neighbours 1, 2, 3 and 4, the last corner −0.5."""
+    near = torch.tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 9.0, 3.0, 0.0], [0.0, 4.0, 0.0, -0.5]])
+    said = positions.told_apart(near, (1, 1), "learned")
+    assert said is not None
+    assert said.numbers == {"neighbours": 2.5, "farthest": 0.0}  # of two corners as far away the first
+    assert said.words.startswith("With learned positions the direct neighbours of the chosen patch have 2.5 on average")
+    assert positions.told_apart(near, None, "learned") is None
+
+
+def test_what_else_tells_the_order_is_said():
+    said = positions.shuffled(Answers(*map(torch.tensor, FLIPS)), Answers(*map(torch.tensor, FLIPS)), LABELS, "x tells")
+    assert said.words.endswith("so x tells the order.")

@@ -34,13 +34,15 @@ def test_weight_that_crosses_former_windows():
     assert swin.crossing(Attention("r", even.weights, TOKENS, TOKENS, ids, ids), regular) is None
 
 
-def test_the_largest_of_four_parts():
+def test_what_a_merging_does_to_the_numbers():
     names = ["1 top left", "2 bottom left", "3 top right", "4 bottom right"]
-    assert words_of(swin.largest_part(torch.tensor([2.0, 4.0, 2.0, 2.0]), names)) == (
-        "Neighbour 2 bottom left contributes most: 40 % of the four lengths together."
+    said = swin.merges(64, 128, torch.tensor([2.0, 4.0, 2.0, 2.0]), names)
+    assert said.words == (
+        "Four tokens of 64 numbers become one of 128; neighbour 2 bottom left contributes most: 40 % of the four "
+        "lengths together, of which an equal share is 25 %."
     )
-    assert swin.largest_part(torch.tensor([2.0, 3.0, 2.0, 2.0]), names) is None
-    assert swin.largest_part(torch.zeros(4), names) is None
+    assert said.numbers == {"before": 64, "after": 128, "share": pytest.approx(0.4)}
+    assert swin.merges(64, 128, torch.zeros(4), names).words == "Four tokens of 64 numbers become one of 128."
 
 
 @pytest.mark.parametrize(
@@ -58,19 +60,24 @@ def test_reach(full: str | None, share: float, holding: float, words: str):
 
 def test_what_the_bias_moves():
     assert words_of(swin.bias_moves(torch.tensor([0.1, 0.4]), 3)) == (
-        "The relative bias moves the attention of layer 3 to other keys, in head 2 of 2 heads most: 40 %."
+        "The relative bias moves the attention of block 3 to other keys, in head 2 of 2 heads most: 40 %."
     )
     assert swin.bias_moves(torch.tensor([0.04]), 1) is None
 
 
 def test_who_looks_farther():
-    assert words_of(swin.looks_farther(10.0, 15.0)) == (
-        "In its first layer the ViT attends 15 pixels far on average, the Swin 10."
+    assert swin.looks_farther(10.0, 15.0, 68.0, 147.2).words == (
+        "In its first layer the ViT attends 15 pixels far on average, of at most 147, the Swin 10 of at most 68."
     )
-    assert words_of(swin.looks_farther(30.0, 15.0)) == (
-        "In its first layer the Swin attends 30 pixels far on average, the ViT 15."
+    assert swin.looks_farther(30.0, 15.0, 68.0, 147.0).words == (
+        "In its first layer the Swin attends 30 pixels far on average, of at most 68, the ViT 15 of at most 147."
     )
-    assert swin.looks_farther(10.0, 14.9) is None
+
+
+def test_what_is_right_over_many():
+    assert swin.without_over(10, 4, 12, "shift").words == (
+        "One image proves nothing: over 12 images of known class, the answer is right for 10, and without shift for 4."
+    )
 
 
 def test_windows_that_are_not_square():
@@ -103,18 +110,10 @@ def test_of_some_rows_nothing_is_said():
 
 
 def test_thresholds_and_the_numbers_behind_the_words():
-    largest = swin.largest_part(torch.tensor([4.0, 7.0, 5.0, 4.0]), list("abcd"))
-    assert words_of(largest) == "Neighbour b contributes most: 35 % of the four lengths together."
     moves = swin.bias_moves(torch.tensor([0.25]), 3)
-    assert words_of(moves) == ("The relative bias moves the attention of layer 3 to other keys, in its one head: 25 %.")
-    farther = swin.looks_farther(30.0, 15.0)
-    assert largest is not None
+    assert words_of(moves) == ("The relative bias moves the attention of block 3 to other keys, in its one head: 25 %.")
     assert moves is not None
-    assert farther is not None
-    assert (largest.numbers, moves.numbers) == ({"share": 0.35}, {"share": 0.25})
-    assert farther.numbers == {"swin": 30.0, "vit": 15.0}
-    assert words_of(swin.largest_part(torch.tensor([0.25, 0.5, 0.125, 0.125]), list("abcd"))) == (
-        "Neighbour b contributes most: 50 % of the four lengths together."
-    )
+    assert moves.numbers == {"share": 0.25}
+    assert swin.looks_farther(30.0, 15.0, 68.0, 147.0).numbers == {"swin": 30.0, "vit": 15.0}
     assert swin.reach(None, 0.3, 0.25, 0.9).words == "30 % of the image can reach this token."
     assert swin.reach(None, 0.5, 0.25, 0.9).numbers == {"share": 0.5, "holding": 0.25}

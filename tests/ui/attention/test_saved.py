@@ -8,14 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import SWIN, VIT, fine, opened, saved_again, sent
 from vizkit.datasets import samples
+from vizkit.hosts.paper import numbers
 from vizkit.models import load
-from vizkit.report.kinds import Attention, Chart, Fused, Heads
 from vizkit.views import VIEWS
+from vizkit.views.attention.explorer import Explorer
 from vizkit.views.subject import Subject
 
 SAVES = {  # page, view → key of its Save, how many pictures it has
-    ("attention", "Walk-through"): ("walk", 2),
-    ("attention", "Explorer"): ("explorer", 2),
     **{(each.page, each.title): (f"{each.name}0", 1) for each in VIEWS.values()},
 }
 
@@ -32,31 +31,18 @@ def shown(test: AppTest) -> list:
     return [entry.item.shows for entry in test.session_state["_report"].values()]
 
 
-def test_the_walk_saves_the_head_that_is_followed_and_of_an_experiment_no_map():
-    test = opened("attention", models=VIT, image="digit 3", layer="3", walk_head="2", query="[cls]")
-    test.button(key="report_walk").click().run()
-    assert shown(test) == [Attention("cls", 3, 1)]
-    test.toggle(key="unscaled").set_value(True).run()
-    test.button(key="report_walk").click().run()
-    chart = shown(test)[1]
-    assert isinstance(chart, Chart)
-    assert "an experiment" in chart.lines[0]
-    weights = np.array(chart.panels[2].cells, float)
-    assert weights.shape == (1, 65)
-    assert weights.sum() == pytest.approx(1, abs=1e-4)
-
-
 @pytest.mark.parametrize("weighted", ["true", "false"])
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
     """Its places are a row of what the canvas was given, whose query the file names."""
     test = opened("attention", attention_view="Explorer", models=model, image="digit 3", layer="2", fusion="max",
                   value_weighted=weighted)  # fmt: skip
-    test.button(key="report_explorer").click().run()
+    test.button(key="report_fused-heads0").click().run()
     (fused,) = shown(test)
-    assert fused == Fused((0.5, 0.5), 2, "max", weighted == "true")
-    places = fused.drawn(Subject(lambda: load(model), samples.picture("digit 3"))).numbers["places"]
-    content = sent(test, "explorer_map")
+    assert fused == Explorer(2, "patch", "max", weighted == "true")
+    loaded = load(model)
+    places = numbers(fused.show(Subject(lambda: loaded, samples.picture("digit 3"))))["places"]
+    content = sent(test, "fused-heads0")
     rows, ids = (np.frombuffer(base64.b64decode(content[name]), kind) for name, kind in
                  (("weights", "<u2"), ("key_ids", "<i4")))  # fmt: skip
     keys = ids[ids >= 0] - len(content["key_special"])
@@ -65,10 +51,3 @@ def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
     off = np.abs(every - row).max(1)
     assert (off <= content["step"]).sum() == 1
     assert np.count_nonzero(places) == np.count_nonzero(row)
-
-
-def test_all_heads_are_saved_for_the_query():
-    test = opened("attention", attention_view="Explorer", models=VIT, image="digit 3", query="[cls]")
-    test.selectbox(key="saved_explorer").set_value("All layers and heads").run()
-    test.button(key="report_explorer").click().run()
-    assert shown(test) == [Heads("cls")]

@@ -7,8 +7,8 @@ import pytest
 
 from tests.ui.conftest import fine, opened, texts
 from vizkit.models import Loaded, by_name
-from vizkit.ui.pages.convolution import fields_of
 from vizkit.ui.session import background, cached
+from vizkit.views.convolution import receptive_field
 
 RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))
 OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pixels)
@@ -70,7 +70,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         with lock:
             work(background.Task(lock))
 
-    monkeypatch.setattr(fields_of, "SAMPLES", 1)
+    monkeypatch.setattr(receptive_field, "SAMPLES", 1)
     monkeypatch.setattr(background, "start", start)
 
 

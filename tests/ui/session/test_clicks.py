@@ -22,13 +22,13 @@ POINT = [0.3125, 0.6875]
 # Of each canvas what a click there sends, from what the canvas was given; None where nothing can be clicked.
 CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_look": lambda data: {"point": POINT} if data["key_grid"] else None,
-    "vizkit_walk": lambda data: {"at": [5, 20], "point": POINT},
-    "vizkit_mosaic": lambda data: {"pick": [0, 1]},
+    "vizkit_walk": lambda data: {"step": 5, "token": 20, "point": POINT},
+    "vizkit_heads": lambda data: {"pick": [1, 2]},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
     "vizkit_super_resolution": lambda data: {"at": [2, 3]},
-    "vizkit_feature_maps": lambda data: {"unit": [data["channels"][1], 2, 3]},
-    "vizkit_slide": lambda data: {"at": [1, 2]},
+    "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
+    "vizkit_slide": lambda data: {"place": [1, 2]},
     "vizkit_switches": lambda data: {
         "switched": {"number": 1, "hidden": [], "off": ["0.1"], "tool": data["tool"], "painted": [3]}
     },

@@ -15,13 +15,13 @@ from tests.hostile import TEXT
 from tests.ui.conftest import VIT, fine, opened, texts
 from vizkit.report.document import MOST_ITEMS, Entry, Report
 from vizkit.report.item import Item
-from vizkit.report.kinds import Attention
 from vizkit.ui.pages.report import linked
 from vizkit.ui.session import uploads
 from vizkit.ui.session.saved import ENTRIES
+from vizkit.views.explore import Explore
 
-ITEM = Item(Attention((0.5, 0.5), 2, 1), VIT, "ViT · digits", "digit 3", link="explore?layer=2")
-REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Attention("cls", 3)), TEXT)))
+ITEM = Item(Explore(2, 2), VIT, "ViT · digits", "digit 3", link="explore?layer=2")
+REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Explore(3, query="cls")), TEXT)))
 FILE = REPORT.to_json().encode()
 
 
@@ -74,7 +74,7 @@ def test_a_replay_opens_as_it_was_saved():
 
 def test_what_is_here_is_not_added_twice_and_keeps_its_title():
     test = given("replay.json", FILE)
-    more = Report("Other", (REPORT.entries[0], Entry(replace(ITEM, shows=Attention("cls", 1)))))
+    more = Report("Other", (REPORT.entries[0], Entry(replace(ITEM, shows=Explore(1, query="cls")))))
     test.file_uploader(key="report_files").upload("more.json", more.to_json().encode()).run()
     fine(test)
     assert entries(test) == [*REPORT.entries, more.entries[1]]
@@ -153,7 +153,7 @@ def test_its_pictures_are_kept_too():
     test = given("mine.png", photograph(91))
     test.switch_page("pages/explore.py").run()
     test.selectbox(key="image").set_value("mine.png").run()
-    test.button(key="report_card0").click().run()
+    test.button(key="report_explore0").click().run()
     test.switch_page("pages/report.py").run()
     next(button for button in test.button if button.label == "Keep for a link").click().run()
     again = opened("report", report=test.query_params["report"])

@@ -11,25 +11,26 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
-from vizkit.report.kinds import Attention, Features, Heads, Relevance
 from vizkit.ui.session.saved import ENTRIES
+from vizkit.views.explore import Explore
+from vizkit.views.relevance.maps import Maps
 
 FOLDER = "Folder with numbers (ZIP)"
 
 
 def with_pictures() -> AppTest:
-    """The attention of a ViT, the features of a CNN, all heads: of layer 2, head 3."""
+    """The attention of a ViT, the features of a CNN: of layer 2, head 3."""
     test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3")
-    for key in ("card0", "card1", "mosaic"):
+    for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
-    assert "Added: 3 pictures" in test.toast[0].value
-    test.button(key="report_card0").click().run()
+    assert "Added: 2 pictures" in test.toast[0].value
+    test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value
     return test.switch_page("pages/report.py").run()
 
 
-def kinds(test: AppTest) -> list[type]:
-    return [type(entry.item.shows) for entry in test.session_state[ENTRIES].values()]
+def models(test: AppTest) -> list[str]:
+    return [entry.item.source for entry in test.session_state[ENTRIES].values()]
 
 
 def test_an_empty_report_says_how_to_add_a_picture():
@@ -42,15 +43,13 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
-    assert entries[1].item.shows == Attention((0.5, 0.5), 2, 2)
-    assert entries[2].item.shows == Features(2)
-    assert entries[3].item.shows == Heads((0.5, 0.5))
+    assert entries[1].item.shows == Explore(2, 3)
+    assert entries[2].item.shows == Explore(2, 3)
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     test.button(key="down_1").click().run()
-    assert kinds(test) == [Features, Attention, Heads]
-    test.button(key="remove_2").click().run()
-    assert kinds(test) == [Attention, Heads]
+    assert models(test) == [CNN, VIT]
+    assert models(test.button(key="remove_2").click().run()) == [VIT]
     test.text_area(key="report_comment_1").input(TEXT).run()
     test.text_input(key="report_title").input(TEXT).run()
     fine(test)
@@ -60,7 +59,7 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     with zipfile.ZipFile(io.BytesIO(waiting[FOLDER]())) as archive:
         assert all(name.startswith("report/") and name.count("/") == 1 for name in archive.namelist())
         replay = json.loads(archive.read("report/replay.json"))
-    assert [(each["kind"], each["comment"]) for each in replay["items"]] == [("attention", TEXT), ("all heads", "")]
+    assert [(each["kind"], each["comment"]) for each in replay["items"]] == [("view explore", TEXT)]
     page = waiting["One page (HTML)"]().decode()
     assert f"<img src=http://{HOST}" not in page
     assert "&lt;img src=http" in page
@@ -71,13 +70,12 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_way_to_explain_can_be_added():
-    test = opened("relevance", models=VIT, image="digit 3")
-    test.selectbox(key="saved_relevance0").select("Grad-CAM").run()
+    test = opened("relevance", models=VIT, image="digit 3", relevance_method="Grad-CAM")
     test.button(key="report_relevance0").click().run()
     test.switch_page("pages/report.py").run()
     fine(test)
     (entry,) = test.session_state[ENTRIES].values()
-    assert entry.item.shows == Relevance("grad_cam", 3, None, "from 0", None)
+    assert entry.item.shows == Maps(method="grad_cam")
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def with_clip(tmp_path, page="explore", **query):
 
 
 def answers(test):
-    return {name for name, _ in sent(test, "card0")["classes"]}
+    return {name for name, _ in sent(test, "explore0")["classes"]}
 
 
 def test_typed_classes_are_the_answers(tmp_path):
@@ -286,9 +286,9 @@ def test_typed_classes_are_the_answers(tmp_path):
     test.text_area(key="classes").set_value("a cat\n\n  a  dog \na cat").run()
     fine(test)
     assert answers(test) == {"a cat", "a dog"}
-    first = sent(test, "card0")["classes"]
+    first = sent(test, "explore0")["classes"]
     test.text_area(key="classes").set_value("a dog\na bird").run()
-    assert sent(test, "card0")["classes"] != first
+    assert sent(test, "explore0")["classes"] != first
     test.text_area(key="classes").set_value("").run()
     fine(test)
     assert not answers(test)  # features alone
@@ -305,7 +305,7 @@ def test_typed_classes_are_bounded_and_never_markdown(tmp_path):
     test = with_clip(tmp_path)
     test.text_area(key="classes").set_value("\n".join(f"![x](http://evil.test/{n}.png) $y$" for n in range(99))).run()
     fine(test)
-    assert len(sent(test, "card0")["classes"]) == 5
+    assert len(sent(test, "explore0")["classes"]) == 5
     test.text_area(key="classes").set_value("x" * 500 + "\n" + "\n".join(map(str, range(150)))).run()
     fine(test)
     assert "knows 100 typed classes" in texts(test)

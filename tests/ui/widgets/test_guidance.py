@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, opened, sent, sent_to, texts
+from tests.ui.conftest import SWIN, VIT, opened, sent, sent_to, staged, texts
 
 SIGN = ":material/insights:"
 
@@ -45,9 +45,12 @@ def test_a_sentence_is_computed_below_the_picture(page: str, query: dict[str, st
     test = opened(page, **{"models": [VIT, SWIN], "image": "digit 3", **query})
     assert not test.exception
     inside = [data.get("sentence") for data in sent_to(test, "vizkit_look")]  # of a map, in its canvas
+    inside += [
+        each["text"] for data in sent_to(test, "vizkit_stage") for each in staged(data) if each["kind"] == "said"
+    ]
     assert remarks(test) or any(inside), texts(test)
 
 
 def test_a_card_says_what_stands_out_right_below_its_picture():
     test = opened("explore", models="bundled:insects_vit", image="mayfly nymph")
-    assert "of this patch's attention" in sent(test, "card0")["sentence"]
+    assert "of this patch's attention" in sent(test, "explore0")["sentence"]

@@ -14,7 +14,7 @@ from tests.figure.plots import figures, numbers
 from tests.test_heads import folder
 from tests.ui.conftest import ROOT, VIT, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
-from tests.ui.test_relevance_page import forget_results, until_done
+from tests.ui.test_relevance_page import forget_results, names, small, until_done
 from vizkit.heads import HEADS
 from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes
@@ -63,7 +63,7 @@ def test_a_card_lists_the_answers_in_their_own_unit(models, head):
     test = opened(models, "explore", source)
     loaded = vizkit.load(models[source], device="cpu")
     expected = vizkit.trace(loaded, inputs.sample(PICTURE).rgb)
-    classes = sent(test, "card0")["classes"]
+    classes = sent(test, "explore0")["classes"]
     assert [name for name, _ in classes] == [name for name, _ in expected.labels]
     assert sorted(name for name, _ in classes) == sorted(LABELS[head])
     for (_, bar), (_, value) in zip(classes, expected.labels, strict=True):
@@ -85,15 +85,13 @@ def test_relevance_says_what_is_explained(models):
     loaded = {head: vizkit.load(models[f"checkpoint:{head}"], device="cpu") for head in LABELS}
     logits = {head: vizkit.trace(each, inputs.sample(PICTURE).rgb).logits for head, each in loaded.items()}
     likeliest = int(logits["sigmoid"].argmax())
-    assert f"for **{LABELS['sigmoid'][likeliest]}** ({float(logits['sigmoid'][likeliest].sigmoid()):.1%})" in words
-    assert f"for **age** ({float(logits['regression'][0]):.4g})" in words
-    assert f"for **this picture's own embedding** (length {float(logits['embedding'].norm()):.4g})" in words
-    drawn = sent(test, "relevance")  # one matrix: a row for each method, a column for each model
-    by_column = [drawn["maps"][column::3] for column in range(3)]
-    for maps in by_column:
-        assert {"Rollout", "Generic relevance", "Grad-CAM"} <= {tile["name"] for tile in maps if tile["rows"]}
+    assert f"for {LABELS['sigmoid'][likeliest]} ({float(logits['sigmoid'][likeliest].sigmoid()):.1%})" in words
+    assert f"for age ({float(logits['regression'][0]):.4g})" in words
+    assert f"for this picture's own embedding (length {float(logits['embedding'].norm()):.4g})" in words
+    for index in range(3):
+        assert {"Rollout", "Generic relevance", "Grad-CAM"} <= set(names(small(test, index)))
     labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
-    assert labels == ["Output"]  # none of them has rivals
+    assert labels == ["Class"]  # none of them has rivals
 
 
 def test_a_class_that_a_label_does_not_exclude_is_no_rival(models):

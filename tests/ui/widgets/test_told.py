@@ -13,6 +13,7 @@ import streamlit as st
 import vizkit.ui
 from tests.ui.conftest import ROOT, forged, sent_to
 from tests.ui.test_views import opened
+from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.ui import canvas
 from vizkit.ui.canvas import Canvas, linked
 from vizkit.ui.session.needs import NEEDS
@@ -68,12 +69,12 @@ class Told(NamedTuple):
 
 
 TELL = {
-    "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}),
-    "vizkit_mosaic": Told("explore", "Cards", {"pick": [0, 1]}),
-    "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999]}),
-    "vizkit_windows": Told("swin", "Shift", {"step": 2, "token": 5}),
-    "vizkit_slide": Told("convolution", "Slide", {"at": [3, 4], "kernel": [1, 0.5, -1] * 3, "steps": [3, 1, 1, 1]}),
-    "vizkit_feature_maps": Told("convolution", "Feature maps", {"unit": [0, 1, 1]}),
+    "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}, steps=False),
+    "vizkit_heads": Told("explore", "Cards", {"pick": [1, 2]}),
+    "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999], "step": 6, "token": 3}),
+    "vizkit_windows": Told("swin", "Shift", {"step": 2, "point": [0.5, 0.25]}),
+    "vizkit_slide": Told("convolution", "Slide", {"place": [3, 4], "numbers": "1 0 -1 2 0 -2 1 0 -1", "stride": 1}),
+    "vizkit_feature_maps": Told("convolution", "Feature maps", {"channel": 1, "unit": [1, 1]}),
     "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}, steps=False),
     "vizkit_translate": Told("sequences", "Translate", {
         "at": 2,
@@ -94,7 +95,7 @@ TELL = {
     "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
     "vizkit_predict": Told("sequences", "Masks", {}),
 }  # fmt: skip
-SILENT = {"vizkit_flow", "vizkit_swipe", "vizkit_copy_link"}
+SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {"vizkit_evaluated"}  # needs an evaluation: tests/ui/test_evaluate_page.py
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
 FORGED: tuple[Any, ...] = (
@@ -113,7 +114,7 @@ FORGED: tuple[Any, ...] = (
 def test_every_canvas_stands_in_the_table():
     for module in walk_packages(vizkit.ui.__path__, "vizkit.ui."):
         import_module(module.name)
-    assert set(Canvas.known) == TELL.keys() | SILENT | ELSEWHERE
+    assert {*Canvas.known, *SCRIPTS} == TELL.keys() | SILENT | ELSEWHERE
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ PLACES = {
     "explore": ("Cards", ["at"]),
     "convolution": ("Slide", [f"slide_{name}" for name in ("at", "size", "stride", "padding", "dilation", "numbers")]),
     "super_resolution": ("Enlarge", ["sr_at"]),
-    "swin": ("Shift", ["shift_step", "shift_token"]),
+    "swin": ("Shift", ["shift_step", "swin_block", "at"]),
     "detection": ("Boxes", ["det_query", "det_scene"]),
     "sequences": ("Translate", ["word", "heads", "force", "step", "hidden", "next"]),
     "intervene": ("Heads", ["head", "edits"]),

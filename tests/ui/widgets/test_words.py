@@ -8,7 +8,8 @@ import streamlit as st
 from tests.ui.conftest import opened
 from vizkit.check import Check
 from vizkit.models.sources.loaded import NO_LICENCE
-from vizkit.ui.reading import agreement, licence_words, numbers_of
+from vizkit.ui.reading import AGREES, agreement, numbers_of
+from vizkit.views.licences import licence_words
 
 
 @pytest.mark.parametrize(
@@ -27,17 +28,13 @@ def test_a_licence_is_written_as_its_authors_write_it(licence: str, words: str):
     assert licence_words(licence) == words
 
 
-def test_a_file_is_named_after_the_layer_that_it_shows(monkeypatch: pytest.MonkeyPatch):
-    """The slider goes to the twelfth layer of the deepest model; this one has six."""
+def test_a_file_is_named_after_the_settings_that_it_shows(monkeypatch: pytest.MonkeyPatch):
     files: list[str] = []
     monkeypatch.setattr(st, "download_button", lambda label, make, file, *_, **__: files.append(file))
-    test = opened("explore", models=["bundled:digits_vit", "random:vit_tiny_patch16_224"], image="digit 3", layer="12")
+    test = opened("explore", models=["bundled:digits_vit"], image="digit 3", layer="2", head="3")
     assert not test.exception
     stems = {file.rpartition(".")[0] for file in files}
-    assert {stem for stem in stems if "layer" in stem and not stem.endswith("_all")} == {
-        "ViT_digits_digit_3_attention_layer6_mean_patch_x50_y50",
-        "random_vit_tiny_patch16_224_digit_3_attention_layer12_mean_patch_x50_y50",
-    }
+    assert {stem.removesuffix("_all") for stem in stems} == {"ViT_digits_digit_3_explore_layer2_head3"}
 
 
 WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
@@ -45,9 +42,9 @@ WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
 
 
 def test_the_badge_says_the_largest_difference_and_its_help_every_one():
-    assert agreement(WHOLE) == "agrees with the model within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert agreement(WHOLE) == f"{AGREES} within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
     exact = replace(WHOLE, output_error=0.0, logit_error=0.0)
-    assert agreement(exact) == "agrees with the model exactly · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert agreement(exact) == f"{AGREES} exactly · 24 of 1,182 rows compared · 6 of 6 layers"
     assert numbers_of(WHOLE) == (
         "rows within 2e-07 · outputs within 6e-07 in 24 of 1,182 rows · logits within 4e-07 · 6 of 6 layers · "
         "places measured in 6 of 6 layers"

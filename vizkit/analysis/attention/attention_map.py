@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.geometry import id_at
+from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace, query_row, row_times
 
-__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "head_map", "layers"]
+__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "head_map", "layers", "most_attended"]
 
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
@@ -119,3 +119,14 @@ def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | N
     rows, columns = attention.key.grid
     first = len(attention.key.special)
     return received[first : first + rows * columns].reshape(rows, columns)
+
+
+def most_attended(trace: Trace) -> tuple[float, float] | None:
+    """The middle, in fractions (x, y) of the model's input, of the patch that the last layer attends to most in the
+    mean of its heads: from its first special token, else from all tokens on average. None where keys have no place."""
+    last = layers(trace)[-1]
+    maps = [head_map(last, head) for head in range(last.weights.shape[1])]
+    if maps[0] is None:
+        return None
+    mean = torch.stack([each for each in maps if each is not None]).mean(0)
+    return middle_of(last.key, len(last.key.special) + int(mean.argmax()))

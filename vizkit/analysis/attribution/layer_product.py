@@ -17,8 +17,8 @@ from vizkit.geometry import id_of, name_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 __all__ = [
-    "FEW", "Factor", "Mass", "Query", "factors", "joined", "read_by_head", "row_sums", "same_token", "spike", "spread",
-    "start", "stream", "through", "times",
+    "FEW", "Factor", "Mass", "Query", "dense", "factors", "joined", "read_by_head", "row_sums", "same_token", "spike",
+    "spread", "start", "stream", "through", "times",
 ]  # fmt: skip
 
 Query = str | int | tuple[int, int]
@@ -195,6 +195,22 @@ def times(mass: Mass, factor: Factor) -> Mass:
     stays = asks < 0
     moved[:, same_token(mass.tokens, tokens)[stays]] += rows[:, stays]
     return Mass(moved, mass.padding + out[:, -1], tokens)
+
+
+def dense(factor: Factor) -> Float[Tensor, "query key"]:
+    """Â of one layer as a matrix; what goes to padding is left out."""
+    layer, own = factor.layer, same_token(factor.layer.query, factor.layer.key)
+    matrix = torch.zeros(len(layer.query) + 1, len(layer.key) + 1)  # PADDING picks the last row and column
+    if factor.share or factor.normalise:
+        mixing = layer.weights.float().mean(1) if factor.mixing is None else factor.mixing.float()
+        matrix[layer.query_ids[:, :, None], layer.key_ids[:, None]] = mixing
+    identity, share = (own >= 0) * factor.identity, torch.where(own >= 0, factor.share, 1.0)
+    matrix = matrix[:-1, :-1] * share[:, None]
+    matrix[own >= 0, own[own >= 0]] += identity[own >= 0]
+    if factor.normalise:
+        total = identity + share * row_sums(factor)[:-1].float()
+        matrix /= total.where(total > 0, torch.ones_like(total))[:, None]
+    return matrix
 
 
 def row_sums(factor: Factor) -> Float[Tensor, " query_or_padding"]:

@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.analysis.attention.fusion import Fusion, fuse
-from vizkit.analysis.attribution.layer_product import Factor, Query, factors, same_token, start, stream, through
+from vizkit.analysis.attribution.layer_product import Factor, Query, dense, factors, same_token, start, stream, through
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "shares"]
+__all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "rollout_products",
+           "shares"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,26 @@ def rollout_matrix(
     ready = _prepared(trace, fusion, discard, start_layer, residual)
     last = max(i for i, factor in enumerate(ready) if factor.layer.query.grid)
     return through(ready[: last + 1], torch.eye(len(ready[last].layer.query))).rows
+
+
+def rollout_products(
+    trace: Trace, fusion: Fusion = "mean", discard: float = 0.0, start_layer: int = 0, residual: float = 0.5
+) -> list[tuple[Float[Tensor, "query key"], Float[Tensor, "query token"]]]:
+    """(Â_l, Â_l ⋯ Â_1) of every attention layer l from `start_layer` on: over the layer's own queries and keys, and
+    over its queries and the tokens of the input. The work grows with the cube of the tokens."""
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
+    products: list[tuple[Tensor, Tensor]] = []
+    before, learned = torch.empty(0), 0
+    for end, factor in enumerate(ready):
+        one = dense(factor)
+        if end and ready[end - 1].layer.query != factor.layer.key:  # a token comes in between, past this layer
+            before = through(ready[: end + 1], torch.eye(len(one))).rows
+        else:
+            before = one @ before if end else one
+        learned += factor.layer.learned
+        if factor.layer.learned and learned > start_layer:
+            products.append((one, before))
+    return products
 
 
 def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:

@@ -21,7 +21,6 @@ __all__ = [
 ]  # fmt: skip
 
 LOWEST, HIGHEST = 0.05, 100.0  # the temperatures that are looked at
-LARGEST_LOGIT = 1e4
 
 LogProbabilities = Float64[Tensor, "*image label"]
 

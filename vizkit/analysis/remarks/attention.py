@@ -8,16 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attention.attention_map import AttentionMap, Query, attention_map, layers
+from vizkit.analysis.attention.attention_map import Query, attention_map, find_query, fused, layers
 from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
-from vizkit.analysis.remarks.places import on_object
+from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen
 from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
-from vizkit.traces import Attention, Tokens, Trace
+from vizkit.traces import Attention, Tokens, Trace, dense, query_row
 
-MOST = 0.5
-OWN = 0.25  # of a patch for itself, or for any other single one
-EVEN = 0.97  # of the largest entropy
 FARTHER = 1.5  # times as far in the last layer as in the first, or the other way round
 MOST_WEIGHTS = 300_000  # of one layer, of which all queries are counted in a few ms
 
@@ -43,72 +40,52 @@ def of_map(
     covers, where that is known."""
     if attention.key.grid is None:
         return None
-    seen = attention_map(attention, query, head)
-    whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
-    cell = cell_of(attention.query, seen.query_id)
-    who = ("this patch" if cell else called(attention.query.special[seen.query_id])
-           if seen.query_id < len(attention.query.special) else "this token")  # fmt: skip
-    own = cell if attention.query == attention.key else None
-    drawn = None
-    if covered is not None and float(seen.places.sum()) >= 0.2:
-        drawn = on_object(seen.places, covered, f"{who_s(who)} attention to patches")
-    said = (
-        _one_place(seen, own)
-        or (drawn and (drawn.words[0].lower() + drawn.words[1:-1], drawn.numbers))
-        or _shape(seen, own)
+    query_id, _ = find_query(attention, query)
+    rows = query_row(attention, query_id)
+    row = rows.mean(0) if head is None else rows[min(head, len(rows) - 1)]
+    return _of_rows(attention, {query_id: 0}, row[None], layer, head, covered).get(query_id)
+
+
+def of_rows(
+    attention: Attention, layer: int, head: int | None, covered: Float[Tensor, "row column"] | None = None
+) -> dict[int, Remark]:
+    """The same for every query that was recorded, by its id. None of them where the weights are too many."""
+    if attention.key.grid is None or len(attention.query) * len(attention.key) > MOST_WEIGHTS:
+        return {}
+    rows = dense(replace(attention, weights=fused(attention, head)[:, None], gradient=None))[0]
+    kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
+    return _of_rows(attention, {query: query for query in kept}, rows, layer, head, covered)
+
+
+def _of_rows(
+    attention: Attention,
+    queries: dict[int, int],
+    rows: Float[Tensor, "query key"],
+    layer: int,
+    head: int | None,
+    covered: Float[Tensor, "row column"] | None,
+) -> dict[int, Remark]:
+    """`queries`: where in `rows` each of them stands."""
+    tokens, whose = attention.query, named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    seen, found = (
+        Seen.of(attention.key, rows, covered, [*map(called, attention.key.special), "padding"]),
+        dict[int, Remark](),
     )
-    said = said or _even(seen, attention.weights.shape[-1])
-    if said is None:
-        return None
-    words, numbers = said
-    return Remark(f"{whose}: {words.format(who=who, whose=who_s(who))}.", numbers)
-
-
-def who_s(who: str) -> str:
-    return f"{who}'s"
-
-
-def _one_place(seen: AttentionMap, own: tuple[int, int] | None) -> tuple[str, dict[str, float]] | None:
-    """Most on a special token, on padding, or much on one patch."""
-    rest = {called(name): share for name, share in seen.special.items()} | {"padding": seen.padding}
-    name, share = max(rest.items(), key=lambda item: item[1])
-    if share >= MOST:
-        return f"{{who}} gives {percent(share)} of its attention to {name}", {"share": share}
-    if own is not None and (share := float(seen.places[own])) >= OWN:
-        return f"{{who}} gives {percent(share)} of its attention to itself", {"share": share}
-    at = int(seen.places.argmax())
-    row, column = divmod(at, seen.places.shape[1])
-    if (share := float(seen.places[row, column])) >= OWN and seen.places.numel() > 1 / OWN:
-        return (f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}",
-                {"share": share})  # fmt: skip
-    return None
-
-
-def _shape(seen: AttentionMap, own: tuple[int, int] | None) -> tuple[str, dict[str, float]] | None:
-    """Near the query, or along one row or column."""
-    rows, columns = seen.places.shape
-    if own is not None and rows * columns >= 25:  # in a smaller grid nine patches are most of it
-        top, left = max(own[0] - 1, 0), max(own[1] - 1, 0)
-        near = float(seen.places[top : own[0] + 2, left : own[1] + 2].sum())
-        if near >= MOST:
-            return f"{{who}} gives {percent(near)} of its attention to itself and its neighbours", {"share": near}
-    for axis, name, count in ((1, "row", rows), (0, "column", columns)):
-        sums = seen.places.sum(axis)
-        at = int(sums.argmax())
-        if count >= 4 and float(sums[at]) >= MOST:
-            return f"{percent(float(sums[at]))} of {{whose}} attention lies in {name} {at + 1}", {
-                "share": float(sums[at])
-            }
-    return None
-
-
-def _even(seen: AttentionMap, keys: int) -> tuple[str, dict[str, float]] | None:
-    row = torch.cat([seen.places.flatten(), torch.tensor([*seen.special.values(), seen.padding])]).double()
-    entropy = float(torch.special.entr(row / row.sum().clamp(min=1e-12)).sum()) / math.log(max(keys, 2))
-    if keys < 4 or entropy < EVEN:
-        return None
-    return (f"{{who}} attends almost evenly: the largest weight is {100 * float(row.max()):.1f} %, equal weights would "
-            f"be {100 / keys:.1f} %", {"entropy": entropy, "largest": float(row.max())})  # fmt: skip
+    for query, at in queries.items():
+        cell = cell_of(tokens, query)
+        special = called(tokens.special[query]) if query < len(tokens.special) else "this token"
+        who = "this patch" if cell else special
+        own = cell if tokens == attention.key else None
+        said = (
+            seen.one_place(at, own)
+            or seen.on_insect(at, f"{who}'s attention to patches")
+            or seen.shape(at, own)
+            or seen.even(at, attention.weights.shape[-1])
+        )
+        if said is not None:
+            words, numbers = said
+            found[query] = Remark(f"{whose}: {words.format(who=who)}.", numbers)
+    return found
 
 
 def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:

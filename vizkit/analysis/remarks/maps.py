@@ -11,6 +11,19 @@ from vizkit.analysis.remarks.places import distance
 from vizkit.analysis.remarks.remark import Remark, percent
 
 
+def at_chance(gains: Mapping[str, float], margin: float) -> Remark | None:
+    """Which maps know no better than a random order which places the model needs. `gains`: differences to chance, above
+    0 where better."""
+    none = [name for name, gain in gains.items() if gain <= margin]
+    if not none:
+        return None
+    if len(none) == len(gains):
+        return Remark("None of them is better than a random order on this picture.", {"count": len(none)})
+    named = none[0] if len(none) == 1 else f"{', '.join(none[:-1])} and {none[-1]}"
+    verb = "is" if len(none) == 1 else "are"
+    return Remark(f"{named} {verb} no better than a random order on this picture.", {"count": len(none)})
+
+
 def agreement(maps: Mapping[str, Float[Tensor, "row column"]]) -> Remark | None:
     """How much of the positive evidence lies on the same places in each pair: the most and the least. None for less
     than two maps with any."""

@@ -92,6 +92,18 @@ def alike(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
     )
 
 
+def nearest(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
+    """The same where no other is alike; None where there is no other."""
+    if len(cosines) < 2:
+        return None
+    second = float(cosines.sort(descending=True).values[1])
+    return Remark(
+        f"After {after}, no other place of {len(cosines) - 1:,} is similar to the chosen one: the largest cosine is "
+        f"{second:.2f}.",
+        {"cosine": second},
+    )
+
+
 def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark | None:
     """Patches far longer than the median after a layer; None where no patch is an outlier."""
     if not count:

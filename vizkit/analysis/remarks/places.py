@@ -1,7 +1,9 @@
 """Where a map lies: on the drawn object whose outline is known, or else on how few places."""
 
 import math
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -9,6 +11,7 @@ from torch import Tensor
 
 from vizkit.analysis.remarks.remark import Remark, begun, percent
 from vizkit.geometry import Box
+from vizkit.traces import Tokens
 
 TWICE = 2.0  # as much as the object's share of the image, or half of it: that stands out
 FEW = 0.15  # of all places, on which half of the weight lies
@@ -31,9 +34,15 @@ def on_object(
     as much lies on the object as it covers."""
     weights = places.clamp(min=0)
     total, area = float(weights.sum()), float(covered.mean())
-    if total <= 0 or not 0 < area < 1:
+    if total <= 0:
         return None
-    share = float((weights * covered).sum()) / total
+    return lies_on(float((weights * covered).sum()) / total, area, subject, what)
+
+
+def lies_on(share: float, area: float, subject: str, what: str = "insect") -> Remark | None:
+    """The same of the share that lies on the object, and that of the image which it covers."""
+    if not 0 < area < 1:
+        return None
     numbers = {"share": share, "area": area}
     if share >= min(TWICE * area, (1 + area) / 2):
         words = f"{begun(percent(share))} of {subject} lies on the {what}, which covers {percent(area)} of the image."
@@ -47,16 +56,27 @@ def on_object(
 
 def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
     """On how few places half of the weight lies; None where that is more than `FEW` of them."""
-    weights = places.clamp(min=0).flatten().sort(descending=True).values
-    total = float(weights.sum())
-    if total <= 0:
-        return None
-    sums = weights.cumsum(0)
-    half = int((sums < total / 2 * (1 - 1e-6)).sum()) + 1
-    if half > math.floor(FEW * len(weights)):
+    half, count = half_of(places), places.numel()
+    if not 0 < half <= math.floor(FEW * count):
         return None
     which = "1 place" if half == 1 else f"{half} places"
-    return Remark(f"Half of {subject} lies on {which} of {len(weights)}.", {"places": half, "of": len(weights)})
+    return Remark(f"Half of {subject} lies on {which} of {count}.", {"places": half, "of": count})
+
+
+def spread(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
+    """The same where nothing stands out; None of an empty map."""
+    half, count = half_of(places), places.numel()
+    if not half:
+        return None
+    words = f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
+    return Remark(words, {"places": half, "of": count})
+
+
+def half_of(places: Float[Tensor, "row column"]) -> int:
+    """On how few places half of the weight lies; 0 of an empty map."""
+    weights = places.clamp(min=0).flatten().sort(descending=True).values
+    total = float(weights.sum())
+    return int((weights.cumsum(0) < total / 2 * (1 - 1e-6)).sum()) + 1 if total > 0 else 0
 
 
 def where(
@@ -92,3 +112,109 @@ def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 col
             for each in (first, second)]  # fmt: skip
     p, q = (each / each.sum() for each in maps)
     return float(torch.abs(p - q).sum() / 2)
+
+
+# ---- rows of attention ----------------------------------------------------------------------------------------------
+MOST = 0.5
+OWN = 0.25  # of a patch for itself, or for any other single one
+EVEN = 0.97  # of the largest entropy
+
+Said = tuple[str, dict[str, float]] | None
+Most = list[tuple[float, int]]  # of each row its largest value, and where that is
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What rows give to every place, and what the rules ask of them, counted for all rows at once: so two hundred
+    queries take a few ms. `rest`: the most that a special token or padding gets, by `names`; `drawn`: the share of what
+    places get that lies on the insect, which covers `area`."""
+
+    places: Float[np.ndarray, "query row column"]
+    names: list[str]
+    rest: Most
+    best: Most
+    lines: dict[str, Most]
+    total: list[float]
+    drawn: list[float]
+    area: float
+    entropy: list[float]
+
+    @classmethod
+    def of(
+        cls,
+        key: Tokens,
+        rows: Float[Tensor, "query key"],
+        covered: Float[Tensor, "row column"] | None,
+        names: list[str],
+    ) -> "Seen":
+        assert key.grid is not None
+        first, weights = len(key.special), rows.double().numpy()
+        flat = weights[:, first : first + key.grid[0] * key.grid[1]]
+        places = flat.reshape(-1, *key.grid)
+        rest = np.column_stack([weights[:, :first], np.maximum(0.0, 1.0 - weights.sum(1))])
+        total = flat.sum(1)
+        insect = np.zeros(key.grid) if covered is None else covered.double().numpy()
+        shares = np.column_stack([flat, rest])
+        shares /= np.maximum(shares.sum(1, keepdims=True), 1e-12)
+        return cls(
+            places,
+            names,
+            _most(rest),
+            _most(flat),
+            {
+                name: _most(places.sum(axis))
+                for name, axis, count in (("row", 2, key.grid[0]), ("column", 1, key.grid[1]))
+                if count >= 4
+            },
+            total.tolist(),
+            (flat @ insect.ravel() / np.maximum(total, 1e-12)).tolist(),
+            float(insect.mean()),
+            (-shares * np.log(np.maximum(shares, 1e-300))).sum(1).tolist(),
+        )
+
+    def one_place(self, at: int, own: tuple[int, int] | None) -> Said:
+        """Most on a special token, on padding, or much on one patch."""
+        share, which = self.rest[at]
+        if share >= MOST:
+            return f"{{who}} gives {percent(share)} of its attention to {self.names[which]}", {"share": share}
+        if own is not None and (share := float(self.places[at][own])) >= OWN:
+            return f"{{who}} gives {percent(share)} of its attention to itself", {"share": share}
+        share, which = self.best[at]
+        if share < OWN or self.places[at].size <= 1 / OWN:
+            return None
+        row, column = divmod(which, self.places.shape[2])
+        words = f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}"
+        return words, {"share": share}
+
+    def on_insect(self, at: int, subject: str) -> Said:
+        drawn = lies_on(self.drawn[at], self.area, subject) if self.total[at] >= 0.2 else None
+        return drawn and (drawn.words[0].lower() + drawn.words[1:-1], dict(drawn.numbers))
+
+    def shape(self, at: int, own: tuple[int, int] | None) -> Said:
+        """Near the query, or along one row or column."""
+        places = self.places[at]
+        if own is not None and places.size >= 25:  # in a smaller grid nine patches are most of it
+            top, left = max(own[0] - 1, 0), max(own[1] - 1, 0)
+            near = float(places[top : own[0] + 2, left : own[1] + 2].sum())
+            if near >= MOST:
+                return f"{{who}} gives {percent(near)} of its attention to itself and its neighbours", {"share": near}
+        for name, most in self.lines.items():
+            share, which = most[at]
+            if share >= MOST:
+                return f"{percent(share)} of {{who}}'s attention lies in {name} {which + 1}", {"share": share}
+        return None
+
+    def even(self, at: int, keys: int) -> Said:
+        entropy = self.entropy[at] / math.log(max(keys, 2))
+        if keys < 4 or entropy < EVEN:
+            return None
+        largest = max(self.best[at][0], self.rest[at][0])
+        return (
+            f"{{who}} attends almost evenly: the largest weight is {100 * largest:.1f} %, equal weights would be "
+            f"{100 / keys:.1f} %",
+            {"entropy": entropy, "largest": largest},
+        )
+
+
+def _most(values: Float[np.ndarray, "query any"]) -> Most:
+    return list(zip(values.max(1).tolist(), values.argmax(1).tolist(), strict=True))

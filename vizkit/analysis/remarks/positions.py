@@ -36,8 +36,11 @@ class Answers:
         return int(self.in_order.argmax()) == int(self.shuffled.argmax())
 
 
-def shuffled(own: Answers, without: Answers, labels: Sequence[str]) -> Remark:
-    """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs."""
+def shuffled(
+    own: Answers, without: Answers, labels: Sequence[str], others: str = "more than positions tells"
+) -> Remark:
+    """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs;
+    `others`: what else "tells" the order."""
     before, after = labels[int(own.in_order.argmax())], labels[int(own.shuffled.argmax())]
     seen = f"the answer stays “{before}”" if own.kept else f"the answer changes from “{before}” to “{after}”"
     if without.change <= SAME:
@@ -45,7 +48,7 @@ def shuffled(own: Answers, without: Answers, labels: Sequence[str]) -> Remark:
     elif without.kept:
         blind = "without positions the outputs change too, but not the first answer"
     else:
-        blind = "without positions the answer changes too, so more than positions tells the order"
+        blind = f"without positions the answer changes too, so {others} the order"
     numbers = {"change with positions": own.change, "change without positions": without.change}
     return Remark(f"Shuffled, {seen}; {blind}.", numbers)
 
@@ -154,3 +157,19 @@ def fading(likeness: Float[Tensor, " position"], position: int) -> Remark | None
     numbers = {"neighbours": float(near.mean()), "from": int(alike) + 1}
     return Remark(f"Position {position} has a cosine of {numbers['neighbours']:.2f} with its neighbours, and of less "
                   f"than a half with all that lie {numbers['from']} positions away or farther.", numbers)  # fmt: skip
+
+
+def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int] | None, which: str) -> Remark | None:
+    """How much nearer the neighbours of a cell are than the farthest place, in whatever unit `near` has; None without a
+    cell or with no place that is far."""
+    if cell is None or max(near.shape) < 3:
+        return None
+    row, column = torch.meshgrid(*(torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True)),
+                                 indexing="ij")  # fmt: skip
+    beside, far = row.abs() + column.abs() == 1, (row**2 + column**2).flatten().argmax()
+    first, last = float(near[beside].mean()), float(near.flatten()[far])
+    return Remark(
+        f"With {which} positions the direct neighbours of the chosen patch have {first:.2g} on average, the farthest "
+        f"place {last:.2g}.".replace("-", "−"),
+        {"neighbours": first, "farthest": last},
+    )

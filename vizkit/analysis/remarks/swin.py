@@ -9,7 +9,6 @@ from vizkit.traces import PADDING, Attention
 
 SAVED = 0.05
 CROSSED = 0.02
-A_THIRD = 0.35  # of four equal parts each is 0.25
 
 
 def pairs_saved(windows: Layout, stage: int) -> Remark | None:
@@ -42,15 +41,16 @@ def crossing(attention: Attention, windows: Layout) -> Remark | None:
                   "before.", {"share": share})  # fmt: skip
 
 
-def largest_part(parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark | None:
-    """Which neighbour contributes most to a merged token; `parts`: the lengths of their contributions."""
-    total = float(parts.sum())
-    if total <= 0 or float(parts.max()) / total < A_THIRD:
-        return None
-    at = int(parts.argmax())
+def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark:
+    """What a merging does to the numbers of a token, `before` and `after` it, and which of the four neighbours
+    contributes most; `parts`: the lengths of their contributions."""
+    words = f"Four tokens of {counted(before, 'number')} become one of {after}"
+    total, at = float(parts.sum()), int(parts.argmax())
+    if total <= 0:
+        return Remark(f"{words}.", {"before": before, "after": after})
     share = float(parts[at]) / total
-    return Remark(f"Neighbour {names[at]} contributes most: {percent(share)} of the four lengths together.",
-                  {"share": share})  # fmt: skip
+    most = f"neighbour {names[at]} contributes most: {percent(share)} of the four lengths together, of which an equal"
+    return Remark(f"{words}; {most} share is 25 %.", {"before": before, "after": after, "share": share})
 
 
 def reach(full: str | None, share: float, holding: float, held: float) -> Remark:
@@ -62,24 +62,34 @@ def reach(full: str | None, share: float, holding: float, held: float) -> Remark
                   holding < share - 0.05 else f"{all_of_it}.", {"share": share, "holding": holding})  # fmt: skip
 
 
-def bias_moves(moved: Float[Tensor, " head"], layer: int) -> Remark | None:
-    """By how much the relative bias changes the heads of a layer; None where it moves less than 5 % of every one."""
+def bias_moves(moved: Float[Tensor, " head"], block: int) -> Remark | None:
+    """By how much the relative bias changes the heads of a block; None where it moves less than 5 % of every one."""
     most = int(moved.argmax())
     share = float(moved[most])
     if share < 0.05:
         return None
     heads = counted(len(moved), "head")
     where = f"in head {most + 1} of {heads} most" if len(moved) > 1 else "in its one head"
-    return Remark(f"The relative bias moves the attention of layer {layer} to other keys, {where}: {percent(share)}.",
+    return Remark(f"The relative bias moves the attention of block {block} to other keys, {where}: {percent(share)}.",
                   {"share": share})  # fmt: skip
 
 
-def looks_farther(swin_px: float, vit_px: float) -> Remark | None:
-    """Mean distance of attention in the first layers of both; None where they are about as far."""
-    near, far = sorted((swin_px, vit_px))
-    if far < 1.5 * near:
-        return None
-    first, second = ("the ViT", "the Swin") if vit_px > swin_px else ("the Swin", "the ViT")
-    return Remark(f"In its first layer {first} attends {counted(round(far), 'pixel')} far on average, {second} "
-                  f"{near:.0f}.",
-                  {"swin": swin_px, "vit": vit_px})  # fmt: skip
+def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: float) -> Remark:
+    """Mean distance of attention in the first layers of both, and the farthest that each allows, in pixels of one
+    input."""
+    ordered = sorted([("the Swin", swin_px, swin_most), ("the ViT", vit_px, vit_most)], key=lambda each: -each[1])
+    (first, far, allowed), (second, near, bound) = ordered
+    return Remark(
+        f"In its first layer {first} attends {counted(round(far), 'pixel')} far on average, of at most {allowed:.0f}, "
+        f"{second} {near:.0f} of at most {bound:.0f}.",
+        {"swin": swin_px, "vit": vit_px},
+    )
+
+
+def without_over(right: int, still: int, images: int, what: str) -> Remark:
+    """On how many pictures whose class is known the answer is right with and without `what`."""
+    return Remark(
+        f"One image proves nothing: over {counted(images, 'image')} of known class, the answer is right for {right}, "
+        f"and without {what} for {still}.",
+        {"right": right, "without": still, "images": images},
+    )

@@ -21,6 +21,7 @@ def bias_map(
     ranked: bool,
     x_names: Sequence[str],
     y_names: Sequence[str],
+    quantity: str = "added to the score",
     height: int = 280,
 ) -> "go.Figure":
     """One head's bias in logits, with one scale for all heads: the range of all values, or, `ranked`, their ranks from
@@ -28,13 +29,14 @@ def bias_map(
     import plotly.graph_objects as go
 
     low, high = float(values.min()), float(values.max())
-    drawn, scale, bar = values[head], {"zmin": low, "zmax": max(high, low + 1e-6)}, {}
+    drawn, scale = values[head], {"zmin": low, "zmax": max(high, low + 1e-6)}
+    bar: dict[str, object] = {"title": {"text": quantity, "side": "right"}}
     if ranked:
         drawn, scale = ranks(values)[head], {"zmin": 0.0, "zmax": 1.0}
         at = np.linspace(0, 1, MARKS)
-        bar = {"colorbar": {"tickvals": at, "ticktext": [f"{value:.3g}" for value in np.quantile(values, at)]}}
+        bar |= {"tickvals": at, "ticktext": [f"{value:.3g}" for value in np.quantile(values, at)]}
     heat = go.Heatmap(
-        z=drawn, x=x_names, y=y_names, customdata=values[head], **scale, **bar,
+        z=drawn, x=x_names, y=y_names, customdata=values[head], colorbar=bar, **scale,
         hovertemplate="%{y} down, %{x} right: %{customdata:.4g}<extra></extra>",
     )  # fmt: skip
     figure = laid_out([heat], "columns right", "rows down", f"Head {head + 1}", height)

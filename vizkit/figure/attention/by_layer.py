@@ -43,7 +43,7 @@ def by_layer(
                 hovertemplate="%{text}: %{y:.2f}<extra>published</extra>",
             )
         )
-    last = first + max(len(values) for values in lines.values()) - 1
+    last = max([first + max(len(values) for values in lines.values()) - 1, *(layer for layer, _, _ in published)])
     figure = laid_out(drawn, "layer", y)
     figure.update_xaxes(dtick=1 if last <= MOST_MARKED else None, range=[first - 0.4, last + 0.4])
     figure.update_yaxes(range=[reach[0] - 0.04 * (reach[1] - reach[0]), reach[1] + 0.04 * (reach[1] - reach[0])])

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-def distances(values: Sequence[np.ndarray], caps: Sequence[float], top_px: float, cap: str) -> "go.Figure":
+def distances(
+    values: Sequence[np.ndarray], caps: Sequence[float], top_px: float, cap: str, depth: int = 0
+) -> "go.Figure":
     """`values`: for every layer one distance for each head, in pixels. `caps`: the largest that each layer allows,
-    drawn as steps and called `cap`. `top_px`: the end of the axis, the same for figures that are compared."""
+    drawn as steps and called `cap`. `top_px`, `depth`: where the axes end, the same for figures that are compared."""
     import plotly.graph_objects as go
 
-    figure = dots_by_depth(values, "pixels")
+    figure = dots_by_depth(values, "pixels", depth=depth)
     x, y = [], []
     for index, most in enumerate(caps):
         x += [index + 0.55, index + 1.45, None]

@@ -9,6 +9,9 @@ from vizkit.geometry import pixel_box
 from vizkit.traces import Tokens
 
 THUMB = 26
+DECADES = 3  # of a logarithmic scale
+MARGIN, BAR = 24, 14  # px
+WHITE, INK = (255, 255, 255), (30, 30, 46)
 MOST_ON_AXES = 400  # tokens
 
 
@@ -19,19 +22,57 @@ def matrix(
     *,
     side_px: int = 900,
     scale: str = SCALE,
+    log: bool = False,
+    marked: int | None = None,
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """Every weight a flat square, brightest at the largest. A patch is drawn as its pixels, a special token by name."""
+    """Every weight a flat square, brightest at the largest. A patch is drawn as its pixels, a special token by name.
+    `log`: each third of the colours is a power of ten. `marked`: the row of this query is framed."""
     queries, keys = weights.shape
     cell = max(4, (side_px - THUMB) // max(keys, queries))
     thumb = max(cell, THUMB) if cell >= 10 else cell * 3
-    level = (np.clip(weights / max(float(weights.max()), 1e-12), 0, 1) * 255).astype(np.uint8)
+    share = np.clip(weights / max(float(weights.max()), 1e-12), 0, 1)
+    share = np.clip(1 + np.log10(np.maximum(share, 1e-12)) / DECADES, 0, 1) if log else share
+    level = (share * 255).astype(np.uint8)
     out = np.full((thumb + queries * cell, thumb + keys * cell, 3), 255, np.uint8)
     out[thumb:, thumb:] = colours(scale)[level].repeat(cell, 0).repeat(cell, 1)
     for index, patch in enumerate(query_patches):
         place(out, patch, (thumb + index * cell, 0), (cell, thumb))
     for index, patch in enumerate(key_patches):
         place(out, patch, (0, thumb + index * cell), (thumb, cell))
+    if marked is not None:
+        top, right = thumb + marked * cell, out.shape[1] - 1
+        for colour, line in ((INK, 5), (WHITE, 2)) if cell >= 10 else ((WHITE, 1),):  # else it would hide its row
+            cv2.rectangle(out, (thumb, top - 2), (right, top + cell + 1), colour, line)
     return out
+
+
+def with_names(
+    cells: UInt8[np.ndarray, "_ _ 3"], x: str, y: str, ends: tuple[str, ...], *, scale: str = SCALE
+) -> UInt8[np.ndarray, "height width 3"]:
+    """A matrix with its axes named, and below it what the colours say: `ends` stand along them, from dark to bright."""
+    height, width = cells.shape[:2]
+    out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
+    out[MARGIN : MARGIN + height, MARGIN:] = cells
+    _written(out[:MARGIN, MARGIN:], x, width / 2)
+    side = np.full((MARGIN, height, 3), 255, np.uint8)
+    _written(side, y, height / 2)
+    out[MARGIN : MARGIN + height, :MARGIN] = np.rot90(side)
+    below = out[MARGIN + height :, MARGIN:]
+    ramp = np.linspace(0, 255, width).astype(np.uint8)
+    below[BAR : 2 * BAR] = colours(scale)[ramp]
+    for index, words in enumerate(ends):
+        _written(below[2 * BAR :], words, index * width / (len(ends) - 1))
+    return out
+
+
+def _written(out: np.ndarray, words: str, middle: float) -> None:
+    """In one line, around this place as far as the edges allow."""
+    face, size = cv2.FONT_HERSHEY_SIMPLEX, 0.55
+    (wide, tall), _ = cv2.getTextSize(words, face, size, 1)
+    left = round(min(max(middle - wide / 2, 0), out.shape[1] - wide))
+    line = np.ascontiguousarray(out[:MARGIN])
+    cv2.putText(line, words, (left, (MARGIN + tall) // 2), face, size, INK, 1, cv2.LINE_AA)
+    out[:MARGIN] = line
 
 
 def patches_on_axes(

@@ -6,7 +6,11 @@ const CURSOR = 'vizkit-cursor'
 const STORE = new WeakMap()
 const MARKS_APART = 0.07                               // of the side: as wide as a mark is
 
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
+const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
+  const raw = atob(text), read = new Uint8Array(raw.length)
+  for (let i = 0; i < raw.length; i++) read[i] = raw.charCodeAt(i)
+  return read
+}
 const ints = text => new Int32Array(bytes(text).buffer)
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
@@ -177,13 +181,14 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   }
   const tell = (query, row) => {
+    if (card.sentences.size) found.textContent = card.sentences.get(query) ?? ''
     if (data.kind === 'features') {
       const best = row.indexOf(Math.max(...row)), columns = data.key_grid[1]
       said.textContent = `strongest at row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
       return
     }
     const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
-      : data.query_grid ? (i => `row ${Math.floor(i / data.query_grid[1]) + 1}, column ${i % data.query_grid[1] + 1}`)(query - data.query_special.length)
+      : data.query_grid ? (i => `row ${Math.floor(i / data.query_grid[1]) + 1}, column ${i % data.query_grid[1] + 1} of ${data.query_grid.join(' × ')}`)(query - data.query_special.length)
       : 'token ' + (query + 1)
     if (data.kind === 'pick') { said.textContent = named; return }
     if (data.kind === 'similarity') {
@@ -252,20 +257,21 @@ export default function ({ data, parentElement, setStateValue }) {
   canvas.setAttribute('aria-label', data.label)
   found.hidden = data.sentence === undefined           // else its place is kept where nothing stands out: no page jumps
   found.textContent = data.sentence
+  card.sentences = new Map((data.sentences || []).flatMap(([words, queries]) => queries.map(query => [query, words])))
   const guide = () => {
     const map = canvas.parentElement
-    if (data.kind || !data.key_grid || !data.query_grid || data.guide === undefined) return guiding(card, map, words)
+    if (data.kind || !data.key_grid || !data.query_grid || !data.guide) return guiding(card, map, words)
     const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length), [, columns] = data.key_grid
     const most = row.reduce((a, b) => Math.max(a, b), 0), best = row.indexOf(most)
     const asks = query < data.query_special.length ? null : centre(cellAt(card.point, data.query_grid), data.query_grid)
     const there = centre([Math.floor(best / columns), best % columns], data.key_grid)
     const away = asks ? Math.hypot(there[0] - asks[0], there[1] - asks[1]) : 1, itself = !away
     const farther = Math.max(1, MARKS_APART / away)        // two marks would lie on one another
-    guiding(card, map, words, data.guide[0], [
+    guiding(card, map, words, [
       [asks ? 'The framed patch asks: it is the query' : `[${data.query_special[query]}] asks: a query without a place`, asks],
       [`Brightest: it gives ${percent(most)} of its attention ${itself ? 'to itself' : 'here'}`,
         itself ? null : asks ? asks.map((at, axis) => at + farther * (there[axis] - at)) : there],
-      [['Drag the layer above.', data.guide[1]].join(' ')],
+      [data.guide],
     ])
   }
   guide()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vizkit.figure.canvas import LOOK_HTML
+from vizkit.figure.canvas.rows import SHORT
 
-__all__ = ["SCRIPTS", "Script", "mounted"]
+__all__ = ["SCRIPTS", "TURNED", "Script", "mounted"]
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,58 @@ class Script:
 
 
 _HERE = Path(__file__).parent
+_WINDOWS = _HERE / "windows"
 _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
+_WALK = _HERE / "walk"
+_WALK_HTML = (
+    "<div class='walk'><nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'>"
+    "</small><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
+    "<small class='chosen'></small><div class='picks'></div></figure><section><output aria-live='polite'></output>"
+    "<canvas class='numbers' tabindex='0' role='application'></canvas><small class='from'></small>"
+    "<p><span></span><i></i><span></span></p></section></div></div>"
+)
+_CUT = "<section><canvas role='application' tabindex='0'></canvas><output></output></section>\n"
+_SLIDE = (
+    "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
+    "<section><h4>Input</h4><canvas class='input' tabindex='0' role='application'></canvas></section>"
+    "<section class='middle'><h4>Pixel × weight<small class='where'></small></h4><div class='channels'></div>"
+    "<div class='cells'></div><p class='total'></p><button class='undo'>Undo the changes</button></section>"
+    "<section><h4>Output</h4><canvas class='output' tabindex='0' role='application'></canvas>"
+    "<small class='shapes'></small></section>"
+    "</div><p class='formula'></p><p class='proof'></p></div>"
+)
+_FEATURE_MAPS = (
+    "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
+    "</section><div class='grid'></div></div></div>"
+)
 SCRIPTS = {
+    "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
+    "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_heads": Script(
+        "<canvas tabindex='0' role='application'></canvas><p>colours from 0 <i></i> to <b></b></p>"
+        "<output aria-live='polite'></output>\n",
+        _HERE / "heads.css",
+        (_HERE / "heads.js",),
+    ),
+    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
+    "vizkit_walk": Script(
+        _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
+    ),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
+    "vizkit_windows": Script(
+        "<section><div><nav></nav>\n<output aria-live='polite'></output></div>"
+        "<canvas tabindex='0' role='application'></canvas>"
+        "<div><p><span>0</span><i></i><span></span></p><small></small></div></section>",
+        _WINDOWS / "windows.css",
+        (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
+    ),
 }
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut")
+"""Those that the stage of a page draws at every step of a played field."""
 
 
 def mounted(names: Iterable[str]) -> str:

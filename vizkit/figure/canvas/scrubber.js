@@ -4,9 +4,9 @@
 
 const STEP = 'vizkit-step', ASKED = 'vizkit-step-asked'
 const SCRUBBERS = new WeakMap()
-const PAUSE_MS = 650, REST_MS = 250                    // between two steps; after the last key before the server is told
+const PAUSE_MS = 650, REST_MS = 250    // between two steps; after the last key before the server is told of what is drawn
 
-function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, help, values, value
+function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, help, values, value, counts
   const make = (tag, props = {}, ...inner) => {
     const made = Object.assign(document.createElement(tag), props)
     made.append(...inner)
@@ -24,7 +24,7 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
 
   const write = () => {
     slider.value = values.indexOf(state.value)
-    said.textContent = `${state.value} of ${values[last]}`
+    said.textContent = data.counts ? `${state.value} of ${values[last]}` : state.value
     slider.setAttribute('aria-valuetext', said.textContent)
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.setAttribute('aria-pressed', String(!!state.playing))
@@ -51,8 +51,12 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
   }
   state.next = () => go(Math.min(values.indexOf(state.value) + 1, last))
 
-  slider.oninput = () => { const at = Number(slider.value); stop(); turn(values[at]) }
-  slider.onchange = () => { clearTimeout(state.rest); state.rest = setTimeout(report, REST_MS) }
+  slider.oninput = () => { const at = Number(slider.value); stop(); state.drawn = turn(values[at]) }
+  slider.onchange = () => {                            // a step that is not here is asked for at once, one at a time
+    clearTimeout(state.rest)
+    if (!state.drawn && state.told === undefined) report()
+    else state.rest = setTimeout(report, REST_MS)
+  }
   play.onclick = () => {
     if (state.playing) { stop(); return report() }
     state.playing = true

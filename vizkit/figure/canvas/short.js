@@ -1,6 +1,10 @@
 // What the canvases that show numbers share: how they are sent, and how they are written in little room.
 
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
+const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
+  const raw = atob(text), read = new Uint8Array(raw.length)
+  for (let i = 0; i < raw.length; i++) read[i] = raw.charCodeAt(i)
+  return read
+}
 const floats = text => text ? new Float32Array(bytes(text).buffer) : null
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 const largest = values => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1

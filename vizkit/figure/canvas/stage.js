@@ -27,16 +27,19 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   }
 
   // ---- one block each ---------------------------------------------------------------------------------------------------
-  const longest = ({ path, kind }) => book.frames.reduce((most, frame) => {
-    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block.text) : ''
+  const longest = ({ path, kind }, name) => book.frames.reduce((most, frame) => {
+    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block[name]) : ''
     return text.length > most.length ? text : most
   }, '')
-  const write = (place, block) => {                                       // with room for the longest: no step moves the rest
+  const room = (place, name) => {                                         // for the longest: no step moves the rest
+    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place, name) }
+  }
+  const write = (place, block) => {
     if (!place.words) {
       place.words = make('span')
       place.element.replaceChildren(make(WORDS[block.kind], { className: block.kind }, place.words))
     }
-    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place) }
+    room(place, 'text')
     place.words.textContent = block.text
   }
   const canvas = (place, block) => {
@@ -50,10 +53,15 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     }
     const hear = (what, value) => {
       if (what === 'point') tell('point', { point: value, field: block.picks || '' })
-      else if (block.tells && what in block.tells) pick(block.tells[what], value)
+      else if (block.tells && what in block.tells) {
+        const fields = block.tells[what]                                  // several for the parts of a value
+        if (Array.isArray(fields)) fields.forEach((each, part) => each && pick(each, value[part]))
+        else pick(fields, value)
+      }
       else if (what === 'pick' && block.values) pick(block.picks, block.values[value])
     }
-    script.draw({ data: block.data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
+    const data = book.guided ? block.data : { ...block.data, guide: '' }
+    script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
   const pick = (picks, value) => {
     if (!field || picks !== field.name) return tell('set', [picks, value])
@@ -62,12 +70,17 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   const picture = (place, block) => {
     if (!place.image) {
       place.image = make('img')
-      place.caption = make('p', { className: 'line' })
-      place.element.replaceChildren(place.image, place.caption)
+      place.words = make('span')
+      place.element.replaceChildren(place.image, make('p', { className: 'line' }, place.words))
     }
+    room(place, 'caption')
     Object.assign(place.image, { src: block.src, alt: block.alt, className: block.pixels ? 'picture pixels' : 'picture' })
     place.image.style.width = 100 * block.share + '%'
-    place.caption.textContent = block.caption
+    place.words.textContent = block.caption
+  }
+  const bars = (place, block) => {                                         // its names were escaped where it was made
+    place.element.innerHTML = block.html
+    Object.assign(place.element.firstChild, { role: 'figure', ariaLabel: block.alt })
   }
   const table = (place, block) => {
     const row = (cells, tag) => make('tr', {}, ...cells.map(text => make(tag, { textContent: text })))
@@ -83,7 +96,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     place.element.firstChild.style.setProperty('--widths', block.widths.map(share => `minmax(0, ${share}fr)`).join(' '))
     place.parts.forEach((part, at) => fillAll(part, block.parts[at] || []))
   }
-  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, table, columns: side }[block.kind])(place, block)
+  const fill = (place, block) => (WORDS[block.kind] ? write : { canvas, picture, bars, table, columns: side }[block.kind])(place, block)
 
   // ---- one step ---------------------------------------------------------------------------------------------------------
   const fillAll = (within, blocks) => {

@@ -5,7 +5,7 @@ const PARSED = new WeakMap()
 export default function ({ data, parentElement, setTriggerValue }) {
   let known = PARSED.get(parentElement)
   if (!known || known.text !== data.book) known = { text: data.book, book: JSON.parse(data.book) }
-  known.book.field.value = data.value                                     // the text has none, see widgets/stage.py
+  if (known.book.field) known.book.field.value = data.value                                     // the text has none, see widgets/stage.py
   PARSED.set(parentElement, known)
   stage(parentElement.querySelector('section'), known.book, scripts, window, setTriggerValue)
 }

@@ -69,11 +69,12 @@ def by_depth(lines: Sequence[Line]) -> "go.Figure":
     import plotly.graph_objects as go
 
     models, quantities = (list(dict.fromkeys(line[i] for line in lines)) for i in (0, 1))
+    widths = {model: 2.5 + 2 * place for place, model in enumerate(reversed(models))}  # none hides one below it
     drawn = [
         go.Scatter(
             x=[100 * depth for depth in line.depth], y=list(line.reach), mode="lines+markers", marker={"size": 7},
             name=f"{line.model}: {line.quantity}",
-            line={"color": CLASSES[models.index(line.model)], "width": 2.5,
+            line={"color": CLASSES[models.index(line.model)], "width": widths[line.model],
                   "dash": DASHES[quantities.index(line.quantity)]},
             hovertemplate="%{x:.0f} % of the depth: %{y:.0%} of the side"
                           f"<extra>{line.model}: {line.quantity}</extra>",

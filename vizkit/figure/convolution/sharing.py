@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FRAME = CLASSES[1]
+TICK = 8  # channels between two numbers of the axis
 
 
 def sharing(
@@ -22,14 +23,16 @@ def sharing(
     title: str,
     *,
     limit: float,
+    spread: float = 1.0,
     height: int = 330,
 ) -> "go.Figure":
     """Rows are tokens, those of one image below one another, columns channels. `together`: a block of numbers that
-    share a mean, framed; `chosen`: a number, as (image, token, channel), framed too. `limit`: of the colours."""
+    share a mean, framed; `chosen`: a number, as (image, token, channel), framed too. `limit`: of the colours,
+    in units of `spread`."""
     images, tokens, channels = values.shape
-    figure = heat_map(values.reshape(-1, channels), "channel", "", title, signed=True, limit=limit, square=False,
-                      height=height)  # fmt: skip
-    figure.update_traces(showscale=False)
+    flat_values = values.reshape(-1, channels) / spread
+    figure = heat_map(flat_values, "channel", "", title, signed=True, limit=limit, square=False, height=height)
+    figure.update_traces(colorbar={"thickness": 8, "tickvals": [-limit, 0, limit], "title": {"text": "value"}})
     starts: Sequence[float] = [image * tokens - 0.5 for image in range(1, images)]
     for start in starts:
         figure.add_hline(y=start, line={"color": OTHERS, "width": 3})
@@ -37,7 +40,9 @@ def sharing(
         tickvals=[image * tokens + (tokens - 1) / 2 for image in range(images)],
         ticktext=[f"image {image + 1}" for image in range(images)], showgrid=False, zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(showticklabels=False, showgrid=False, zeroline=False)
+    numbers = [1, *range(TICK, channels + 1, TICK)]
+    at = [number - 1 for number in numbers]
+    figure.update_xaxes(tickvals=at, ticktext=list(map(str, numbers)), showgrid=False, zeroline=False)
     if together is not None:
         flat = together.reshape(-1, channels)
         rows, columns = (np.flatnonzero(flat.any(axis)).tolist() for axis in (1, 0))

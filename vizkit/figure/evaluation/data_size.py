@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
-DODGE = 1.06  # of neighbours on the logarithmic axis, where intervals would lie on one another
+DODGE = 1.08  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,28 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
     return figure.update_yaxes(range=[0, min(1.02, 1.05 * highest)], tickformat=".0%")
 
 
-def teacher_gain(lines: Sequence[Line], sizes: Sequence[int]) -> "go.Figure":
+def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float, float]) -> "go.Figure":
     """Differences of accuracy with their intervals as whiskers, side by side around each number of pictures; a line at
-    zero, where a teacher changes nothing."""
+    zero, where a teacher changes nothing. `reach`: the ends of the axis, the same for charts side by side."""
     import plotly.graph_objects as go
 
     drawn: list[Any] = [go.Scatter(x=ends_of(sizes), y=[0, 0], mode="lines", name="no teacher", hoverinfo="skip",
                                    line={"color": OTHERS, "width": 1.5, "dash": "dash"})]  # fmt: skip
     for place, line in enumerate(lines):
-        beside = DODGE ** (place - (len(lines) - 1) / 2)
-        ends = {"array": np.subtract(line.high, line.mean), "arrayminus": np.subtract(line.mean, line.low)}
-        drawn.append(go.Scatter(
-            x=[images * beside for images in line.images], y=list(line.mean), mode="markers+lines", name=line.name,
-            error_y={**ends, "thickness": 2, "width": 4}, line={"color": CLASSES[place], "width": 1, "dash": line.dash},
-            marker=_marker(line, size=10), customdata=list(zip(line.images, line.low, line.high, strict=True)),
-            hovertemplate="%{customdata[0]:,} images: %{y:+.1%} (%{customdata[1]:+.1%} to %{customdata[2]:+.1%})"
-                          "<extra>%{fullData.name}</extra>"))  # fmt: skip
+        at = [images * DODGE ** (place - (len(lines) - 1) / 2) for images in line.images]
+        colour = CLASSES[place]
+        spans = [[low, high, None] for low, high in zip(line.low, line.high, strict=True)]
+        drawn += [
+            go.Scatter(x=[x for each in at for x in (each, each, None)], y=[y for span in spans for y in span],
+                       mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False),
+            go.Scatter(
+                x=at, y=list(line.mean), mode="markers+lines", name=line.name, line={"color": colour, "width": 1},
+                marker={"size": 10}, customdata=list(zip(line.images, line.low, line.high, strict=True)),
+                hovertemplate="%{customdata[0]:,} images: %{y:+.1%} (%{customdata[1]:+.1%} to %{customdata[2]:+.1%})"
+                              "<extra>%{fullData.name}</extra>"),
+        ]  # fmt: skip
     figure = laid_out(drawn, "training images", "accuracy above no teacher", height=400, showlegend=True)
-    return _logarithmic(figure, sizes).update_yaxes(tickformat="+.0%")
+    return _logarithmic(figure, sizes).update_xaxes(showgrid=True).update_yaxes(tickformat="+.0%", range=list(reach))
 
 
 def banded(line: Line, colour: str) -> list[Any]:

@@ -1,13 +1,16 @@
-"""Numbers with their names: as a list with bars, at a glance, and as a table. Nothing is cut off: text wraps."""
+"""Numbers with their names: as a list with bars, as bars of classes, at a glance, and as a table. Text wraps, and
+only names of classes are cut off."""
 
 from collections.abc import Mapping, Sequence
 
+from vizkit.figure.class_bars import ClassBars, distinct
+from vizkit.figure.palette import OTHERS
 from vizkit.figure.saved.lying_bars import flat
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, number_words
-from vizkit.figure.saved.text import clean, font, wrapped
+from vizkit.figure.saved.text import clean, fitting, font, wrapped
 
-__all__ = ["glance", "shares", "table"]
+__all__ = ["class_rows", "glance", "shares", "table"]
 
 BAR, GAP = 14.0, 8.0
 GLANCE, LARGE = 100.0, 16.0  # the least width of a number at a glance, and its size
@@ -31,6 +34,38 @@ def shares(items: Sequence[tuple[str, int | float | str]], y: float, sheet: floa
         marks.append(Words(words, MARGIN + inner - 4, y + BAR - 3.5, TEXT, INK, "end"))
         y += tall + 2
     return marks, y
+
+
+def class_rows(bars: ClassBars, y: float, sheet: float = WIDTH) -> Drawn:
+    """(the bars as a page draws them: above each its name and number, a stroke where it stood before; where they
+    end)."""
+    inner, axis, above = sheet - 2 * MARGIN, bars.axis, TEXT * 1.2
+    marks: list[Mark] = []
+
+    def at(percent: float) -> float:
+        return MARGIN + inner * percent / 100
+
+    for index, (name, value) in enumerate(zip(distinct(bars.names), bars.values, strict=True)):
+        start, end = map(at, axis.span(value))
+        number = axis.number(value)
+        room = inner - font(SMALL).getlength(number) - 6
+        marks += [Words(fitting(name, SMALL, room), MARGIN, y + above - 2, SMALL),
+                  Words(number, MARGIN + inner, y + above - 2, SMALL, INK, "end")]  # fmt: skip
+        y += above
+        if end > start:
+            marks.append(Raster(flat(bars.colours[index]), start, y, end - start, BAR / 2))
+        if bars.before is not None:
+            tick = at(axis.place(bars.before[index]))
+            marks.append(Stroke(((tick, y - 1.5), (tick, y + BAR / 2 + 1.5)), OTHERS, 1.6))
+        y += BAR / 2 + 2
+    for value, words in axis.marks().items():
+        where = axis.place(value)
+        marks.append(Words(words, at(where), y + SMALL, SMALL, PALE, ("start", "middle", "end")[round(where / 50)]))
+    y += SMALL * 1.3
+    if bars.title:
+        y += SMALL * 1.3
+        marks.append(Words(bars.title, at(50.0), y, SMALL, PALE, "middle"))
+    return marks, y + 4
 
 
 def glance(items: Sequence[tuple[str, str, str]], y: float, sheet: float = WIDTH) -> Drawn:

@@ -37,7 +37,7 @@ class Line:
 @dataclass(frozen=True)
 class Panel:
     """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
-    what the axes are; `log`: the second one is logarithmic. `span_y`: its ends, powers of ten then. `boxes`: frames
+    what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`: frames
     (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells. Cells of a single row
     are drawn as a strip. `bars`: lines are kinds of bars, and their words name the bars."""
 
@@ -54,6 +54,7 @@ class Panel:
     rows: tuple[str, ...] = field(default=(), metadata=LATER)
     columns: tuple[str, ...] = field(default=(), metadata=LATER)
     bars: bool = field(default=False, metadata=LATER)
+    log_x: bool = field(default=False, metadata=LATER)
 
 
 def cells_of(
@@ -100,7 +101,7 @@ def panel_of(figure: "go.Figure") -> Panel:
         for index, line in enumerate(drawn) if line.mode != "markers" or any(x is not None for x in line.x)
     )  # fmt: skip
     ends = layout.yaxis.range
-    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", boxes=boxes,
+    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", log_x=layout.xaxis.type == "log", boxes=boxes,
                  span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
 
 

@@ -70,13 +70,14 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     x0, width = MARGIN + AXIS, sheet - 2 * MARGIN - AXIS
     tall = min(HEIGHT, TALLEST * width)
-    low, high = _ends([value for line in panel.lines for value in line.x])
+    low, high = _ends([_level(value, panel.log_x) for line in panel.lines for value in line.x])
     bottom, top = _ends(panel.span_y or [_level(value, panel.log) for line in panel.lines for value in line.y])
     if any(line.words for line in panel.lines):  # room for what is written at the outermost places
         low, high = low - 0.06 * (high - low), high + 0.06 * (high - low)
         bottom, top = bottom - 0.05 * (top - bottom), top + 0.08 * (top - bottom)
 
-    def at(x: float | None, level: float | None) -> tuple[float, float] | None:
+    def at(value: float | None, level: float | None) -> tuple[float, float] | None:
+        x = _level(value, panel.log_x)
         if x is None or level is None:
             return None
         inside = min(max(level, bottom), top)
@@ -84,14 +85,15 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
 
     for value in _ticks(bottom, top, whole=panel.log):
         height = y + (top - value) / (top - bottom) * tall
-        words = f"10{f'{value:g}'.translate(RAISED)}" if panel.log else f"{value:g}"
+        words = _tick(value, panel.log)
         marks.append(Stroke(((x0, height), (x0 + width, height)), "#d9dbe6", 0.6))
-        marks.append(Words(words.replace("-", "−"), x0 - 4, height + SMALL / 3, SMALL, PALE, "end"))
-    for value in _ticks(low, high):
+        marks.append(Words(words, x0 - 4, height + SMALL / 3, SMALL, PALE, "end"))
+    for value in _ticks(low, high, whole=panel.log_x):
         place = x0 + (value - low) / (high - low) * width
-        marks.append(Words(f"{value:g}".replace("-", "−"), place, y + tall + SMALL + 2, SMALL, PALE, "middle"))
-    for left, _, right, _ in panel.boxes:
-        if left == right and low <= left <= high:
+        marks.append(Words(_tick(value, panel.log_x), place, y + tall + SMALL + 2, SMALL, PALE, "middle"))
+    for begin, _, end, _ in panel.boxes:
+        left = _level(begin, panel.log_x)
+        if begin == end and left is not None and low <= left <= high:
             place = x0 + (left - low) / (high - low) * width
             marks.append(Stroke(((place, y), (place, y + tall)), OTHERS, 1.0, "dot"))
     for line in panel.lines:
@@ -150,7 +152,11 @@ def _named(panel: Panel, marks: list[Mark], y: float, sheet: float) -> tuple[lis
     return [*marks, *named], y + 6
 
 
-def _level(value: float | None, log: bool) -> float | None:
+def _tick(value: int | float, log: bool) -> str:
+    return f"10{f'{value:g}'.translate(RAISED)}" if log else f"{value:g}".replace("-", "−")
+
+
+def _level(value: int | float | None, log: bool) -> float | None:
     if value is None or (log and value <= 0):
         return None
     return float(np.log10(value)) if log else value

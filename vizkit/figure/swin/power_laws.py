@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import curves
+from vizkit.figure.charts import curves, rule
+from vizkit.figure.palette import CLASSES
+from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -18,15 +20,31 @@ def power_laws(
     title: str = "",
     *,
     dots: bool = False,
+    chosen: float | int | None = None,
 ) -> "go.Figure":
     """One line for each name: (x values, y values, exponent in the number of tokens, None where it is not known).
 
-    `dots`: mark the values.
+    `dots`: mark the values. `chosen`: the x of which they are marked, and ruled.
     """
     drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}
     figure = curves(drawn, x, y, title, log=True, mode="lines+markers" if dots else "lines")
-    for index, (_, _, power) in enumerate(lines.values()):
+    for index, (name, (xs, ys, power)) in enumerate(lines.items()):
+        words, ink = literal(name), CLASSES[index]
         if power is not None:
-            figure.update_traces(name=f"{figure.data[index]['name']}: ∝ tokens<sup>{power:.2f}</sup>", selector=index)
-    figure.update_layout(height=400)
+            words += f": ∝ tokens<sup>{power:.2f}</sup>"
+        figure.update_traces(name=words, selector=index)
+        here = xs == chosen
+        marker = {"size": 11, "color": ink}
+        figure.add_scatter(x=xs[here], y=ys[here], mode="markers", marker=marker, showlegend=False, name=words)
+        end = {"x": xs[-1:], "y": ys[-1:], "text": [literal(name)], "textposition": "top left"}
+        figure.add_scatter(**end, mode="text", textfont={"color": ink}, showlegend=False, hoverinfo="skip")
+    if chosen is not None:
+        rule(figure, float(chosen), "dot")
+    sides = sorted({float(each) for xs, _, _ in lines.values() for each in xs})
+    ticks = sides[:1]
+    for side in sides:
+        if side >= 1.4 * ticks[-1]:  # with room for its number
+            ticks.append(side)
+    figure.update_xaxes(tickvals=ticks, ticktext=[f"{side:g}" for side in ticks])
+    figure.update_layout(height=330)
     return figure.update_yaxes(dtick=1, exponentformat="power")

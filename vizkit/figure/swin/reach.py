@@ -63,7 +63,7 @@ def reach(
 
 
 def growth(
-    names: Sequence[str], shares: Sequence[float], holding: Sequence[float], words: tuple[str, str]
+    names: Sequence[str], shares: Sequence[float], holding: Sequence[float], words: tuple[str, str], x: str = "block"
 ) -> "go.Figure":
     """Share of the image (0 to 1) after every block: a bar in the block's colour, and a dot for a second share."""
     import plotly.graph_objects as go
@@ -72,7 +72,7 @@ def growth(
     bars = go.Bar(x=list(names), y=[100 * s for s in shares], marker=fill, name=words[0])
     dots = go.Scatter(x=list(names), y=[100 * s for s in holding], mode="markers+lines",
                       marker={"color": CLASSES[0], "size": 9}, name=words[1])  # fmt: skip
-    figure = laid_out([bars, dots], "stage.block", "% of the image")
+    figure = laid_out([bars, dots], x, "% of the image", height=260)
     figure.update_yaxes(range=[0, 105])
     figure.update_xaxes(type="category")
     return figure

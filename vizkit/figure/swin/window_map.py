@@ -30,12 +30,14 @@ def window_map(
     limit: float | None = None,
     digits: int | None = None,
     height: int = 270,
+    unit: str = "%",
 ) -> "go.Figure":
     """Row 0 on top; NaN stays empty. `hidden`: cells that the query may not see; `padded`: cells that are no token,
     drawn empty.
 
     `row_names`, `column_names`: what stands on the axes. `lines`: the side of the windows, whose borders are drawn.
-    `signed`: a diverging scale, white at zero, from −`limit` to `limit`. `digits` writes numbers into the cells.
+    `signed`: a diverging scale, white at zero, from −`limit` to `limit`. `digits` writes numbers into the cells; else a
+    colour bar stands beside them, in `unit`.
     """
     import plotly.graph_objects as go
 
@@ -44,7 +46,7 @@ def window_map(
     top = limit or float(np.abs(shown[np.isfinite(shown)]).max(initial=0)) or 1.0
     scale: dict[str, Any] = {"colorscale": ramp(SIGNED), "zmin": -top} if signed else {"zmin": 0}
     text = {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
-    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "nticks": 4}}
+    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "nticks": 4, "title": {"text": unit}}}
     hover = "row %{y}, column %{x} of the picture: %{z:.3g}<extra></extra>"
     heat = go.Heatmap(z=shown, zmax=top, hovertemplate=hover, xgap=1, ygap=1, **bar, **scale, **text)
     drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
@@ -55,7 +57,7 @@ def window_map(
     if lines is not None:
         drawn += [plain(np.array([x, x]) - 0.5, np.array([0, rows]) - 0.5, FRAME, 1) for x in marks(columns, lines[1])]
         drawn += [plain(np.array([0, columns]) - 0.5, np.array([y, y]) - 0.5, FRAME, 1) for y in marks(rows, lines[0])]
-    figure = laid_out(drawn, "", "", title, height, showlegend=False)
+    figure = laid_out(drawn, "column", "row", title, height, showlegend=False)
     for update, names, count in (
         (figure.update_xaxes, column_names, columns),
         (figure.update_yaxes, row_names, rows),

@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from vizkit.figure.saved.all_heads import HeadsOf
 from vizkit.figure.saved.panels import PanelsOf
 from vizkit.figure.saved.single import MapOf
 from vizkit.models import Loaded
@@ -21,7 +20,7 @@ class Drawn:
 
     title: str
     lines: tuple[str, ...]
-    picture: MapOf | HeadsOf | PanelsOf
+    picture: MapOf | PanelsOf
     numbers: dict[str, np.ndarray]
 
 

@@ -17,7 +17,6 @@ __all__ = ["BY", "METHODS", "SHIPPED", "TASKS", "Curve", "curves", "name_of", "o
 
 SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "memory"
 TASKS = ("copy", "reverse")
-SEEDS = (0, 1, 2)
 _BEGIN = Recipe(images=20_000, epochs=3, batch=64, lr=3e-3, warmup_epochs=0.5)
 METHODS: dict[str, Recipe] = {
     "RNN": _BEGIN.but({"model": "seq2seq_rnn", "model_args": {"dim": 32, "hidden": 128}}),

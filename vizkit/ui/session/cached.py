@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.analysis.attention.statistics import Layer
     from vizkit.models import Keep, Loaded
-    from vizkit.models.probes.parts import Parts, PatchEmbedding
+    from vizkit.models.probes.parts import Parts
     from vizkit.traces import Trace
 
 T = TypeVar("T")
@@ -168,21 +168,6 @@ def _trace(
 def browser_image(digest: str, _rgb: np.ndarray) -> str:
     """The image as the canvas loads it, at most 1,024 pixels; small pictures stay exact."""
     return image.data_url(_rgb)
-
-
-def patch_embedding(source: str, picture: Picture, loaded: "Loaded") -> "PatchEmbedding":
-    return _patch_embedding(source, picture.digest, loaded.preprocessing, loaded, picture.rgb)
-
-
-@remembered
-def _patch_embedding(
-    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _rgb: np.ndarray
-) -> "PatchEmbedding":
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.parts import patch_embedding as embed
-
-    with device_lock():
-        return embed(_loaded, pixels_of(_loaded, _rgb))
 
 
 def parts(source: str, picture: Picture, loaded: "Loaded", layer: int, token_id: int | None) -> "Parts":

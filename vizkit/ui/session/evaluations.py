@@ -23,7 +23,6 @@ from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
 from vizkit.ui.session.shown import title
 
 MOST_KEPT = 60  # folders of finished evaluations
-SEED = 0
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,7 @@ from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.shown import Shown
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from vizkit.analysis.attention.fusion import Fusion
     from vizkit.analysis.attribution.explaining import Explanation
-    from vizkit.analysis.attribution.layer_product import Query
-    from vizkit.analysis.attribution.rollout import Rollout
     from vizkit.analysis.attribution.subject import Progress, Subject
     from vizkit.traces import Trace
 
@@ -51,26 +46,6 @@ def _mean_trace(key: tuple, _shown: Shown, _picture: Picture) -> "Trace":
 
     with cached.device_lock():
         return run(_shown.loaded, _picture.rgb, keep=Keep(heads="mean"))
-
-
-@remembered
-def rolled(
-    key: tuple, query: "Query", fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
-) -> "list[Rollout]":
-    """The row of `query` after every layer from `start_layer` on. `key`: see `key_of`."""
-    from vizkit.analysis.attribution.rollout import rollout_by_layer
-
-    return rollout_by_layer(_trace, query, fusion, discard, start_layer, residual)
-
-
-@remembered
-def rolled_matrix(
-    key: tuple, fusion: "Fusion", discard: float, start_layer: int, residual: float, _trace: "Trace"
-) -> "Tensor":
-    """The rows of all tokens, (query, token)."""
-    from vizkit.analysis.attribution.rollout import rollout_matrix
-
-    return rollout_matrix(_trace, fusion, discard, start_layer, residual)
 
 
 # ---- maps for a class ------------------------------------------------------------------------------------------------

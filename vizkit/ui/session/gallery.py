@@ -7,8 +7,8 @@ those that timm states for its weights; of CLIP that of the authors' repository,
 from dataclasses import dataclass
 
 from vizkit.settings import GIB, settings
-from vizkit.ui.reading import licence_words
 from vizkit.ui.session import model_names
+from vizkit.views.licences import licence_words
 
 MBIT_S = 50  # at which a download is timed
 WEIGHT_BYTES = 4

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from vizkit.training.runs.folder import runs
 from vizkit.ui.session.jobs import ACTIVE, jobs
+from vizkit.views import bundled as bundled_models
 
-ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn", "lenet", "mlp")
-BUNDLED = Path(__file__).parents[2] / "bundled"
+BUNDLED, bundled = bundled_models.FOLDER, bundled_models.names
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
-KINDS = {"vit": "ViT", "swin": "Swin", "deit": "DeiT", "dual": "Dual-scale", "gradual": "Gradual", "cnn": "CNN"}
-KINDS |= {"lenet": "LeNet-5", "mlp": "MLP"}
 KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 TORCHVISION_CNNS = tuple(
     f"torchvision:{name}"
@@ -24,14 +22,6 @@ _DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
-@cache
-def bundled() -> list[str]:
-    """The shipped models: those of the insects first, of each set the plain ViT first and what is older last."""
-    names = sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
-    names.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
-    return [f"bundled:{name}" for name in names]
-
-
 def knows(source: str) -> str:
     """What alone a bundled model knows, "" of any other."""
     kind, _, name = source.partition(":")
@@ -39,11 +29,8 @@ def knows(source: str) -> str:
 
 
 def title(source: str) -> str:
-    """For people: "ViT · insects" for a bundled model. Opened weights are named by their whole digest, of which a part
-    is enough to tell two apart. Of all others the name itself, which researchers know."""
-    kind, _, name = source.partition(":")
-    data, _, network = name.rpartition("_")
-    return f"{KINDS[network]} · {data}" if kind == "bundled" and network in KINDS else _DIGEST.sub(r"\1", source)
+    """For people. Opened weights are named by their whole digest, of which a part is enough to tell two apart."""
+    return _DIGEST.sub(r"\1", bundled_models.title(source))
 
 
 def trained() -> dict[str, Path]:

@@ -40,6 +40,10 @@ class Kept(Subject):
         super().__init__(opening, picture.rgb, **facts)
         self.source, self.picture = source, picture
 
+    def _of_model(self, source: str) -> Subject:
+        image, point = self.image, self.point
+        return Kept(source, cached.opening(source), self.picture, image=image, model=title(source), point=point)
+
     @property
     def seen(self) -> "Trace":
         return self.trace(self.asked)
@@ -67,7 +71,14 @@ class Kept(Subject):
     def whole(self) -> "Trace":
         return proven(explained.whole_trace(self._shown(), self.picture))
 
-    def explanation(self, method: str, target: int, against: int | None, layer: str = "") -> "Explanation":
+    def explanation(
+        self,
+        method: str,
+        target: int,
+        against: int | None,
+        layer: str = "",
+        progress: "Callable[[int, int], None] | None" = None,
+    ) -> "Explanation":
         from vizkit.analysis.attribution.methods import METHODS
         from vizkit.traces import NotApplicable
 
@@ -75,8 +86,7 @@ class Kept(Subject):
         key = explained.key_of(shown, self.picture)
         request = explained.Request(shown, self.picture, key, target, against, layer)
         if METHODS[method].slow:
-            known = shelf().find((*request.key, method))
-            result = explained.slow_map(request, method, lambda done, total: None) if known is None else known
+            result = explained.slow_map(request, method, progress or (lambda done, total: None))
         else:
             result = explained.fast_maps(request)[method]
         if isinstance(result, str):
@@ -98,6 +108,11 @@ class Kept(Subject):
 @remembered
 def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
     return Subject.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
+
+
+def picture_alone(picture: Picture) -> Subject:
+    """What a view is given where there is no model."""
+    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
 
 
 def inputs_of(shown: Shown, picture: Picture) -> Kept:
@@ -162,7 +177,9 @@ def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
 
 def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Subject:
     """As `inputs_of`, with changes of the picture and of the model; `named`: other pictures by their names."""
-    return Subject(inputs_of(shown, picture).open, picture.rgb, edits, named)
+    image = str(st.session_state.get("image", ""))
+    opening, name = inputs_of(shown, picture).open, title(shown.source)
+    return Subject(opening, picture.rgb, edits, named, image=image, model=name, point=cursor())
 
 
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:

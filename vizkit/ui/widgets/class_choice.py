@@ -10,11 +10,9 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.explained import Request, key_of
 from vizkit.ui.session.shown import Shown, keep_valid, title
 from vizkit.ui.widgets.known import chip
+from vizkit.views.relevance.decision import NOTHING, PREDICTED, asked, classes_by_name
 
-PREDICTED = "what each model predicts"
-NOTHING = "no other class"
 MOST_ANSWERS = 3
-MOST_NAMES = 1500  # sent to the browser; of models with more classes the likeliest ones
 
 
 @dataclass(frozen=True)
@@ -47,36 +45,14 @@ def choose(shown: list[Shown]) -> Classes:
 
 
 def names_of(shown: Shown) -> dict[str, int]:
-    """Class index by a name that only this class has; the likeliest first where there are too many to list."""
-    count = len(shown.trace.logits)
-    indices = range(count) if count <= MOST_NAMES else shown.trace.logits.topk(MOST_NAMES).indices.tolist()
-    by_name: dict[str, int] = {}
-    for index in indices:
-        name = shown.loaded.label(index)
-        by_name[f"{name} (class {index})" if name in by_name else name] = index
-    return by_name
+    """See `classes_by_name`."""
+    return classes_by_name(shown.loaded, shown.trace.logits)
 
 
 def request_for(shown: Shown, picture: Picture, classes: Classes) -> Request:
     """NotApplicable with a sentence where this model does not know a chosen class."""
-    from vizkit.traces import NotApplicable
-
-    names = names_of(shown)
-    loaded, head = shown.loaded, shown.loaded.head
-    predicted = head.target(shown.trace.logits)
-    for name in (classes.target, classes.against):
-        if name not in (PREDICTED, NOTHING) and name not in names:
-            gives = "predicts" if head.probable else "gives"
-            raise NotApplicable(
-                f"{title(shown.source)} has no {head.output} “{name}”; it {gives} “{loaded.label(predicted)}”."
-            )
-    target = predicted if classes.target == PREDICTED else names[classes.target]
-    against = None if classes.against == NOTHING else names[classes.against]
-    if against is not None and not head.exclusive:
-        raise NotApplicable(f"{title(shown.source)} gives {head.gives}, so nothing is explained against another.")
-    if against == target:
-        raise NotApplicable(f"{title(shown.source)}: both classes are “{shown.loaded.label(target)}”; choose another.")
-    return Request(shown, picture, key_of(shown, picture), target, against)
+    chosen = asked(shown.loaded, shown.trace.logits, title(shown.source), classes.target, classes.against)
+    return Request(shown, picture, key_of(shown, picture), *chosen)
 
 
 def in_words(request: Request) -> str:

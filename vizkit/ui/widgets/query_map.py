@@ -1,11 +1,12 @@
 """Any map of a query on the picture, in the canvas that all pages share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
+from vizkit.hosts.packing import by_words
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
@@ -21,16 +22,17 @@ def show_map(
     label: str,
     classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
-    guide: tuple[int, str] | None = None,
+    guide: str = "",
     sentence: str | None = None,
     instead: UInt8[np.ndarray, "row column 3"] | None = None,
+    sentences: Mapping[int, str] | None = None,
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
 
-    `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: first steps are explained
-    below it, once in a browser and again where the number has grown; its words say what the layers do. `sentence`: what
-    is to be seen on it, "" where nothing stands out and its place is kept; None keeps none.
+    `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: as of a `Map`. `sentence`:
+    what is to be seen on it, "" where nothing stands out and its place is kept; None keeps none. `sentences`: the same
+    for every query, by its id.
     `instead`: drawn in the place of the picture: what the model saw of it, in another form.
     """
     height, width = picture.rgb.shape[:2]
@@ -56,5 +58,7 @@ def show_map(
         show_grid=instead is None,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
-        **{name: value for name, value in (("sentence", sentence), ("guide", guide)) if value is not None},
+        guide=guide,
+        sentences=by_words(sentences or {}),
+        **({} if sentence is None else {"sentence": sentence}),
     )

@@ -1,12 +1,14 @@
 """Save a picture of the page: as a file that stands alone, its numbers, or in the report. One way for all pictures."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from vizkit.ui.session import saved
 from vizkit.views.subject import Subject
+from vizkit.views.view import View
 
 if TYPE_CHECKING:
     from vizkit.report.item import Item
@@ -17,6 +19,7 @@ KINDS = (  # label, suffix, type
     ("Drawing (SVG)", "svg", "image/svg+xml"),
     ("Page (HTML)", "html", "text/html"),
     ("Numbers (NPZ)", "npz", "application/zip"),
+    ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
 
 
@@ -36,7 +39,8 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
                   on_click=saved.keep, args=(item, inputs), help="The page Report orders pictures, takes your comments "
                   "and saves them as one page or as a folder.")  # fmt: skip
         stem = stem_of(item, inputs)
-        for label, suffix, kind in KINDS:
+        kinds = KINDS if isinstance(item.shows, View) and item.shows.slides else KINDS[:-1]
+        for label, suffix, kind in kinds:
             st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
                                on_click="ignore")  # fmt: skip
         for label, make in (more or {}).items():
@@ -49,9 +53,26 @@ def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:
         from vizkit.report.document import Entry, Report, html
         from vizkit.report.making import made
 
+        if suffix == "zip":
+            return _slides(item, inputs)
+        if suffix == "html" and isinstance(item.shows, View):
+            from vizkit.hosts.page import document
+            from vizkit.views.controls import checked
+
+            of = [inputs, *inputs.beside][: 1 + len(item.others)]
+            return document(checked(item.shows, of), of).encode()
         if suffix == "html":
             return html(Report("", (Entry(item),)), [inputs]).encode()
         content = getattr(made(item, inputs), suffix)
         return content.encode() if isinstance(content, str) else content
 
     return make
+
+
+def _slides(item: "Item", inputs: Subject) -> bytes:
+    from vizkit.hosts.slides import slides, zipped
+    from vizkit.report.making import made
+
+    shows = item.shows
+    steps = slides(shows, [inputs]) if isinstance(shows, View) else []
+    return zipped(made(replace(item, shows=step), inputs).plate for step in steps)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import vizkit.figure.canvas
-from vizkit.figure.canvas.scripts import SCRIPTS, mounted
+from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, mounted
 from vizkit.ui.canvas import Canvas
 from vizkit.views.controls import Control
 from vizkit.views.rules import POINT, RefusedError, Rule, one_of, record
@@ -20,7 +20,7 @@ STAGE = Canvas(
     OWN.html,
     OWN.css,
     *OWN.js,
-    mounted(("vizkit_look", "vizkit_tiles")),
+    mounted(TURNED),
     HERE / "stage_element.js",
 )
 SCRUBBER = Canvas("vizkit_scrubber", PLAYED.html, PLAYED.css, *PLAYED.js, HERE / "scrubber_element.js")
@@ -34,6 +34,7 @@ def scrubber(key: str, slider_key: str, control: Control, values: Sequence[int |
 
     now = min(values, key=lambda each: abs(each - value))
     data = {"name": slider_key, "label": control.label, "help": control.help, "values": tuple(values), "value": now}
+    data["counts"] = control.counts
     SCRUBBER(key, data, step=(among(values), stepped))
 
 
@@ -54,8 +55,9 @@ def stage(
         return told[0], picks[told[0]][0](told[1])
 
     # A step that was turned to leaves the text as it is, so that it is neither sent nor read again.
-    asked = {**book["field"], "value": None, "key": slider_key}
-    data = {"book": json.dumps({**book, "field": asked}), "value": book["field"]["value"]}
+    asked = book["field"] and {**book["field"], "value": None, "key": slider_key}
+    now = book["field"] and book["field"]["value"]
+    data = {"book": json.dumps({**book, "field": asked, "guided": True}), "value": now}
     point = record(point=POINT, field=one_of(["", *picks]))
     STAGE(
         key,

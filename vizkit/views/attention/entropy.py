@@ -62,7 +62,7 @@ class Entropy(View):
             )
         placed = [(at, each) for at, each in enumerate(maps, 1) if each is not None]
         yield Tiles(
-            "Layer by layer",
+            "Layer by layer" if self.scale == "0 to 1" else "Layer by layer, each to its own largest",
             tuple(Tile(f"{at}", np.nan_to_num(each.numpy())) for at, each in placed),
             tuple((0, self.top(each)) for _, each in placed),
             "The entropy of every patch. Click to see it large.",

@@ -9,6 +9,7 @@ import torch
 
 from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, causal
 from vizkit.analysis.remarks.attention import masked
+from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import heat_map
 from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import switch
@@ -39,16 +40,27 @@ class Masked(View):
         weights = torch.tensor(SENTENCE_WEIGHTS)
         seen = causal(weights) if self.decoder else weights
         names = [f"{number} {word}" for number, word in enumerate(SENTENCE, 1)]
-        yield Said(first_said(masked(weights)))
+        later = float(weights.triu(1).sum(-1).mean())
+        open_to_all = f"Without the mask {percent(later)} of the weight lies on later words, as in an encoder."
+        yield Said(first_said(masked(weights)) if self.decoder else open_to_all)
+        yield Line("The numbers are a teaching example, no model's; Sequences shows the masks of models.")
         charts = []
         for values, title in (
             (weights, "An encoder: every word attends to every word"),
             (seen, "A decoder: no word attends to later words" if self.decoder else "A decoder without its mask"),
         ):
             figure = heat_map(
-                values.numpy(), "key", "query", title, x_names=names, y_names=names, digits=3, height=420, limit=1.0
+                values.numpy(),
+                "key",
+                "query",
+                title,
+                x_names=names,
+                y_names=names,
+                digits=3,
+                height=420,
+                limit=1.0,
+                quantity="attention weight",
             )
             charts.append((Chart(figure, f"Weights of six words. {title}"),))
         yield Columns(tuple(charts))
-        yield Line("The numbers are a teaching example, no model's.")
         yield Numbers(partial(dict, {"encoder": weights.numpy(), "decoder": seen.numpy()}))

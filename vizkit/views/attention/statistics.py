@@ -1,5 +1,6 @@
 """Statistics: every head measured, over this picture or several."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,12 +18,14 @@ from vizkit.models import Keep
 from vizkit.models import trace as traced
 from vizkit.models.probes.budget import weights_bytes
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import choice
+from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import FULL_TRACE_BYTES, Subject
 from vizkit.views.view import How, View
 
 HERE, SAMPLES = "this image", "the samples"
+GLOBAL = "most global"
 Pick = Callable[[Layer], Tensor | None]
 Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 """Mean and deviation over the pictures of every layer."""
@@ -32,6 +35,13 @@ def sets(of: Sequence[Subject]) -> list[str]:
     """What can be measured: this picture, those that were brought, the samples."""
     brought = [f"your {len(each.uploads)} images" for each in of[:1] if len(each.uploads) > 1]
     return [HERE, *brought, SAMPLES]
+
+
+def heads(of: Sequence[Subject]) -> list[str]:
+    """As the dots of the charts are called."""
+    named = (f"layer {at}, head {head}" for each in of for at, layer in enumerate(each.layers, 1)
+             for head in range(1, 1 + layer.heads))  # fmt: skip
+    return [GLOBAL, *dict.fromkeys(named)]
 
 
 @dataclass(frozen=True)
@@ -46,12 +56,15 @@ class Statistics(View):
         key="statistics_over",
         runs=True,
     )
+    shown: str = choice(
+        "Head", heads, "Whose attention is drawn on the picture: click a dot.", default=GLOBAL, inside=True
+    )
 
-    overlays: ClassVar = False
     how: ClassVar = How(
         "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
         "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
-        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better.",
+        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better. Click a "
+        "dot to see what its head attends to.",
         r"\bar d_h = \tfrac1N \sum_i \sum_j w_{ij}\lVert p_i - p_j\rVert_2, \quad "
         r"H = -\tfrac1N\sum_i\sum_j A_{ij}\log A_{ij}",
         "what the model does with what it attends to.",
@@ -69,7 +82,7 @@ class Statistics(View):
         pictures = self.pictures(of)
         if len(pictures) == 1:
             beside = [spread([other.made(by_layer, other.seen)]) for other in of.beside]
-            yield from charts(of, spread([of.made(by_layer, of.seen)]), beside, 1)
+            yield from self.charts(of, spread([of.made(by_layer, of.seen)]), beside, 1)
             return
         key = ("statistics over", *pictures)
 
@@ -83,7 +96,7 @@ class Statistics(View):
         def show(results: Mapping[Any, Any]) -> Iterator[Block]:
             beside = [found for other in of.beside if (found := other.find(key)) is not None]
             for found in results.values():
-                yield from charts(of, found, beside, len(pictures))
+                yield from self.charts(of, found, beside, len(pictures))
 
         yield Later(of, (Job(key, f"{len(pictures)} images", work),), show)
 
@@ -92,38 +105,58 @@ class Statistics(View):
             return {name: samples.picture(name) for name in samples.names()}
         return {of.image: of.rgb} if self.over == HERE else dict(of.uploads)
 
+    def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Iterator[Block]:
+        """The head that was clicked, and one chart for each statistic, with the axes of all models side by side."""
+        mean, _ = counted
+        whiskers = images > 1
+        yield Said(first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean)))
+        picked: dict[str, tuple[Pick, str]] = {
+            "Mean attention distance": (lambda layer: layer.distance_px, "pixels of the model's input"),
+            "Entropy": (lambda layer: layer.entropy, "H / log N"),
+        }
+        for special in mean[0].special:
+            if all(special in layer.special for layer in mean):
+                picked[f"Attention to [{special}]"] = (partial(of_special, special), "share")
+        if any(float(layer.padding.max()) > 0 for layer in mean):
+            picked["Attention to padding"] = (lambda layer: layer.padding, "share")
+        picked["Attention to itself"] = (lambda layer: layer.itself, "share")
+        drawn = []
+        for name, (pick, label) in picked.items():
+            values, off = of_heads(counted, pick)
+            top = max(highest(each, pick, whiskers) for each in (counted, *beside)) or 1.0
+            depth = max(len(each[0]) for each in (counted, *beside))
+            figure = dots_by_depth(values, label, name, spread=off if whiskers else None, top=1.05 * top, depth=depth)
+            drawn.append((Chart(figure, f"{name} of every head by layer", picks="shown"),))
+        yield Columns((tuple(self.head(of, mean)), drawn.pop(0)))
+        for start in range(0, len(drawn), 2):
+            pair = drawn[start : start + 2]
+            yield Columns((*pair, *((),) * (2 - len(pair))))
+        yield Line(f"{images} images, whiskers: standard deviation" if whiskers else "1 image")
+        yield Numbers(partial(numbers, mean))
+
+    def head(self, of: Subject, mean: Sequence[Layer]) -> Iterator[Block]:
+        """What the query attends to in one head."""
+        found = re.fullmatch(r"layer (\d+), head (\d+)", self.shown)
+        at, head = (int(found[1]), int(found[2])) if found else farthest(mean)
+        at = min(at, of.depth)
+        layer = of.layers[at - 1]
+        head = min(head, layer.heads)
+        yield Line(f"layer {at}, head {head}{'' if found else ', the most global'} · click a dot for another")
+        rows = layer_for_browser(layer, head - 1, of.asked, shared=False)
+        if rows.key_grid is not None:
+            yield Map(rows, of.asked, f"Attention of head {head} in layer {at} of", "attention weight")
+
 
 def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
     return by_layer(traced(of.loaded, rgb, keep=Keep()))
 
 
-def charts(of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Iterator[Block]:
-    """One chart for each statistic, with the axes of all models side by side."""
-    mean, _ = counted
-    whiskers = images > 1
-    yield Said(first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean)))
-    picked: dict[str, tuple[Pick, str]] = {
-        "Mean attention distance": (lambda layer: layer.distance_px, "pixels of the model's input"),
-        "Entropy": (lambda layer: layer.entropy, "H / log N"),
-    }
-    for special in mean[0].special:
-        if all(special in layer.special for layer in mean):
-            picked[f"Attention to [{special}]"] = (partial(of_special, special), "share")
-    if any(float(layer.padding.max()) > 0 for layer in mean):
-        picked["Attention to padding"] = (lambda layer: layer.padding, "share")
-    picked["Attention to itself"] = (lambda layer: layer.itself, "share")
-    drawn = []
-    for name, (pick, label) in picked.items():
-        values, off = of_heads(counted, pick)
-        top = max(highest(each, pick, whiskers) for each in (counted, *beside)) or 1.0
-        depth = max(len(each[0]) for each in (counted, *beside))
-        figure = dots_by_depth(values, label, name, spread=off if whiskers else None, top=1.05 * top, depth=depth)
-        drawn.append((Chart(figure, f"{name} of every head by layer"),))
-    for start in range(0, len(drawn), 2):
-        pair = drawn[start : start + 2]
-        yield Columns((*pair, *((),) * (2 - len(pair))))
-    yield Line(f"{images} images, whiskers: standard deviation" if whiskers else "1 image")
-    yield Numbers(partial(numbers, mean))
+def farthest(layers: Sequence[Layer]) -> tuple[int, int]:
+    """The layer and the head, both from 1, that attends farthest on average; the first of layers without places."""
+    reach = [(float(px), at, head) for at, each in enumerate(layers, 1)
+             for head, px in enumerate(np.nan_to_num(each.distance_px.numpy()), 1)]  # fmt: skip
+    _, at, head = max(reach, key=lambda each: each[0])
+    return at, head
 
 
 def of_special(name: str, layer: Layer) -> Tensor | None:

@@ -12,7 +12,8 @@ from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.charts import curves
-from vizkit.views.blocks import Block, Chart, Line, Metrics, Numbers, Said, first_said
+from vizkit.figure.patches import square_in_patches
+from vizkit.views.blocks import Block, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -22,7 +23,7 @@ DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 
 
 @dataclass(frozen=True)
 class Cost(View):
-    """What patch size and image size cost."""
+    """What patch size and image size cost, on this picture."""
 
     size: int = number("Image size", 16, 2048, 224, "Side of the image, in pixels.", key="cost_size")
     patch: int = number("Patch size", 1, 128, 16, "Side of a patch, in pixels.", key="cost_patch")
@@ -41,29 +42,34 @@ class Cost(View):
     )
 
     def title(self, of: Subject) -> str:
-        return "Cost of one layer"
+        return f"Cost of one layer: patches of {self.patch} pixels"
 
     def show(self, of: Subject) -> Iterator[Block]:
         dim, heads = DIMS[self.width]
-        counts = cost((self.size, self.size), self.patch, dim, heads)
-        yield Said(first_said(patches.quadratic(counts.tokens, dim)))
-        yield Metrics(
-            (
-                ("Patches", f"{counts.tokens:,}", ""),
-                ("Numbers in a patch", f"{counts.flattened:,}", ""),
-                (
-                    "Multiply–adds of one layer",
-                    f"{counts.layer / 1e9:.2f} G",
-                    f"attention {counts.attention / 1e9:.2f} G · MLP {counts.mlp / 1e9:.2f} G",
-                ),
-                ("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", ""),
-            )
+        size = max(1, round(self.size / self.patch)) * self.patch
+        counts = cost((size, size), self.patch, dim, heads)
+        rows, columns = counts.grid
+        rounded = "" if size == self.size else f", the multiple of {self.patch} that is nearest to {self.size}"
+        yield Line(f"{size} × {size} pixels{rounded} · width {self.width}: {dim} channels, {heads} heads")
+        tokens = (
+            ("Patches", f"{counts.tokens:,}", f"{rows} × {columns}"),
+            ("Numbers in a patch", f"{counts.flattened:,}", f"{self.patch} × {self.patch} × 3"),
         )
-        lines = cost_curves(dim, heads) | {"chosen": (np.array([self.size]), np.array([counts.layer]))}
+        layer = (
+            (
+                "Multiply–adds of one layer",
+                f"{counts.layer / 1e9:.2f} G",
+                f"attention {counts.attention / 1e9:.2f} G · MLP {counts.mlp / 1e9:.2f} G",
+            ),
+            ("Attention weights of one layer", f"{counts.weight_bytes / 2**20:,.1f} MiB", f"{heads} heads, float32"),
+        )
+        cut = Picture(square_in_patches(of.rgb, size, counts.grid), f"The picture in {rows} × {columns} patches")
+        said = Said(first_said(patches.quadratic(counts.tokens, dim)))
+        yield Columns(((cut,), (said, Metrics(tokens), Metrics(layer))), (2, 3))
+        lines = cost_curves(dim, heads) | {"chosen": (np.array([size]), np.array([counts.layer]))}
         figure = curves(lines, "image side (px)", "multiply–adds", "One layer, attention and MLP", log=True)
         figure.update_traces(mode="markers", marker_size=12, selector={"name": "chosen"})
         yield Chart(figure, "Multiply–adds of one layer against the side of the image, global and in windows")
-        yield Line(f"Width {self.width}: {dim} channels, {heads} heads")
         yield Numbers(partial(numbers, counts, lines))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,21 +11,25 @@ import torch
 from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.attention.patches import patchify
 from vizkit.analysis.remarks import patches
+from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import colour_strips, pulled_apart, strip
-from vizkit.geometry import id_of, name_of
-from vizkit.image import prepare
+from vizkit.image import data_url, prepare
 from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, first_said
+from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import number
-from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 STEPS = ("the input", "cut into patches", "a patch as numbers", "its embedding", "its position added")
 SHOWN = 8  # numbers of a vector, in words
+MOST_SENT = (
+    300_000  # numbers of all patches, so that a click is answered in the browser; of more, those of the chosen one
+)
+W_SIDE = 64  # numbers of W in a row of its picture
+WITHOUT = "This model adds no learned position here: it knows places by biases, rotations or its windows."
 
 
 @dataclass(frozen=True)
@@ -53,39 +57,70 @@ class Cut(View):
         assert tokens.grid is not None
         rows, columns = tokens.grid
         pixels, patch = prepare(of.rgb, of.loaded.preprocessing)[0], round(tokens.stride)
-        special = "".join(f" [{name}]" for name in tokens.special)
+        special = "".join(f" + [{name}]" for name in tokens.special)
         yield Line(
-            f"step {self.step} of {len(STEPS)}, {STEPS[self.step - 1]} · {rows} × {columns} = {rows * columns} patches "
-            f"of {patch} × {patch} × {len(pixels)} = {patch * patch * len(pixels)} numbers"
-            + (f" · in front:{special}" if special else "")
+            f"{STEPS[self.step - 1]} · {rows} × {columns} = {rows * columns} patches of {patch} × {patch} × "
+            f"{len(pixels)} = {patch * patch * len(pixels)} numbers{special and f' ·{special}'}"
         )
-        yield Map(
-            grid_for_browser(tokens),
-            of.asked,
-            "Click a patch to read its numbers. The input of",
-            "",
-            said=first_said(patches.tokens(tokens.grid, len(tokens.special), windows_of(of.seen, tokens))),
-            picks="",
-            instead=of.seen_rgb if self.step == 1 else pulled_apart(of.seen_rgb, tokens.grid),
-        )
+        embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
+        table = learned_table(of.loaded)
+        position = None if table is None or table.shape[:2] != tokens.grid else table.flatten(0, 1).numpy()
         cell = of.cell(tokens)
         assert cell is not None
         index = cell[0] * columns + cell[1]
-        flat = patchify(torch.from_numpy(pixels), patch)[index].numpy()
-        if self.step > 2:
-            yield Heading(f"Patch {index + 1}: {name_of(tokens, id_of(tokens, cell))}")
-            yield from as_numbers(of, flat, cell, patch, len(pixels))
-        embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
-        vector = embedded.vectors[cell].numpy()
-        table = learned_table(of.loaded)
-        position = None if table is None or table.shape[:2] != tokens.grid else table[cell].numpy()
-        if self.step > 3:
-            yield row_of("The embedded patch", vector, "its embedding of {} numbers, before positions are added")
-        if self.step > 4:
-            yield from with_position(vector, position)
+        flat = patchify(torch.from_numpy(pixels), patch).numpy()
+        vectors = embedded.vectors.flatten(0, 1).numpy()
+        few = slice(None) if vectors.size + flat.size <= MOST_SENT else slice(index, index + 1)
+        data = {
+            "step": self.step,
+            "rows": rows,
+            "columns": columns,
+            "channels": len(pixels),
+            "patch": patch,
+            "cell": index,
+            "seen": data_url(of.seen_rgb),
+            "patches": packed(flat[few]),
+            "embedding": packed(vectors[few]),
+            "position": None if position is None else packed(position[few]),
+            "weights": None if embedded.weight is None else thinned(embedded.weight.flatten(1).numpy()),
+            "bias": embedded.bias is not None,
+            "without": WITHOUT,
+        }
+        chosen = flat[index], vectors[index], None if position is None else position[index]
+        still = self.on_paper(of, tokens, index, *chosen)
+        yield Canvas("vizkit_cut", data, "Click a patch to read its numbers.", still=tuple(still), of=of)
+        yield Said(first_said(patches.tokens(tokens.grid, len(tokens.special), windows_of(of.seen, tokens))))
         if embedded.feature_map is not None:
             yield from hybrid(embedded.feature_map)
-        yield Numbers(partial(numbers, flat, vector, position))
+        yield Numbers(partial(numbers, *chosen))
+
+    def on_paper(
+        self, of: Subject, tokens: Tokens, index: int, flat: np.ndarray, vector: np.ndarray, position: np.ndarray | None
+    ) -> Iterator[Block]:
+        """The last frame of the same, with its numbers in words."""
+        grid, patch = tokens.grid or (1, 1), round(tokens.stride)
+        row, column = divmod(index, grid[1])
+        seen = of.seen_rgb
+        yield Picture(seen if self.step == 1 else pulled_apart(seen, grid, index), f"The input in {grid} patches")
+        if self.step > 2:
+            yield Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")
+            part = seen[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
+            colours = len(flat) // patch**2
+            order = "red, green, blue" if colours == 3 else "colour by colour"
+            words = f"its {len(flat)} numbers, {order}, each row by row: {listed(flat)}"
+            strips = Picture(
+                colour_strips(flat, colours), "The numbers of the patch, blue below zero, red above", words
+            )
+            yield Columns(((Picture(part.repeat(8, 0).repeat(8, 1), "The patch, enlarged"),), (strips,)), (1, 3))
+        if self.step > 3:
+            yield row_of("The embedded patch", vector, "its embedding of {} numbers, before positions are added")
+        if self.step > 4 and position is not None:
+            yield row_of("The position", position, "the learned position of this place, {} numbers")
+            yield row_of(
+                "The token", vector + position, "their sum, the token of {} numbers that enters the first layer"
+            )
+        elif self.step > 4:
+            yield Line(WITHOUT)
 
 
 def first_tokens(of: Subject) -> Tokens:
@@ -97,15 +132,18 @@ def first_tokens(of: Subject) -> Tokens:
     return tokens
 
 
-def as_numbers(of: Subject, flat: np.ndarray, cell: tuple[int, int], patch: int, colours: int) -> Iterator[Block]:
-    """The patch large, and the same as the row of numbers that the model reads."""
-    (row, column), seen = cell, of.seen_rgb
-    part = seen[row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
-    order = "red, green, blue" if colours == 3 else "colour by colour"
-    words = f"its {len(flat)} numbers, {order}, each row by row: {listed(flat)}"
-    large = Picture(part.repeat(max(1, 160 // patch), 0).repeat(max(1, 160 // patch), 1), "The patch, enlarged")
-    strips = Picture(colour_strips(flat, colours), "The numbers of the patch, blue below zero, red above", words)
-    yield Columns(((large,), (strips,)), (1, 3))
+def packed(values: np.ndarray) -> dict[str, Any]:
+    """Rows of numbers in steps of 1/65535 of their range."""
+    low, high = float(values.min()), float(values.max())
+    text = text64(sixteen_bits(values, low, high))
+    return {"values": text, "low": low, "step": step_of(low, high), "rows": len(values), "columns": values.shape[1]}
+
+
+def thinned(weight: np.ndarray) -> dict[str, Any]:
+    """W (dim, number) as a small picture: every so many of its numbers, −127 to 127."""
+    some = weight[:: -(-weight.shape[0] // W_SIDE), :: -(-weight.shape[1] // W_SIDE)]
+    values = (some / (np.abs(some).max() or 1.0) * 127).round().astype(np.int8)
+    return {"values": text64(values), "rows": len(some), "columns": some.shape[1]}
 
 
 def row_of(alt: str, vector: np.ndarray, words: str) -> Picture:
@@ -114,20 +152,12 @@ def row_of(alt: str, vector: np.ndarray, words: str) -> Picture:
     )
 
 
-def with_position(vector: np.ndarray, position: np.ndarray | None) -> Iterator[Block]:
-    if position is None:
-        yield Line("This model adds no learned position here: it knows places by biases, rotations or its windows.")
-        return
-    yield row_of("The position", position, "the learned position of this place, {} numbers")
-    yield row_of("The token", vector + position, "their sum, the token of {} numbers that enters the first layer")
-
-
 def hybrid(feature_map: torch.Tensor) -> Iterator[Block]:
     """What a hybrid embeds instead of pixels."""
     channels, rows, columns = feature_map.shape
     yield Line(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")
     strength = feature_map.norm(dim=0).numpy()
-    figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300)
+    figure = heat_map(strength, "column", "row", "Length of the CNN's vectors", height=300, quantity="length")
     yield Chart(figure, "Length of the CNN's vector at every place")
 
 

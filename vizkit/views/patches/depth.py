@@ -73,14 +73,14 @@ class Depth(View):
             of.asked,
             "Similarity of the chosen patch in",
             "cosine with the chosen patch, −1 to 1",
-            said=first_said(alike(of, features, which)),
+            said=first_said(*alike(of, features, which)),
         )
         yield Numbers(partial(numbers, of, features))
 
 
-def alike(of: Subject, features: Features, after: str) -> Remark | None:
-    cosines = cosines_of(of, features)
-    return None if cosines is None else patches.alike(cosines, after)
+def alike(of: Subject, features: Features, after: str) -> Iterator[Remark | None]:
+    if (cosines := cosines_of(of, features)) is not None:
+        yield from (patches.alike(cosines, after), patches.nearest(cosines, after))
 
 
 def cosines_of(of: Subject, features: Features) -> Float[Tensor, " place"] | None:

@@ -18,6 +18,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 ACROSS = 4  # maps in a row
+ADDED = "added to the score"
 MOST_WRITTEN = 16  # numbers in a row that can be read
 
 
@@ -66,6 +67,7 @@ class Relative(View):
                 y_names=offsets(down),
                 limit=1.0,
                 height=460,
+                quantity="cosine",
             )
             yield Said(first_said(positions.rotations(heads)))
             yield Chart(figure, "Similarity of rotations by offset")
@@ -103,6 +105,7 @@ def by_head(bias: RelativeBias) -> Iterator[Block]:
                 y_names=down,
                 limit=limit,
                 height=300,
+                quantity=ADDED,
             )
         else:
             figure = bias_map(values.numpy(), head, ranked=ranked, x_names=across, y_names=down)
@@ -119,7 +122,13 @@ def by_head(bias: RelativeBias) -> Iterator[Block]:
 def index_table(bias: RelativeBias) -> Iterator[Block]:
     digits = 0 if len(bias.index) <= MOST_WRITTEN else None
     figure = heat_map(
-        bias.index.numpy().astype(float), "key", "query", "Index table: which entry", digits=digits, height=460
+        bias.index.numpy().astype(float),
+        "key",
+        "query",
+        "Index table: which entry",
+        digits=digits,
+        height=460,
+        quantity="entry",
     )
     yield Chart(figure, "Which entry of the bias table each pair of places reads")
 

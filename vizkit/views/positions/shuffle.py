@@ -16,7 +16,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import bars, paired_bars
 from vizkit.figure.patches import beside
 from vizkit.image import prepare, unprepare
-from vizkit.models import pixels_of
+from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.positions import first_grid, logits_shuffled
 from vizkit.views.blocks import (
     Answered,
@@ -47,7 +47,7 @@ class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
     seed: int = number(
-        "Another order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed", runs=True
+        "Order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed", runs=True
     )
 
     overlays: ClassVar = False
@@ -63,12 +63,12 @@ class Shuffle(View):
         return f"Shuffled patches, order {self.seed}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        yield Picture(self.both(of), "The patches in order, and shuffled", "left in order, right shuffled", 0.75)
+        yield Picture(self.both(of), "The patches in order, and shuffled", "left in order, right shuffled")
         answers = {kind: self.answers(of, [of.rgb], kind, "own")[0] for kind in KINDS}
         loaded = of.loaded
         if loaded.head.probable:
             labels = [loaded.label(output) for output in range(len(of.seen.logits))]
-            yield Said(first_said(positions.shuffled(answers[True], answers[False], labels)))
+            yield Said(first_said(positions.shuffled(answers[True], answers[False], labels, *others(of))))
             yield Answered(loaded)
             yield Columns(tuple((chart,) for chart in charts(of, answers)))
         else:
@@ -118,6 +118,12 @@ class Shuffle(View):
 
         job = Job(("over samples", self.seed), f"Shuffling {len(names)} samples", work)
         return Later(of, (job,), show, f"Also on {len(names)} samples" if of.loaded.parameters > AT_ONCE else "")
+
+
+def others(of: Subject) -> Iterator[str]:
+    """What tells the order without positions, where that is known."""
+    if family_of(of.loaded.model) == "swin":
+        yield "which patches share a window and are merged tells"
 
 
 def logits_in(of: Subject, pictures: Sequence[RGB], seed: int | None, positioned: bool) -> torch.Tensor:

@@ -53,7 +53,13 @@ class Sinusoids(View):
         alike = similarity(table)[position]
         yield Said(first_said(fading(alike, position)))
         whole = heat_map(
-            table.numpy(), "channel", "position", "One row is added to one patch", signed=True, square=False
+            table.numpy(),
+            "channel",
+            "position",
+            "One row is added to one patch",
+            signed=True,
+            square=False,
+            quantity="value",
         )
         row = curves({f"position {position}": (np.arange(dim), table[position].numpy())}, "channel", "value", "One row")
         waves = {f"channel {c}": (np.arange(count), table[:, c].numpy()) for c in (0, 1, dim // 4, dim // 2)}

@@ -9,17 +9,18 @@ from vizkit.image import Picture
 from vizkit.models import ModelError
 from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
-from vizkit.ui import reading
+from vizkit.ui import host, reading
 from vizkit.ui.pages.compare import images
 from vizkit.ui.pages.compare.grid import strip
 from vizkit.ui.session import cached, explained, saved
 from vizkit.ui.session.shown import Shown, run_in
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import attention_card, class_choice
+from vizkit.ui.widgets import class_choice
 from vizkit.ui.widgets.controls import choose_drawing
 from vizkit.ui.widgets.remark import of_evidence
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import tile, tiles
+from vizkit.views import VIEWS
 
 LAYER = "attention of a layer"
 
@@ -51,16 +52,7 @@ def labels_of(source: str) -> tuple[str, ...]:
 # ---- attention -------------------------------------------------------------------------------------------------------
 @st.fragment
 def attention(page: Page) -> None:
-    controls = st.container(horizontal=True, vertical_alignment="bottom")
-    columns = page.columns()
-    if not columns:
-        return
-    with controls:
-        choice = attention_card.choices([shown for _, shown in columns])
-    for index, (column, shown) in enumerate(columns):
-        with column:
-            attention_card.card(index, shown, page.picture, choice)
-    reading.attention()
+    host.draw(VIEWS["explore"], page)
 
 
 # ---- relevance -------------------------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ Imports neither: that takes four of the five seconds that a visitor would wait f
 import base64
 import gzip
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -20,32 +19,17 @@ from vizkit.ui.session.shown import Shown, attempt, blocks, cursor
 from vizkit.ui.session.warmup import ready, warm_up
 from vizkit.ui.sidebar.inputs import INSECTS
 from vizkit.ui.widgets.known import chip_of
-from vizkit.ui.widgets.map_canvas import card
+
+if TYPE_CHECKING:
+    from vizkit.views.subject import Subject
 
 RECORDING = Path(__file__).with_name("first.json.gz")  # `python -m tests.ui.widgets.test_first_view` makes it anew
-LAYER = 6
 MOST_STEPS = 3 / STEPS  # of the largest weight: kernels of other processors round otherwise
 MOST_SHARE = 1e-3  # of an answer
 
-
-@dataclass(frozen=True)
-class Recorded:
-    """The card of one model: `rows` as the canvas reads them, `classes` with their shares, `line` above the picture."""
-
-    source: str
-    line: str
-    rows: dict[str, Any]
-    classes: list[tuple[str, float]]
-
-    def differs(self, live: "Recorded") -> bool:
-        """Whether a visitor would see anything else now."""
-        if [name for name, _ in self.classes] != [name for name, _ in live.classes] or self.line != live.line:
-            return True
-        shares = max(abs(a - b) for (_, a), (_, b) in zip(self.classes, live.classes, strict=True))
-        mine, theirs = _weights(self.rows), _weights(live.rows)
-        if mine.shape != theirs.shape or shares > MOST_SHARE:
-            return True
-        return bool(np.abs(mine - theirs).max() > MOST_STEPS * theirs.max())
+Blocks = list[dict[str, Any]]
+"""What stands first in the column of a model, as `hosts.stage` packs it; of its picture and its cursor nothing."""
+FOLLOW = ("image", "point", "epoch", "step", "sentence", "sentences", "guide")  # from the session, or from the weights
 
 
 def applies() -> bool:
@@ -57,56 +41,81 @@ def applies() -> bool:
 
 def show() -> None:
     """The recording; then, in its place, what the models give, which the page draws right after."""
+    from vizkit.ui.widgets.stage import stage
+
     place, recorded, picture = st.empty(), load(), chosen.picture()
+    mine = {"image": cached.browser_image(picture.digest, picture.rgb), "point": cursor()}
     with place.container():
         st.caption(":material/history: A recording of this view, while the models are being loaded.")
-        for block, model in zip(blocks(len(recorded)), recorded, strict=True):
+        for block, (source, parts) in zip(blocks(len(recorded)), recorded.items(), strict=True):
             with block:
-                st.markdown(f"**{plain(model_names.title(model.source))}**")
-                st.caption(model.line)
-                height, width = picture.rgb.shape[:2]
-                card(
-                    f"first_{model.source}", model.rows, "over image",
-                    image=cached.browser_image(picture.digest, picture.rgb), size=(height, width), box=(0, 0, 1, 1),
-                    point=cursor(), special=None, epoch="first", show_grid=True, classes=model.classes,
-                    label=f"Attention of {model.source}.", sentence="",
-                )  # fmt: skip
-                st.markdown(chip_of(model.source))
+                st.markdown(f"**{plain(model_names.title(source))}**")
+                stage(f"first_{source}", as_book(parts, mine), "", {}, _clicked)
+                st.markdown(chip_of(source))
     warm_up()  # only now: an import in another thread makes this one slow
-    differing = [model.source for model in recorded if _differs(model)]
+    differing = [source for source, parts in recorded.items() if _differs_now(source, parts)]
     place.empty()
     if differing:
         names = " and ".join(map(model_names.title, differing))
-        st.caption(f":red[:material/error: What was shown while {plain(names)} was being loaded was not what the model "
-                   "computes here: the picture below is.]")  # fmt: skip
+        st.caption(
+            f":red[:material/error: What was shown while {plain(names)} was being loaded was not what the model "
+            "computes here: the picture below is.]"
+        )
     else:
         st.caption(":green[:material/verified: The recording shown at first agrees with the models.]")
 
 
-def _differs(recorded: Recorded) -> bool:
+def _clicked(point: tuple[float, float], field: str) -> None:
+    st.session_state["at"], st.session_state[field] = point, "patch"
+
+
+def as_book(parts: Blocks, facts: dict[str, Any]) -> dict[str, Any]:
+    """As a stage is given one column that nothing turns, with the picture and the cursor of this session."""
+    frame = [[_with(part, facts) for part in parts]]
+    return {"titles": [""], "field": None, "frames": [frame], "pool": []}
+
+
+def _with(part: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    return {**part, "data": part["data"] | facts} if "data" in part else part
+
+
+def _differs_now(source: str, recorded: Blocks) -> bool:
     """Compared with the model itself. Where it cannot be shown the page says why."""
-    shown = attempt(recorded.source, chosen.picture(), "patch", cursor())
-    return isinstance(shown, Shown) and recorded.differs(record(shown))
+    from vizkit.ui.session.saved import subject_of
+
+    shown = attempt(source, chosen.picture(), "patch", cursor())
+    return isinstance(shown, Shown) and differs(recorded, record(subject_of(shown, chosen.picture())))
 
 
-def record(shown: Shown) -> Recorded:
-    """What the card of a model shows, from its trace."""
-    from vizkit.analysis.attention.attention_map import layers
-    from vizkit.ui import reading
-    from vizkit.ui.widgets.canvases import layer_for_browser
+def record(of: "Subject") -> Blocks:
+    """What the page shows first of a model."""
+    from vizkit.hosts.stage import opening
+    from vizkit.views.explore import Explore
 
-    attention, head = layers(shown.trace)[LAYER - 1], shown.loaded.head
-    rows = layer_for_browser(attention, None, shown.query, shared=False).pack()
-    classes = [(shown.loaded.label(index), round(float(value), 6)) for index, value in head.top(shown.trace.logits)]
-    return Recorded(shown.source, reading.layer_line(shown.trace, attention, LAYER, None), rows, classes)
+    parts = json.loads(json.dumps(opening(Explore(), of)))
+    return [_with(part, {"image": "", "point": None}) for part in parts]
 
 
-def load() -> list[Recorded]:
+def differs(one: Any, other: Any) -> bool:  # noqa: ANN401 - what JSON can hold
+    """Whether a visitor would see anything else now."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if one.keys() != other.keys():
+            return True
+        if "weights" in one:
+            mine, theirs = _weights(one), _weights(other)
+            if mine.shape != theirs.shape or np.abs(mine - theirs).max() > MOST_STEPS * theirs.max():
+                return True
+        return any(differs(one[name], other[name]) for name in one if name not in ("weights", *FOLLOW))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) != len(other) or any(map(differs, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) > MOST_SHARE
+    return one != other
+
+
+def load() -> dict[str, Blocks]:
     with gzip.open(RECORDING, "rt", encoding="utf-8") as file:
-        return [
-            Recorded(**{**model, "classes": [(name, share) for name, share in model["classes"]]})
-            for model in json.load(file)
-        ]
+        return json.load(file)
 
 
 def _weights(rows: dict[str, Any]) -> np.ndarray:

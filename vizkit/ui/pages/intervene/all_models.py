@@ -4,7 +4,7 @@ import streamlit as st
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.comparison.pixel_edits import PixelError
-from vizkit.figure.class_bars import class_bars, reach
+from vizkit.figure.class_bars import Axis, ClassBars, reach
 from vizkit.figure.palette import class_colours
 from vizkit.interventions import Changes
 from vizkit.models import EditError
@@ -54,4 +54,5 @@ def drawn(page: Page, shown: Shown, changes: Changes) -> None:
     signed = not loaded.head.probable
     top = reach(first, then) if signed else 1.0
     colours = class_colours(indices, max(len(loaded.labels), 1 + max(indices, default=0)))
-    st.html(class_bars([loaded.label(at) for at in indices], then, colours, before=first, signed=signed, top=top))
+    names = [loaded.label(at) for at in indices]
+    st.html(ClassBars(names, then, colours, first, Axis(top, signed=signed)).html())

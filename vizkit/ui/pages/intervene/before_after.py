@@ -14,7 +14,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB
 from vizkit.interventions import Changes
-from vizkit.report.kinds import Attention, Relevance
+from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
 from vizkit.ui.pages.intervene.chosen_edits import changed_trace
 from vizkit.ui.session import saved
@@ -25,6 +25,7 @@ from vizkit.ui.widgets.canvases import layer_for_browser
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.tiles import Tile, tiles
+from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def maps(page: Page, shown: Shown, after: "Trace", image: RGB, changes: Changes)
 
 def followed(
     page: Page, shown: Shown, after: "Trace", image: RGB, redrawn: bool, kind: str, layer: int
-) -> Attention | Rollout:
+) -> Explore | Rollout:
     """The row of the query in one layer, or through all of them. `redrawn`: the image is another one."""
     traces = (shown.trace, after)
     both = [(of_layer if kind == ATTENTION else rolled)(trace, shown.query, layer) for trace in traces]
@@ -78,7 +79,7 @@ def followed(
         st.markdown("**Difference**")
         difference(page, shown, both[0][1], both[1][1])
     if kind == ATTENTION:
-        return Attention(shown.query, layer)
+        return Explore(layer=layer, query=shown.query if isinstance(shown.query, str) else "patch")
     return Rollout(asked_by(after, shown.query), depth=len(layers(after)))
 
 

@@ -73,18 +73,8 @@ def _vocabulary(model: "SequenceModel", kind: str) -> None:
     numbers = model.vocabulary.numbers
     pairs = [(numbers[a], numbers[b]) for a, b in PARTNERS[kind] if a in numbers and b in numbers]
     remark(remarks.partners(alike, pairs, names, kind), remarks.kind(alike, own, kind))
-    more = {
-        "All vectors (NPZ)": lambda: export.npz_of(
-            words=np.array(names),
-            kinds=np.array(kinds),
-            vectors=table.numpy(),
-            cosines=alike.numpy(),
-            places=on_plane.places.numpy(),
-        )
-    }
-    save(
-        "words", {"": saved.charts_of("Vectors of words", (typed.title_of(model),), drawn, figure)}, saved.NOTHING, more
-    )
+    words = {"words": np.array(names), "kinds": np.array(kinds), "vectors": table.numpy(), "cosines": alike.numpy()}
+    _keep(model, (drawn, figure), **words, places=on_plane.places.numpy())
 
 
 def _of_text(model: "SequenceModel", words: tuple[str, ...]) -> None:
@@ -106,14 +96,8 @@ def _of_text(model: "SequenceModel", words: tuple[str, ...]) -> None:
         title = "Cosine of their vectors"
         figure = _cosines(alike.numpy(), names, title)
         chart(figure, "words_alike", title)
-    more = {
-        "All vectors (NPZ)": lambda: export.npz_of(
-            words=np.array(names), vectors=table.numpy(), cosines=alike.numpy(), places=on_plane.places.numpy()
-        )
-    }
-    save(
-        "words", {"": saved.charts_of("Vectors of words", (typed.title_of(model),), drawn, figure)}, saved.NOTHING, more
-    )
+    numbers = {"words": np.array(names), "vectors": table.numpy(), "cosines": alike.numpy()}
+    _keep(model, (drawn, figure), **numbers, places=on_plane.places.numpy())
 
 
 def _cosines(values: np.ndarray, names: list[str], title: str) -> Any:  # noqa: ANN401

@@ -1,0 +1,66 @@
+"""How long a step of a played field takes: turned in the browser, or answered by the server where they are many."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchmarks.pages import report
+from tests.browser.conftest import FLAGS, serving
+from tests.browser.steps import MAIN, ready
+
+MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph"
+TURNED = (
+    ("rollout", "Up to layer", MODELS),
+    ("rollout", "Up to layer", "models=random:vit_base_patch16_224&image=china"),
+    ("patches?patches_view=Cut", "Step", MODELS),
+    ("patches?patches_view=Compare in depth", "After block", MODELS),
+    ("attention?attention_view=Entropy", "Layer", MODELS),
+)
+ASKED = ("positions?positions_view=Sinusoids", "Position")
+# Milliseconds that every step keeps the page busy, and until the next picture of the screen.
+TURN = """async slider => {
+  const busy = [], painted = []
+  for (let round = 0; round < 8; round++) for (let at = 0; at <= Number(slider.max); at++) {
+    const begun = performance.now()
+    slider.value = at
+    slider.dispatchEvent(new Event('input'))
+    busy.push(performance.now() - begun)
+    await new Promise(requestAnimationFrame)
+    painted.push(performance.now() - begun)
+  }
+  return [busy, painted]
+}"""
+# Milliseconds from a step until the title of the last chart of its own says it.
+ANSWERED = """([slider, at]) => new Promise(done => {
+  const begun = performance.now()
+  slider.value = at
+  slider.dispatchEvent(new Event('input'))
+  slider.dispatchEvent(new Event('change'))
+  const there = () => document.body.textContent.includes(`Similarity to position ${at}`)
+  const look = () => there() ? done(performance.now() - begun) : requestAnimationFrame(look)
+  requestAnimationFrame(look)
+})"""
+
+
+def run() -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address:
+        executable = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
+        for path, label, of in TURNED:
+            page.goto(f"{address}/{path}{'&' if '?' in path else '?'}{of}")
+            ready(page)
+            page.locator(f"{MAIN} article").first.wait_for()
+            busy, painted = page.get_by_role("slider", name=label, exact=True).evaluate(TURN)
+            name = f"{path.rpartition('=')[2]}, {of.partition('&')[0].partition('=')[2]}"
+            report(f"{name}: step, busy", busy)
+            report(f"{name}: step → painted", painted)
+        path, label = ASKED
+        page.goto(f"{address}/{path}")
+        ready(page)
+        slider = page.get_by_role("slider", name=label, exact=True)
+        times = [slider.evaluate("(slider, at) => (" + ANSWERED + ")([slider, at])", at) for at in range(20, 32)]
+        report("Sinusoids, 196 positions: step → the server's answer", times)
+        browser.close()

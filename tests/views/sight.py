@@ -1,0 +1,311 @@
+"""What every view keeps to in what is seen of it, and in what is saved: functions that give what breaks a rule, as in
+`contract`. `test_sight.py` applies them to all views and to toys that break them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.views.contract import Seen, given
+from vizkit.figure.palette import CLASSES
+from vizkit.figure.saved.plate import Plate, Words
+from vizkit.figure.saved.single import Captions
+from vizkit.figure.saved.text import clean
+from vizkit.hosts.column import Column
+from vizkit.hosts.paper import sheet
+from vizkit.hosts.stage import stage
+from vizkit.report.item import Item, Other
+from vizkit.report.making import made
+from vizkit.views.address import from_address, to_address
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Canvas,
+    Chart,
+    Columns,
+    Download,
+    Folded,
+    Formula,
+    Grid,
+    Heading,
+    Line,
+    Map,
+    Numbers,
+    Picture,
+    Process,
+    Proof,
+    Said,
+    Tiles,
+)
+from vizkit.views.controls import ControlError, controls, setting
+from vizkit.views.settled import flat, settled
+
+OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
+NAMED = re.compile(r"\d|“[^”]+”")
+NOT_ON_PAPER = (Answered, Download, Folded, Formula, Numbers, Process, Proof)
+"""What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
+
+
+def drawn(found: list[Seen]) -> list[Seen]:
+    return [one for one in found if one.refusal is None]
+
+
+def first_sight(found: list[Seen]) -> list[Seen]:
+    """As the view opens, where it has a meaning for the model."""
+    return drawn(found[:1])
+
+
+def shown(one: Seen) -> tuple[list, list]:
+    """(all that it is given, what it shows of them)."""
+    of = given(one.view, one.of)
+    return of if isinstance(of, list) else [of], settled(one.view.show(of))
+
+
+def remarks(blocks: Iterable[Block]) -> list[str]:
+    said = [block.text if isinstance(block, Said) else getattr(block, "said", "") for block in blocks]
+    return [text for text in said if text]
+
+
+# ---- the first sight ------------------------------------------------------------------------------------------------
+def silent(found: list[Seen]) -> list[str]:
+    """At first sight something is said, of every model that the view has a meaning for."""
+    return [str(one) for one in first_sight(found) if not remarks(one.blocks)]
+
+
+def says_nothing(found: list[Seen]) -> list[str]:
+    """What is said names what is seen: a number, or a word of the model's in quotes."""
+    return [f"{one}: {text}" for one in first_sight(found) for text in remarks(one.blocks) if not NAMED.search(text)]
+
+
+def without_effect(found: list[Seen]) -> list[str]:
+    """What can be seen at first sight differs from place to place, in one picture at least."""
+    shown = [(one, [values for block in one.blocks for values in seen_values(block)]) for one in first_sight(found)]
+    return [str(one) for one, arrays in shown if arrays and not any(np.ptp(values) > 0 for values in arrays)]
+
+
+def seen_values(block: Block) -> Iterator[np.ndarray]:
+    """The numbers that become colours or lengths."""
+    if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.values.size:
+        yield block.rows.row_of(block.rows.query_id(block.query))[0]
+    if isinstance(block, Picture):
+        yield block.rgb
+    if isinstance(block, Tiles | Grid):
+        rows = [block.maps] if isinstance(block, Tiles) else block.maps
+        yield from (tile.values for row in rows for tile in row if tile.values.size)
+    if isinstance(block, Chart):
+        for trace in block.figure.data:
+            every = (np.asarray(getattr(trace, name, None)) for name in ("x", "y", "z"))
+            yield from (each for each in every if each.dtype.kind in "iuf" and each.size)
+
+
+# ---- what is saved --------------------------------------------------------------------------------------------------
+def lost_on_paper(found: list[Seen]) -> list[str]:
+    """Every block of the page is in a picture that is saved."""
+    lost = []
+    for one in first_sight(found):
+        subjects, blocks = shown(one)
+        for block in flat(blocks):
+            column = Column(subjects, (0.2, 0.8))
+            column.draw([block])
+            empty = isinstance(block, Said | Line | Heading) and not block.text
+            if not (column.marks or empty or isinstance(block, NOT_ON_PAPER)):
+                lost.append(f"{one}: {block!r}")
+    return lost
+
+
+def not_as_seen(found: list[Seen]) -> list[str]:
+    """The words of the page, the remark among them, in its order: on paper, in a report and in a page of its own."""
+    lost = []
+    for one in first_sight(found):
+        subjects, blocks = shown(one)
+        files = {
+            "paper": on_paper(sheet([(subjects, blocks)], Captions("", [], [], {}))),
+            "report": on_paper(reported(one, subjects)),
+            "page": in_a_page(one, subjects),
+        }
+        lost += [f"{one}: {word!r} is not in its place of the {name}" for name, text in files.items()
+                 if (word := misplaced(written(blocks), text))]  # fmt: skip
+    return lost
+
+
+def reported(one: Seen, subjects: list) -> Plate:
+    of, *others = subjects
+    of.beside = tuple(others)
+    more = tuple(Other("bundled:y", "another model") for _ in others)
+    return made(Item(one.view, "bundled:x", "a model", of.image, others=more), of).plate
+
+
+def written(blocks: Iterable[Block]) -> Iterator[str]:
+    """What people read as words, in the order of the page."""
+    for block in flat(blocks):
+        if isinstance(block, Heading | Line | Said | Map | Picture | Tiles):
+            names = ("text", "said", "caption", "title")
+            yield next(text for name in names if isinstance(text := getattr(block, name, None), str))
+
+
+def misplaced(words: Iterable[str], text: str) -> str:
+    """The first that does not follow those before it; line breaks and spaces do not count."""
+    text, at = bare(text), 0
+    for word in words:
+        found = text.find(bare(word), at)
+        if found < 0:
+            return word
+        at = found + len(bare(word))
+    return ""
+
+
+def bare(text: str) -> str:
+    return "".join(clean(text).split())
+
+
+def on_paper(plate: Plate) -> str:
+    return " ".join(mark.text for mark in plate.marks if isinstance(mark, Words))
+
+
+def in_a_page(one: Seen, subjects: list) -> str:
+    book = stage(one.view, subjects, most_bytes=0)
+
+    def walked(value: Any) -> Iterator[Any]:
+        if isinstance(value, dict):
+            for name, part in value.items():
+                part = book["pool"][part["$"]] if isinstance(part, dict) and "$" in part else part
+                yield from [part] if name in ("text", "sentence", "caption") else walked(part)
+        elif isinstance(value, list):
+            for part in value:
+                yield from walked(part)
+
+    return " ".join(walked(book["frames"]))
+
+
+# ---- colours and axes -----------------------------------------------------------------------------------------------
+def scales_of_their_own(found: list[Seen]) -> list[str]:
+    """What stands beside one another to be compared has one scale, or says that each has its own."""
+    broken = []
+    for one in drawn(found):
+        for block in one.blocks:
+            words = " ".join(filter(None, (getattr(block, "title", ""), getattr(block, "alt", ""))))
+            if isinstance(block, Tiles):
+                rows = [(words, block.limits)]
+            elif isinstance(block, Grid):
+                heads = [" ".join((words, head.name, head.note, head.more)) for head in block.rows]
+                rows = list(zip(heads, block.limits, strict=True))
+            elif isinstance(block, Columns):
+                rows = list(compared(block))
+            else:
+                rows = []
+            broken += [f"{one}: {said or block}: {limits}" for said, limits in rows
+                       if not OWN_SCALE.search(said) and not alike(limits)]  # fmt: skip
+    return broken
+
+
+def compared(block: Columns) -> Iterator[tuple[str, list]]:
+    """(words, limits) of maps, and of the axes of charts, that stand beside one another and are of the same."""
+    beside: dict[tuple, list] = {}
+    said: dict[tuple, str] = {}
+    for part in block.parts:
+        for inner in flat(part):
+            for what, limits in ends_of(inner):
+                beside.setdefault(what, []).append(limits)
+                said[what] = f"{said.get(what, '')} {getattr(inner, 'title', '')} {getattr(inner, 'quantity', '')}"
+    yield from ((said[what], limits) for what, limits in beside.items())
+
+
+def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
+    """(what is measured, the values at its ends): the colours of a map, the colours and the axes of a chart."""
+    if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.key_grid is not None:
+        yield ("map", block.quantity), (block.rows.low, block.rows.top)
+    if isinstance(block, Chart):
+        figure = block.figure
+        titles = tuple(axis.title.text for axis in (figure.layout.xaxis, figure.layout.yaxis))
+        for trace in figure.data:
+            if trace.type == "heatmap":
+                ends = (
+                    (trace.zmin, trace.zmax)
+                    if trace.zmin is not None
+                    else (float(np.nanmin(trace.z)), float(np.nanmax(trace.z)))
+                )
+                yield ("colours", *titles), ends
+        for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
+            every = [np.asarray(values) for trace in figure.data if trace.type != "heatmap"
+                     and (values := getattr(trace, name, None)) is not None]  # fmt: skip
+            numbers = [values for values in every if values.dtype.kind in "iuf" and values.size]
+            if numbers and len(numbers) == len(every):
+                ends = axis.range or (min(map(np.min, numbers)), max(map(np.max, numbers)))
+                yield (name, *titles), tuple(ends)
+
+
+def alike(limits: Sequence[tuple]) -> bool:
+    return all(np.allclose(np.asarray(ends, float), np.asarray(limits[0], float)) for ends in limits)
+
+
+def bare_axes(found: list[Seen]) -> list[str]:
+    """An axis says what it counts, unless it names things, and colours say what they are."""
+    broken = []
+    for one in drawn(found):
+        for chart in (block for block in one.blocks if isinstance(block, Chart)):
+            figure = chart.figure
+            for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
+                named = all(np.asarray(values).dtype.kind in "UO" for trace in figure.data
+                            if (values := getattr(trace, name, None)) is not None)  # fmt: skip
+                if not axis.title.text and axis.visible is not False and not (named and figure.data):
+                    broken.append(f"{one}: {chart.alt}: {name}")
+            for trace in figure.data:
+                if trace.type == "heatmap" and trace.showscale is not False and not trace.colorbar.title.text:
+                    broken.append(f"{one}: {chart.alt}: colours")
+    return broken
+
+
+def colours_that_change(found: list[Seen]) -> list[str]:
+    """In all charts of a view a name has one colour, and in one chart a look has one name."""
+    broken = []
+    for one in drawn(found):
+        of_name: dict[str, set] = {}
+        for chart in (block for block in one.blocks if isinstance(block, Chart)):
+            of_look: dict[tuple, set] = {}
+            for place, trace in enumerate(chart.figure.data):
+                if not trace.name or trace.type not in ("scatter", "bar") or trace.showlegend is False:
+                    continue
+                colour, look = look_of(trace, place)
+                of_name.setdefault(trace.name, set()).add(colour)
+                of_look.setdefault(look, set()).add(trace.name)
+            broken += [
+                f"{one}: {chart.alt}: {sorted(names)} look alike" for names in of_look.values() if len(names) > 1
+            ]
+        broken += [f"{one}: {name} has {len(looks)} colours" for name, looks in of_name.items() if len(looks) > 1]
+    return broken
+
+
+def look_of(trace: Any, place: int) -> tuple[str, tuple]:
+    """(its colour, how it looks altogether): where none is given, as the template goes through the classes."""
+    line = getattr(trace, "line", None)
+    given = (line and line.color), trace.marker.color
+    colour = str(next((each for each in given if each is not None), CLASSES[place % len(CLASSES)]))
+    pattern = trace.marker.pattern.shape if trace.type == "bar" else trace.marker.symbol
+    return colour, (colour, line and line.dash, getattr(trace, "mode", ""), pattern)
+
+
+# ---- clicks ---------------------------------------------------------------------------------------------------------
+def not_a_setting(found: list[Seen]) -> list[str]:
+    """What a click sets is a setting, with a value that it can have: so it is in the link too."""
+    broken = []
+    for one in drawn(found):
+        asked = controls(one.view)
+        for block in one.blocks:
+            told = [field for _, field in block.tells.values()] if isinstance(block, Canvas) else []
+            fields = [name for field in told for name in ([field] if isinstance(field, str) else field)]
+            fields += [picks] if (picks := getattr(block, "picks", "")) else []
+            broken += [f"{one}: {field} is no setting" for field in fields if field not in asked]
+            for value in getattr(block, "values", ()) if picks in asked else ():
+                if not kept(one, picks, value):
+                    broken.append(f"{one}: {picks} cannot be {value!r}")
+    return broken
+
+
+def kept(one: Seen, name: str, value: Any) -> bool:
+    cls = type(one.view)
+    try:
+        view = cls(**{name: setting(cls, name, value, [one.of])})
+    except ControlError:
+        return False
+    return from_address(cls, to_address(view)) == view

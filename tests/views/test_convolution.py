@@ -1,0 +1,197 @@
+"""The views of Convolution: what their canvases are sent, whose numbers stand where, and what a link brings."""
+
+import base64
+
+import numpy as np
+import pytest
+import torch
+
+import vizkit
+from tests.views.contract import everything, model
+from vizkit.analysis.convolution.sliding import Steps, output
+from vizkit.analysis.remarks.convolution import answered, made_of
+from vizkit.datasets import samples
+from vizkit.from_json import ReportError
+from vizkit.models.probes.convolution.first_layer import first_layer
+from vizkit.report.item import FORMER
+from vizkit.traces import NotApplicable
+from vizkit.views.address import from_address
+from vizkit.views.blocks import Canvas, Chart, Folded, Line, Metrics, Picture, Said, Table
+from vizkit.views.convolution import receptive_field
+from vizkit.views.convolution.feature_maps import FeatureMaps
+from vizkit.views.convolution.norms import Norms
+from vizkit.views.convolution.receptive_field import ReceptiveField
+from vizkit.views.convolution.slide import Slide
+from vizkit.views.convolution.vanishing import Vanishing
+from vizkit.views.subject import Subject, no_model, no_picture
+
+
+def subject(name: str, image: str = "digit 3") -> Subject:
+    loaded = model(name)
+    return Subject(lambda: loaded, samples.picture(image), image=image, model=name)
+
+
+def canvas(view, of) -> dict:
+    return next(block for block in view.show(of) if isinstance(block, Canvas)).data
+
+
+def said(blocks) -> str:
+    return " ".join(block.text for block in blocks if isinstance(block, Said | Line))
+
+
+# ---- Slide -----------------------------------------------------------------------------------------------------------
+def numbers(data: dict, name: str) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(base64.b64decode(data[name]), "<f4").copy())
+
+
+def kernel_of(data: dict) -> torch.Tensor | None:
+    sent = data["kernels"][str(data["steps"][0])]
+    return None if sent is None else numbers({"kernel": sent}, "kernel")
+
+
+def again(data: dict) -> torch.Tensor:
+    """The output from what the canvas is sent, as the canvas computes it."""
+    image, steps = numbers(data, "input").view(*data["input_size"]), Steps(*data["steps"])
+    kernel = kernel_of(data)
+    kernel = torch.zeros(1, steps.f, steps.f) if kernel is None else kernel.view(-1, steps.f, steps.f)
+    return output(image, kernel, steps, data["kind"], data["bias"]).flatten()
+
+
+@pytest.mark.parametrize(
+    ("view", "steps", "count"),
+    [
+        (Slide(), (3, 1, 0, 1), 30 * 30),
+        (Slide(size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
+        (Slide(size=6), (5, 1, 0, 1), 28 * 28),  # no kernel has an even side
+        (Slide("max pooling"), (2, 2, 0, 1), 16 * 16),
+        (Slide("average pooling", padding=3), (2, 2, 1, 1), 17 * 17),  # as in PyTorch, half a side at most
+    ],
+)
+def test_the_canvas_is_sent_what_gives_pytorchs_output(view, steps, count):
+    data = canvas(view, [subject("digits_cnn", "mayfly nymph")])
+    assert data["steps"] == steps
+    assert len(again(data)) == count
+    torch.testing.assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "digits_cnn"])
+def test_the_first_layer_of_a_model_slides_with_its_own_weights(name):
+    data, layer = canvas(Slide(f"first layer of {name}", 2), [subject(name)]), first_layer(model(name))
+    torch.testing.assert_close(kernel_of(data), layer.weight[1].flatten())
+    assert data["bias"] == pytest.approx(float(layer.bias[1]))
+    assert (data["editable"], data["picture_again"]) == (False, None)
+    torch.testing.assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-5)
+
+
+def test_large_patches_and_other_models_are_refused_in_a_sentence():
+    for kernel in ("first layer of insects_deit", "first layer of nobody"):
+        with pytest.raises(NotApplicable, match=r"up to 7 × 7 can be followed here\.|No model here is called 'nobody'"):
+            list(Slide(kernel).show([subject("insects_deit")]))
+
+
+def test_edited_weights_belong_to_their_kernel():
+    of, typed = [subject("digits_cnn")], "0,0,0,0,2,0,0,0,0"
+    for view, edited in (
+        (Slide(numbers=typed), True),  # a link of 0.1.0, which names none
+        (Slide("blur", numbers=f"blur:{typed}"), True),
+        (Slide("blur", numbers=f"edges:{typed}"), False),
+        (Slide(size=5, numbers=typed), False),
+        *((Slide(numbers=wrong), False) for wrong in ("1,2", "a,b", "1e9" + ",0" * 8, "nan" + ",0" * 8)),
+    ):
+        data = canvas(view, of)
+        assert data["edited"] is edited, view
+        assert (kernel_of(data).tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]) is edited
+
+
+def test_a_link_brings_steps_and_place():
+    view = from_address(Slide, {"slide_size": "7", "slide_stride": "9", "slide_padding": "2", "slide_at": "4,99"})
+    data = canvas(view, [subject("digits_cnn")])
+    assert (data["steps"], data["at"]) == ((7, 1, 2, 1), (3, 29))  # there is no stride of 9, and no column 99
+
+
+# ---- Feature maps ----------------------------------------------------------------------------------------------------
+def test_a_layer_with_its_fields_and_the_origin_of_a_number():
+    of = subject("digits_cnn")
+    first = canvas(FeatureMaps(1), of)
+    assert first["strengths"] == sorted(first["strengths"], reverse=True)
+    assert first["rows"][1] == 3  # the field of a unit after a 3 × 3 convolution: start, size, jump
+    assert first["two_sided"]
+    later = canvas(FeatureMaps(1, "activation"), of)
+    assert (later["two_sided"], later["low"]) == (False, 0)
+    channel = later["channels"][1]
+    blocks = list(everything(FeatureMaps(1, "activation", channel + 1, (3, 4)).show(of)))
+    assert next(block for block in blocks if isinstance(block, Canvas)).data["unit"] == (1, 3, 4)
+    (metrics,) = (block for block in blocks if isinstance(block, Metrics))
+    assert [what for what, *_ in metrics.items] == ["after the convolution", "after the norm", "after the activation"]
+    assert "✓ The shares sum to the model’s own number" in said(blocks)
+
+
+def test_the_sentence_counts_the_channels_that_make_half():
+    remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
+    assert remark.words == (
+        "Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half of all that is added "
+        "or taken away."
+    )
+
+
+def test_the_sentence_says_which_class_a_channel_stands_for():
+    assert answered(4, ["cat"] * 5 + ["dog"] * 3).words == (
+        "5 of the 8 pictures that channel 5 answers most strongly show the class cat."
+    )
+    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2).words
+
+
+# ---- Receptive field -------------------------------------------------------------------------------------------------
+def test_lenet_beside_transformers_in_shares_of_their_sides(monkeypatch):
+    """LeNet-5 of 32 pixels; the ViT sees all of its input: half of a side to either edge."""
+    monkeypatch.setattr(receptive_field, "SAMPLES", 1)
+    loaded = vizkit.load("bundled:digits_lenet", device="cpu")
+    lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
+    blocks = list(everything(ReceptiveField(3).show([lenet])))
+    words = said(blocks)
+    assert "A unit in the middle of C3 can see 14 × 14 pixels" in words
+    assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in words
+    table = next(block for block in blocks if isinstance(block, Table))
+    assert [row["field px"] for row in table.rows] == ["5", "6", "14", "16", "32"]
+    chart = next(block for block in blocks if isinstance(block, Chart))
+    lines = {line.name: line.y for line in chart.figure.data}
+    assert lines["LeNet-5: can see"] == tuple(px / 32 for px in (0.5, 2.5, 3, 7, 8, 16))
+    assert set(lines["ViT · digits: can see"]) == {0.5}
+    assert list(lines["Swin · digits: can see"]) == sorted(lines["Swin · digits: can see"])
+    assert sum(isinstance(block, Folded) for block in blocks) == 2
+
+
+# ---- Norms, Vanishing gradients --------------------------------------------------------------------------------------
+def test_only_batchnorm_looks_at_other_images():
+    of = subject("digits_cnn")
+    many, one = (said(everything(Norms(images=count).show(of))) for count in (3, 1))
+    assert "The other 2 images change what BatchNorm gives" in many
+    assert "In a batch of one" in one
+    assert "24 of 32 channels" in many
+
+
+def test_residuals_bring_the_gradient_back():
+    nothing = Subject(no_model, no_picture())
+    plain, residual = (said(Vanishing(residual=on).show(nothing)) for on in (False, True))
+    assert "× 10⁻¹" in plain
+    assert "× 10⁻¹" not in residual
+
+
+# ---- reports of 0.1.0 ------------------------------------------------------------------------------------------------
+def test_kinds_of_earlier_reports_are_views():
+    channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})
+    assert channel == FeatureMaps(2, "norm", 8)
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": ["china"]}}) == ReceptiveField(2)
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}).over == "this picture"
+    filters = FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects", "images": 24}})
+    assert (filters.layer, filters.channel, filters.data, filters.count) == (2, 8, "insects", 24)
+    with pytest.raises(ReportError):
+        FORMER["channel"]({"shows": {"convolution": "x"}})
+
+
+def test_a_picture_moves_with_its_models():
+    from vizkit.views.convolution.shift import Shift
+
+    blocks = list(everything(Shift(0).show([subject("digits_cnn"), subject("digits_vit")])))
+    assert "cosine 1.000" in said(blocks)
+    assert any(isinstance(block, Picture) for block in blocks)

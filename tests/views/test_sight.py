@@ -1,0 +1,229 @@
+"""Rules for what is seen of all views and what is saved of it, and toys that break each of them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from tests.views import sight
+from tests.views.contract import MODELS, all_of, seen, subject
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.charts import bars, curves, heat_map
+from vizkit.views import VIEWS, Entry
+from vizkit.views.blocks import Canvas, Chart, Columns, Folded, Grid, Line, Map, Picture, Said, Tile, Tiles
+from vizkit.views.controls import number
+from vizkit.views.view import How, View
+
+RULES = (
+    sight.silent,
+    sight.says_nothing,
+    sight.without_effect,
+    sight.lost_on_paper,
+    sight.not_as_seen,
+    sight.scales_of_their_own,
+    sight.bare_axes,
+    sight.colours_that_change,
+    sight.not_a_setting,
+)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_no_view_breaks_a_rule(rule, view, name):
+    assert rule(all_of(view, name)) == []
+
+
+# ---- each rule can fail ----------------------------------------------------------------------------------------------
+HEAT = np.array([[0.1, 0.2], [0.3, 0.4]])
+
+
+def tiles(*tops: float, title: str = "Small maps", values: tuple = (1, 2), picks: str = "level") -> Tiles:
+    maps = tuple(Tile(f"map {top}", HEAT) for top in tops)
+    return Tiles(title, maps, tuple((0, top) for top in tops), "Small.", picks, values, 1)
+
+
+def line(name: str, top: float = 1.0, y: str = "value") -> Chart:
+    return Chart(curves({name: (np.arange(3), np.linspace(0, top, 3))}, "step", y), name)
+
+
+def heat(quantity: str = "weight") -> Chart:
+    return Chart(heat_map(HEAT, "key", "query", quantity=quantity), "A heat map")
+
+
+def over(top: float, quantity: str = "share") -> Map:
+    rows = Rows(HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]), top=top)
+    return Map(rows, (0.9, 0.9), "Toy of", quantity, said="It is 0.4 at most.")
+
+
+@dataclass(frozen=True)
+class Toy(View):
+    how: ClassVar = How("It is read.", "x", "anything.", "nobody")
+
+    level: int = number("Level", 1, 2, 1)
+
+    def title(self, of):
+        return "A toy"
+
+    def show(self, of):
+        yield Line("First a line.")
+        yield over(0.4)
+        yield tiles(0.5, 0.5)
+        yield tiles(0.5, 0.6, title="Each to its own largest")
+        yield Columns(((line("a"),), (line("a"), heat())))
+        yield Chart(bars(["one", "two"], [1.0, 2.0], "how many"), "Bars")
+        yield Picture(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), "A picture", "its caption")
+        yield Folded("More", lambda: [Line("Few read this.")])
+
+
+@dataclass(frozen=True)
+class Silent(Toy):
+    def show(self, of):
+        yield Said("")
+
+
+@dataclass(frozen=True)
+class Hidden(Toy):
+    """Whose remark nobody sees but who opens it."""
+
+    def show(self, of):
+        yield tiles(0.5, 0.5)
+        yield Folded("More", lambda: [Line("It is 0.4 at most.")])
+
+
+@dataclass(frozen=True)
+class Vague(Toy):
+    def show(self, of):
+        yield Said("There is something to be seen.")
+
+
+@dataclass(frozen=True)
+class Even(Toy):
+    def show(self, of):
+        yield Said("It is 0 everywhere.")
+        yield Tiles("", (Tile("none", np.zeros((2, 2))),), ((0, 1),), "Small.")
+
+
+@dataclass(frozen=True)
+class Bare(Toy):
+    """A canvas without what stands in its place."""
+
+    def show(self, of):
+        yield Said("It is 1.")
+        yield Canvas("vizkit_look", {}, "A canvas")
+
+
+@dataclass(frozen=True)
+class Apart(Toy):
+    def show(self, of):
+        yield tiles(0.5, 0.6)
+
+
+@dataclass(frozen=True)
+class Rows2(Toy):
+    def show(self, of):
+        row = (Tile("one", HEAT), Tile("two", HEAT))
+        yield Grid((Tile("a method", None),), (of, of), (row,), (((0, 0.4), (0, 0.8)),), "A grid.")
+
+
+@dataclass(frozen=True)
+class Maps(Toy):
+    def show(self, of):
+        yield Columns(((over(0.4),), (over(0.8),)))
+
+
+@dataclass(frozen=True)
+class Charts(Toy):
+    def show(self, of):
+        yield Columns(((line("a", 1.0),), (line("a", 2.0),)))
+
+
+@dataclass(frozen=True)
+class NoUnit(Toy):
+    def show(self, of):
+        yield line("a", y="")
+
+
+@dataclass(frozen=True)
+class NoQuantity(Toy):
+    def show(self, of):
+        yield heat("")
+
+
+@dataclass(frozen=True)
+class TwoColours(Toy):
+    def show(self, of):
+        steps = np.arange(3)
+        yield line("a")
+        yield Chart(curves({"b": (steps, steps), "a": (steps, steps)}, "step", "value"), "Other colours")
+
+
+@dataclass(frozen=True)
+class OneColour(Toy):
+    def show(self, of):
+        steps = np.arange(3)
+        figure = curves({"a": (steps, steps), "b": (steps, steps)}, "step", "value")
+        yield Chart(figure.update_traces(line_color="#000000"), "Two lines alike")
+
+
+@dataclass(frozen=True)
+class Nowhere(Toy):
+    def show(self, of):
+        yield tiles(0.5, 0.5, picks="nothing")
+
+
+@dataclass(frozen=True)
+class Beyond(Toy):
+    def show(self, of):
+        yield tiles(0.5, 0.5, values=(1, 3))
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    """A report and an address take the name of a view from the table."""
+    for cls in (Toy, *Toy.__subclasses__()):
+        where = f"{cls.__module__}:{cls.__qualname__}"
+        monkeypatch.setitem(VIEWS, cls.__name__, Entry("Toy", "A toy.", where, name=cls.__name__, page="toy"))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_good_toy_breaks_no_rule(rule):
+    found = seen(Toy, subject("digits_vit"))
+    assert [one.refusal for one in found] == [None] * 3
+    assert rule(found) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "toy"),
+    [
+        (sight.silent, Silent),
+        (sight.silent, Hidden),
+        (sight.says_nothing, Vague),
+        (sight.without_effect, Even),
+        (sight.lost_on_paper, Bare),
+        (sight.scales_of_their_own, Apart),
+        (sight.scales_of_their_own, Rows2),
+        (sight.scales_of_their_own, Maps),
+        (sight.scales_of_their_own, Charts),
+        (sight.bare_axes, NoUnit),
+        (sight.bare_axes, NoQuantity),
+        (sight.colours_that_change, TwoColours),
+        (sight.colours_that_change, OneColour),
+        (sight.not_a_setting, Nowhere),
+        (sight.not_a_setting, Beyond),
+    ],
+)
+def test_each_rule_can_fail(rule, toy):
+    assert rule(seen(toy, subject("digits_vit")))
+
+
+@pytest.mark.parametrize("lost", ["on_paper", "in_a_page"])
+def test_a_file_without_the_remark_is_found(lost, monkeypatch):
+    monkeypatch.setattr(sight, lost, lambda *_: "First a line.")
+    assert sight.not_as_seen(seen(Toy, subject("digits_vit")))
+
+
+def test_the_order_of_words_counts():
+    assert sight.misplaced(["one two", "three"], "one  two three") == ""
+    assert sight.misplaced(["three", "one two"], "one two three") == "one two"

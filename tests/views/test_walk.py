@@ -1,0 +1,175 @@
+"""The walk-through: its script is sent the model's own numbers, from which the trace's weights come out again, and its
+words and slides say the same ones."""
+
+import base64
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import vizkit
+from tests.analysis.test_walkthrough import LOADERS
+from tests.views.contract import model, subject
+from vizkit.analysis.attention.attention_map import attention_map, layers, most_attended
+from vizkit.geometry import id_at, name_of
+from vizkit.models import FAMILIES, family_of
+from vizkit.models.probes.parts import attention_parts
+from vizkit.traces import NotApplicable
+from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
+from vizkit.views.attention.walk_steps import COUNT, sentence, steps
+from vizkit.views.attention.walkthrough import WalkThrough, strongest
+from vizkit.views.blocks import Canvas, Heading, Line, Proof, Said
+from vizkit.views.subject import Subject
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def numbers(content: dict, name: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(content[name]), "<f4").astype(float)
+
+
+def weights_of(content: dict) -> tuple[np.ndarray, np.ndarray]:
+    """(the weights, the output of the head), as the browser computes them."""
+    query, keys = numbers(content, "query"), np.frombuffer(base64.b64decode(content["key_ids"]), "<i4")
+    scores = numbers(content, "key").reshape(len(keys), -1) @ query * content["scale"]
+    powers = np.exp(scores + (numbers(content, "bias") if content["bias"] else 0))
+    weights = powers / powers.sum()
+    return weights, weights @ numbers(content, "value").reshape(len(keys), -1)
+
+
+def case(which: str, window: int = 0):
+    loaded = LOADERS[which]()
+    pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
+    trace = FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    return attention_parts(loaded, pixels, 1, window=window), layers(trace)[1]
+
+
+@pytest.mark.parametrize("which", ["vit", "deit", "dinov2", "swin", "swin v2"])
+def test_the_script_gets_the_traces_numbers(which: str):
+    parts, recorded = case(which, window=1)
+    position, head = int((parts.query_ids >= 0).nonzero()[-1]), parts.weights.shape[0] - 1
+    row = Row(parts, head_of(parts, head), position, 1)
+    content = for_browser(row)
+    weights, mixed = weights_of(content)
+    np.testing.assert_allclose(weights, recorded.weights[parts.window, head, position], atol=1e-6)
+    np.testing.assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
+    np.testing.assert_allclose(weights, row.weights, atol=1e-6)
+    np.testing.assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
+    joined, width = numbers(content, "joined"), len(mixed)
+    np.testing.assert_allclose(joined[head * width : (head + 1) * width], mixed, atol=1e-5)
+    assert parts.out_bias is not None
+    np.testing.assert_allclose(
+        joined @ parts.out_weight.T.numpy() + parts.out_bias.numpy(), numbers(content, "projected"), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        numbers(content, "before") + numbers(content, "branch"), numbers(content, "after"), atol=1e-5
+    )
+    assert row.between == (which in ("dinov2", "swin v2"))  # a layer scale; a norm after the layer
+    assert largest(differences(recorded, row)) < 1e-5
+
+
+def largest(off: tuple[float, float | None]) -> float:
+    return max(each for each in off if each is not None)
+
+
+def test_wrong_numbers_are_found():
+    parts, recorded = case("vit")
+    right = Row(parts, head_of(parts, 0), 3, 1)
+    wrong = replace(parts, query=parts.query * 1.5), replace(parts, projected=parts.projected * 1.5)
+    off = [largest(differences(recorded, replace(right, parts=each))) for each in wrong]
+    assert min(off) > 1e-3 > largest(differences(recorded, right))
+
+
+def test_an_experiment_ends_at_its_head():
+    parts, _ = case("swin", window=4)
+    unscaled, single = (Row(parts, head_of(parts, 1, kind), 0, 1) for kind in ("unscaled", "single"))
+    for row in (unscaled, single):
+        content = for_browser(row)
+        assert not {"joined", "projected", "after"} & content.keys()
+        weights, mixed = weights_of(content)
+        np.testing.assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
+        np.testing.assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
+        assert [bool(step.skip) for step in steps(row)][-3:] == [True] * 3
+    assert for_browser(unscaled)["scale"] == 1
+    assert (len(unscaled.head.query[0]), len(single.head.query[0])) == (11, 22)
+
+
+def test_the_words_are_those_of_these_numbers():
+    """One channel: q = 2, keys 3, 1 and zeros, a bias of 1 and −100, so e⁴ ÷ (e⁴ + 14) = 80 % for the first key."""
+    parts, _ = case("vit")
+    queries, keys = parts.weights.shape[1:]
+    key, bias = torch.zeros(keys, 1), torch.zeros(queries, keys)
+    key[0], key[1], bias[:, 0], bias[:, 1] = 3, 1, 1, -100
+    head = replace(head_of(parts, 0), query=torch.full((queries, 1), 2.0), key=key, scale=0.5, bias=bias)
+    row = Row(parts, head, 0, 0)
+    said = [sentence(row, step, 0) for step in steps(row)[2:7]]
+    assert keys == 16
+    assert said[0].endswith("add up to the score 6.000.")
+    assert said[1] == "This head multiplies all scores by its own number, 0.500: 6.000 becomes 3.000."
+    assert said[2].startswith("For this pair the position adds 1.000: 3.000 becomes 4.000. 1 of 16 keys are masked")
+    assert said[3].endswith("this key gets 80 %, rank 1.")
+    assert sentence(row, steps(row)[4], 1).startswith("This key is masked, so that its weight becomes 0.")
+    assert (row.place_of(0), row.place_of(4), row.place_of(99)) == (0, 3, 0)
+
+
+def of_blocks(view: WalkThrough, of: Subject, kind: type) -> list:
+    return [block for block in view.show(of) if isinstance(block, kind)]
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
+def test_it_opens_on_what_the_model_attends_to_most(name: str):
+    of = subject(name)
+    (canvas,) = of_blocks(WalkThrough(), of, Canvas)
+    last = of.layers[-1]
+    token = id_at(last.query, most_attended(of.whole()) or (0, 0)) or 0
+    assert canvas.data["query_name"] == name_of(last.query, token)
+    special = last.query.special
+    if special:
+        rows = attention_map(last, special[0]).places
+        assert token == len(special) + int(rows.argmax())
+    (proof,) = of_blocks(WalkThrough(), of, Proof)
+    assert proof.holds
+    assert "the weights are those of the trace to within" in proof.words
+
+
+def test_the_head_is_the_one_that_leaves_the_patch():
+    parts, _ = case("vit")
+    weights = torch.zeros_like(parts.weights[:2])
+    position = 3
+    weights[0, position, position], weights[1, position, position + 1] = 0.9, 0.4
+    weights[0, position, 0] = 0.8  # the class token
+    assert strongest(replace(parts, weights=weights), position) == 1
+
+
+def test_steps_and_keys_are_what_was_set():
+    of = subject("digits_vit")
+    (canvas,) = of_blocks(WalkThrough(step=6, key=12, head="2", query=(0, 3)), of, Canvas)
+    assert (canvas.data["at"], canvas.data["head"], canvas.data["query_name"]) == ((6, 12), 1, "row 1, column 4")
+    heading, said = canvas.still[:2]
+    assert isinstance(heading, Heading)
+    assert isinstance(said, Said)
+    assert heading.text == "Step 6 of 10, Softmax: w = exp(s) ÷ Σ exp(s)"
+    assert any(isinstance(block, Line) and "experiment" in block.text for block in WalkThrough(unscaled=True).show(of))
+
+
+def test_ten_slides(tmp_path):
+    shown = vizkit.show("walk-through", model("digits_swin"), "sample:digit 3")
+    shown.save(tmp_path / "slides.zip")
+    with zipfile.ZipFile(tmp_path / "slides.zip") as archive:
+        names = archive.namelist()
+        pictures = {archive.read(name) for name in names}
+    assert len(names) == len(pictures) == 2 * COUNT
+    assert names[:2] == ["slide_01.png", "slide_01.svg"]
+    with pytest.raises(ValueError, match="Entropy has no steps that could be slides: save a picture"):
+        vizkit.show("entropy", model("digits_swin"), "sample:digit 3").save(tmp_path / "none.zip")
+
+
+def test_a_changed_layer_is_not_taken_apart():
+    of = Subject(lambda: model("digits_vit"), subject("digits_vit").rgb, ["heads:3.2=0"])
+    with pytest.raises(NotApplicable, match="without changes of its attention"):
+        list(WalkThrough().show(of))

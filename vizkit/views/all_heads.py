@@ -1,0 +1,78 @@
+"""The maps of one query in all layers and heads, as one block in which a head is chosen."""
+
+import base64
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.attention_map import all_heads, find_query, layers
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.palette import colours
+from vizkit.geometry import name_of
+from vizkit.views.blocks import Canvas, Tile, Tiles
+from vizkit.views.rules import tuple_of, whole
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.traces import Trace
+
+__all__ = ["heads_of", "whose"]
+
+
+def heads_of(
+    trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool, picks: tuple[str, str]
+) -> Canvas:
+    """`layer` and `head` from 1 are framed, all heads where that is None; `shared`: colours end at the largest weight
+    of a layer, not of each map. A click sets the two fields `picks`, "" for none."""
+    recorded, maps = layers(trace), all_heads(trace, query)
+    described, small, limits, start = [], [], [], 0
+    for number, (own, heads) in enumerate(zip(maps, (each.heads for each in recorded), strict=True), 1):
+        tops = [] if own is None else _tops(own, shared)
+        rows, columns = (0, 0) if own is None else own.shape[1:]
+        count = heads if own is None else len(own)
+        largest = [] if own is None else own.amax((1, 2)).tolist()
+        described.append({"heads": count, "rows": rows, "columns": columns, "start": start, "tops": largest})
+        start += count * rows * columns
+        for index, top in enumerate(tops):
+            small.append(Tile(f"{number}.{index + 1}", own[index].numpy(), unit="%"))  # pyright: ignore[reportOptionalSubscript]
+            limits.append((0.0, top))
+    scale = (
+        "the largest weight of the layer"
+        if shared
+        else "the largest weight of each map, its own, which stands below it"
+    )
+    alt = f"Attention of {whose(trace, query)} in all layers and heads of {trace.model}"
+    return Canvas(
+        "vizkit_heads",
+        {
+            "maps": base64.b64encode(b"".join(_eight_bits(own, shared) for own in maps if own is not None)).decode(),
+            "layers": described,
+            "layer": layer - 1,
+            "head": None if head is None else head - 1,
+            "colours": text64(colours()),
+            "scale": scale,
+            "hint": "Columns are layers, rows are heads. Click a map to see it large.",
+        },
+        f"{alt}. Use the arrow keys to choose.",
+        {"pick": (tuple_of(whole(1, len(maps)), whole(1, max(each["heads"] for each in described))), picks)},
+        (Tiles("", tuple(small), tuple(limits), f"{alt}, colours up to {scale}", tile_px=70),),
+    )
+
+
+def whose(trace: "Trace", query: "Query") -> str:
+    """The token that asks in the first layer, whose grid is the finest, in words."""
+    first = layers(trace)[0]
+    name = name_of(first.query, find_query(first, query)[0])
+    return f"{name} of {' × '.join(map(str, first.query.grid))}" if first.query.grid and name[0] != "[" else name
+
+
+def _tops(maps: Float[Tensor, "head row column"], shared: bool) -> list[float]:
+    own = maps.amax((1, 2))
+    return (own.max().expand_as(own) if shared else own).clamp(min=1e-12).tolist()
+
+
+def _eight_bits(maps: Float[Tensor, "head row column"], shared: bool) -> bytes:
+    tops = torch.tensor(_tops(maps, shared))[:, None, None]
+    return (maps / tops * 255).round().clamp(0, 255).byte().numpy().tobytes()

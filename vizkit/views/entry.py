@@ -1,0 +1,34 @@
+"""Where a view stands: its page and its place there, its name, and what it needs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Entry", "Reads"]
+
+Reads = Literal["picture and models", "picture", "models", "nothing"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
+    class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
+
+    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
+    another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
+    `query`: the token whose rows it asks for, where the page's own choice does not decide. `formerly`: an earlier
+    title, so that old addresses still open it. `answers`: whether it shows what models answer. `reads`: what it shows
+    something of; the sidebar offers that alone.
+    """
+
+    title: str
+    line: str
+    module: str
+    needs: str = "model"
+    fragment: bool = True
+    query: str = ""
+    formerly: str = ""
+    answers: bool = False
+    reads: Reads = "picture and models"
+    name: str = ""
+    page: str = ""
+    beside: str = ""

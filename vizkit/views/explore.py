@@ -1,0 +1,256 @@
+"""Explore: where one query attends in every layer and head, and what the model answers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, layers
+from vizkit.analysis.attention.feature_strength import feature_strength
+from vizkit.analysis.remarks import attention, places
+from vizkit.geometry import name_of
+from vizkit.traces import NotApplicable
+from vizkit.views.all_heads import heads_of, whose
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Download,
+    Heading,
+    Line,
+    Map,
+    Numbers,
+    Proof,
+    Said,
+    Table,
+    first_said,
+)
+from vizkit.views.controls import choice, head, layer, query
+from vizkit.views.licences import licence_words
+from vizkit.views.rows_of import layer_for_browser, stage_for_browser
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.models import Loaded
+    from vizkit.traces import Attention, Trace
+
+NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
+
+
+@dataclass(frozen=True)
+class Explore(View):
+    """Where one query attends in a layer: of a network without attention, how strongly each place responds."""
+
+    layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
+    head: int | None = head("Head", key="head")
+    query: str | tuple[int, int] = query(
+        "Query",
+        "Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
+        key="query",
+    )
+    scale: Literal["each map", "shared"] = choice(
+        "Scale",
+        ("each map", "shared"),
+        "“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of a "
+        "layer, so that a head with nearly uniform attention looks uniform.",
+        more=True,
+        key="scale",
+    )
+
+    how: ClassVar = How(
+        "A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all "
+        "places, special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a "
+        "patch; every model has a grid of its own. The dark border was cut off before the model saw the image. For a "
+        "network without attention, or whose attention has no softmax, the length of the feature vector at each place "
+        "is drawn instead.",
+        r"\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)",
+        "why the model predicts a class. A weight says how a layer mixes its tokens; the values that it mixes, and "
+        "everything after, are not in the picture (Jain & Wallace 2019).",
+        "Vaswani et al. 2017, eq. 1; Dosovitskiy et al. 2020; windows: Liu et al. 2021",
+    )
+
+    def title(self, of: Subject) -> str:
+        trace, number = self.traced(of)
+        if not layers(trace):
+            count = len(trace.features)
+            return f"Strength of features: stage {number} of {count}" if count else "The answer"
+        shown = layers(trace)[number - 1]
+        who = name_of(shown.query, find_query(shown, self.asked(of))[0])
+        return f"Attention of {who}: {self.called(trace, number).replace(' · ', ', ')}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        trace, number = self.traced(of)
+        if not layers(trace) and not trace.features:
+            yield from answer_alone(of, trace)
+        else:
+            yield from self.mapped(of, trace, number)
+        yield Answered(of.loaded)
+        yield Proof(trace)
+        yield Line(about(of.loaded))
+        if layers(trace):
+            asked = self.asked(of)
+            yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
+            yield heads_of(trace, asked, number, self.index(trace, number), self.scale == "shared", ("layer", "head"))
+            yield Said(self.grown(of, trace))
+        yield Numbers(partial(self.numbers, of))
+        yield Download("Numbers of all layers (NPZ)", partial(self.whole, of))
+
+    # ---- what is asked -----------------------------------------------------------------------------------------------
+    def asked(self, of: Subject) -> "Query":
+        return asked_of(of, self.query)
+
+    def traced(self, of: Subject) -> "tuple[Trace, int]":
+        """The trace with this query's rows, and the layer, or the stage, that is shown, from 1."""
+        trace = of.trace(self.asked(of))
+        depth = len(layers(trace)) or len(trace.features)
+        return trace, min(self.layer or depth, depth)
+
+    def index(self, trace: "Trace", number: int) -> int | None:
+        """The head that is shown, from 1; of very many weights the mean alone is recorded."""
+        shown = layers(trace)[number - 1]
+        return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
+
+    # ---- the picture -------------------------------------------------------------------------------------------------
+    def mapped(self, of: Subject, trace: "Trace", number: int) -> Iterator[Block]:
+        recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
+        if not recorded:
+            stage, count = trace.features[number - 1], len(trace.features)
+            why = " · its attention has no softmax" if trace.linear else ""
+            yield Line(f"stage {number} of {count} · strength of features{why}")
+            strength = feature_strength(stage)
+            covered = of.covered((strength.shape[0], strength.shape[1]))
+            said = first_said(places.where(strength, covered, "the strength of the features"))
+            yield Map(stage_for_browser(stage), of.asked, "Features of", "length of the feature vector", bars, said)
+            return
+        shown, index = recorded[number - 1], self.index(trace, number)
+        grid = shown.key.grid
+        size = f" · {grid[0]} × {grid[1]} places" if grid else ""
+        yield Line(f"{self.called(trace, number)}{size}")
+        if grid is None:
+            yield Line(why_no_map(shown))
+        asked, among = self.asked(of), None if index is None else index - 1
+        rows = layer_for_browser(shown, among, asked, self.scale == "shared")
+        every = shown.query_ids.numel() >= len(shown.query)
+        key = "said", number, index, None if every else asked
+        otherwise, said_by = of.kept(key, partial(sentences, of, shown, number, among))
+        yield Map(
+            rows,
+            asked,
+            "Attention of",
+            "share of the query's attention",
+            bars,
+            said_by.get(find_query(shown, asked)[0], otherwise),
+            "query",
+            said_by=said_by,
+            guide=f"Play the layers above. {self.grown(of, trace)}".strip(),
+        )
+
+    def grown(self, of: Subject, trace: "Trace") -> str:
+        """What changes with depth."""
+        asked = self.asked(of)
+        return of.kept(("with depth", asked), partial(with_depth, of, trace, asked))
+
+    def called(self, trace: "Trace", number: int) -> str:
+        recorded, index = layers(trace), self.index(trace, number)
+        heads = recorded[number - 1].heads
+        which = f"mean of {heads} heads" if index is None else f"head {index} of {heads}"
+        return f"layer {number} of {len(recorded)} · {which}"
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def numbers(self, of: Subject) -> dict[str, np.ndarray]:
+        """The map and what special tokens get, and of every layer the maps of all heads."""
+        trace, number = self.traced(of)
+        recorded = layers(trace)
+        if not recorded:
+            return {"places": feature_strength(trace.features[number - 1]).numpy()} if trace.features else {}
+        return all_numbers(trace, self.asked(of), number, self.index(trace, number))
+
+    def whole(self, of: Subject) -> bytes:
+        from vizkit.saving import npz_bytes
+
+        return npz_bytes(self.traced(of)[0])
+
+
+def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
+    """A special token, or a point in fractions of what the model sees; NotApplicable where there is no such cell."""
+    if isinstance(query, str):
+        return of.asked if query == "patch" else query
+    tokens = next((each.query for each in of.layers if each.query.grid), None)
+    if tokens is None or tokens.grid is None:
+        raise NotApplicable(f"{of.name} has no patches that ask.")
+    row, column = of.cell(tokens, query) or (0, 0)
+    return (column + 0.5) / tokens.grid[1], (row + 0.5) / tokens.grid[0]
+
+
+def sentences(of: Subject, shown: "Attention", number: int, head: int | None) -> tuple[str, dict[int, str]]:
+    """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that)."""
+    covered = of.covered(shown.key.grid) if shown.key.grid else None
+    otherwise = first_said(attention.of_head(shown, number, head))
+    own = attention.of_rows(shown, number, head, covered)
+    asked: list[int] = shown.query_ids[shown.query_ids >= 0].unique().tolist() if own else []
+    return otherwise, {query: first_said(own.get(query)) or otherwise for query in asked}
+
+
+def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:
+    """How a special token's share of the drawn insect grows from layer to layer, or how far attention goes."""
+    recorded = layers(trace)
+    shares, area = list[float](), 0.0
+    for each in recorded if isinstance(asked, str) else ():
+        covered = of.covered(each.key.grid) if each.key.grid else None
+        if covered is not None:
+            area = float(covered.mean())
+            shares.append(float((attention_map(each, asked).places * covered).sum()))
+    by_layer = None
+    if isinstance(asked, str) and recorded and len(shares) == len(recorded):
+        by_layer = places.from_layer_on(shares, area, attention.called(asked))
+    return first_said(by_layer, attention.with_depth(trace, asked))
+
+
+def answers(loaded: "Loaded", trace: "Trace") -> Iterator[tuple[str, float | str]]:
+    yield from ((loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(trace.logits))
+
+
+def answer_alone(of: Subject, trace: "Trace") -> Iterator[Block]:
+    """Of a model without places, such as an MLP on pixels."""
+    yield Said(NO_PLACES)
+    rows = tuple({"answer": name, "": value} for name, value in of.loaded.head.lines(trace.logits, of.loaded.label))
+    yield Table(rows, "What the model answers")
+
+
+def why_no_map(shown: "Attention") -> str:
+    if shown.key.name == "channels":
+        return "This layer mixes channels, not places: it attends to no place in the image."
+    return "Where the tokens of this layer lie in the image is not known, so no map is drawn."
+
+
+def about(loaded: "Loaded") -> str:
+    """A model in one line: its size, its input, where it is from."""
+    height, width = loaded.preprocessing.size_hw
+    count = loaded.parameters
+    return " · ".join(
+        [
+            *([] if loaded.trained else ["untrained: its predictions mean nothing"]),
+            *([] if loaded.head.exclusive else [loaded.head.title]),
+            f"{count / 1e6:.1f} M parameters" if count >= 1e6 else f"{count / 1e3:.0f} k parameters",
+            f"input {height} × {width} pixels",
+            loaded.source,
+            licence_words(loaded.licence),
+        ]
+    )
+
+
+def all_numbers(trace: "Trace", asked: "Query", number: int, index: int | None) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    shown = layers(trace)[number - 1]
+    if shown.key.grid:
+        seen = attention_map(shown, asked, None if index is None else index - 1)
+        found = {
+            "places": seen.places.numpy(),
+            "special": np.array(list(seen.special.values())),
+            "special_names": np.array(list(seen.special), dtype=str),
+        }
+    every = enumerate(all_heads(trace, asked), 1)
+    return found | {f"layer{layer}": maps.numpy() for layer, maps in every if maps is not None}

@@ -1,0 +1,16 @@
+"""Where a decision came from: the maps of many methods, and how far they are to be believed."""
+
+from vizkit.views.entry import Entry
+
+__all__ = ["VIEWS"]
+
+VIEWS = (
+    Entry(
+        "Maps",
+        "Evidence for a class, by every method that applies.",
+        "relevance.maps:Maps",
+        answers=True,
+        name="relevance",
+        page="relevance",
+    ),
+)

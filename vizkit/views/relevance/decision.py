@@ -1,0 +1,104 @@
+"""Which decision is explained: that for a class, or for one class against another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vizkit.heads import ITSELF
+from vizkit.traces import NotApplicable
+from vizkit.views.controls import choice
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models import Loaded
+
+__all__ = ["NOTHING", "PREDICTED", "Decision", "asked", "classes_by_name", "in_words"]
+
+PREDICTED = "what each model predicts"
+NOTHING = "no other class"
+MOST_NAMES = 1500  # sent to a browser; of models with more classes the likeliest ones
+MOST_ANSWERS = 3
+
+
+def classes(of: Sequence[Subject]) -> list[str]:
+    known = dict.fromkeys(name for each in of for name in classes_by_name(each.loaded, each.seen.logits))
+    return [PREDICTED, *known]
+
+
+def rivals(of: Sequence[Subject]) -> list[str]:
+    return [NOTHING, *(classes(of)[1:] if any(each.loaded.head.exclusive for each in of) else ())]
+
+
+@dataclass(frozen=True)
+class Decision(View):
+    """Views that explain a class, chosen by its name: models need not know the same classes."""
+
+    target: str = choice(
+        "Class",
+        classes,
+        "Type to search. The class whose logit is explained: the maps show the evidence for it. Without classes: the "
+        "length of the embedding, along its own direction.",
+        default=PREDICTED,
+        key="class_a",
+        listed=True,
+        runs=True,
+    )
+    against: str = choice(
+        "Against",
+        rivals,
+        "Explains the difference of two logits: red is evidence for the first class, blue for the second.",
+        default=NOTHING,
+        key="class_b",
+        listed=True,
+        runs=True,
+    )
+
+    def asked(self, of: Subject) -> tuple[int, int | None]:
+        """(class, rival) by their numbers. NotApplicable with a sentence where this model does not know one."""
+        return asked(of.loaded, of.seen.logits, of.name, self.target, self.against)
+
+
+def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
+    """The number of each class by a name that it alone has; the likeliest first where there are too many to list."""
+    count = len(logits)
+    numbers = range(count) if count <= MOST_NAMES else logits.topk(MOST_NAMES).indices.tolist()
+    by_name: dict[str, int] = {}
+    for number in numbers:
+        name = loaded.label(number)
+        by_name[f"{name} (class {number})" if name in by_name else name] = number
+    return by_name
+
+
+def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: str) -> tuple[int, int | None]:
+    """See `Decision.asked`; `model`: what people call it."""
+    known, head = classes_by_name(loaded, logits), loaded.head
+    predicted = head.target(logits)
+    for name in (target, against):
+        if name not in (PREDICTED, NOTHING) and name not in known:
+            gives = "predicts" if head.probable else "gives"
+            raise NotApplicable(f"{model} has no {head.output} “{name}”; it {gives} “{loaded.label(predicted)}”.")
+    number = predicted if target == PREDICTED else known[target]
+    rival = None if against == NOTHING else known[against]
+    if rival is not None and not head.exclusive:
+        raise NotApplicable(f"{model} gives {head.gives}, so nothing is explained against another.")
+    if rival == number:
+        raise NotApplicable(f"{model}: both classes are “{loaded.label(number)}”; choose another.")
+    return number, rival
+
+
+def in_words(loaded: "Loaded", logits: "Tensor", target: int, against: int | None) -> str:
+    """What is explained, with what the model answers."""
+    head, values = loaded.head, loaded.head.values(logits)
+
+    def named(number: int) -> str:
+        value = float(logits.norm()) if number == ITSELF else float(values[number])
+        return f"{loaded.label(number)} ({f'length {value:.4g}' if number == ITSELF else head.text(value)})"
+
+    rival = "" if against is None else f" against {named(against)}"
+    answers, answer = head.answers(logits), ""
+    if head.probable and target not in answers:
+        answer = f" · it predicts {', '.join(map(named, answers[:MOST_ANSWERS])) or 'none of its labels'}"
+    return f"for {named(target)}{rival}{answer}"

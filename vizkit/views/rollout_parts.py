@@ -1,0 +1,76 @@
+"""What rollout is drawn from: its rows as a canvas takes them, and what they are called."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from torch import Tensor
+
+from vizkit.analysis.attribution.rollout import Rollout as Row
+from vizkit.figure.canvas.rows import Rows
+from vizkit.geometry import id_of
+from vizkit.traces import Attention, Tokens
+
+MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
+
+
+def named(row: Row) -> str:
+    words = {
+        "cls": "the class token",
+        "dist": "the distillation token",
+        "cls+dist": "both tokens, their mean",
+        "mean": "the mean of all places",
+    }
+    return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
+
+
+def row_in(tokens: Tokens, asked: object) -> int | None:
+    """Of a layer's queries the one that asks, None where several do, or none."""
+    if isinstance(asked, tuple):
+        rows, columns = tokens.grid or (0, 0)
+        return id_of(tokens, asked) if asked[0] < rows and asked[1] < columns else None
+    return tokens.special.index(asked) if asked in tokens.special else None
+
+
+def masses(row: Row) -> Iterator[tuple[str, float]]:
+    """What the image, each special token and padding take."""
+    yield "on the image", float(row.grid.sum())
+    yield from ((f"[{name}]", mass) for name, mass in row.special.items())
+    if row.padding > 1e-6:
+        yield "padding", row.padding
+
+
+def how_followed(layers: list[Attention]) -> str:
+    """One sentence for models whose layers do not all see all tokens."""
+    parts = []
+    if any(len(each.weights) > 1 for each in layers if each.learned):
+        parts.append("Within a layer attention stays inside its window, and shifted windows connect the windows")
+    if any(not each.learned for each in layers):
+        parts.append("a merged token's share is divided equally among the tokens it was made of")
+    return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
+
+
+def one_row(row: Row, tokens: Tokens, asked: str | tuple[int, int] | None) -> Rows:
+    """As a canvas draws it: the share of every special token and place of the input."""
+    special, asks, position = row.tokens.special, (row.query,), 0
+    if isinstance(asked, tuple):
+        asks, position = tokens.special, id_of(tokens, asked)
+    elif asked in tokens.special:
+        asks, position = tokens.special, tokens.special.index(asked)
+    values = np.concatenate([np.array([row.special[name] for name in special]), row.grid.numpy().ravel()])[None]
+    return Rows(
+        values.astype(np.float32),
+        row.tokens.grid,
+        tokens.grid,
+        np.array([position]),
+        None,
+        asks,
+        special,
+        verb="draws",
+    )
+
+
+def all_rows(content: Rows, asked: object, tokens: Tokens, rows: Tensor) -> Rows:
+    """Every row, so that hovering shows them; `content` where that is too much, or lacks this query."""
+    other = (isinstance(asked, str) and asked not in tokens.special) or rows.shape[1] != content.values.shape[-1]
+    return content if rows.numel() > MOST_HOVERED or other else replace(content, values=rows.numpy(), query_ids=None)

@@ -1,0 +1,77 @@
+"""One block of a Swin: where it stands, and how it cuts its tokens into windows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vizkit.analysis.swin.shifted_windows import Layout, layout
+from vizkit.geometry import id_at
+from vizkit.models.families.swin import Block
+from vizkit.models.probes.swin_stages import Stage, hierarchy, is_swin
+from vizkit.traces import Tokens
+from vizkit.views.subject import Subject
+
+Size = tuple[int, int]
+SHIFTS = 2  # the first block that shifts, where any does
+
+
+@dataclass(frozen=True)
+class Place:
+    """`stage`, `number` in it and `index` among all blocks, from 0."""
+
+    stage: int
+    number: int
+    index: int
+    of: Stage
+
+    @property
+    def block(self) -> Block:
+        return self.of.blocks[self.number]
+
+    def windows(self, shift: Size | None = None) -> Layout:
+        """`shift`: another one than the block's own."""
+        own = self.block.shift if shift is None else shift
+        return layout(self.of.grid, self.block.window, own, pad_first=self.of.pad_first)
+
+    def words(self) -> str:
+        (rows, columns), (tall, wide), (down, right) = self.of.grid, self.block.window, self.block.shift
+        by = f"{down} tokens" if down == right else f"{down} down and {right} right"
+        alone = "one window, no shift" if tall >= rows and wide >= columns else "not shifted"
+        stands = f"Block {self.index + 1}, number {self.number + 1} of {len(self.of.blocks)} in stage {self.stage + 1}"
+        return (
+            f"{stands} · {rows} × {columns} tokens of {self.of.tokens.stride:.0f} pixels · {self.of.channels} channels "
+            f"· {self.of.heads} heads · windows of {tall} × {wide} tokens · "
+            f"{f'shifted by {by}' if down or right else alone}"
+        )
+
+
+def places(of: Subject) -> list[Place]:
+    """All blocks in their order. NotApplicable for a model that is no Swin."""
+    return [
+        Place(index, number, stage.first_layer + number, stage)
+        for index, stage in enumerate(hierarchy(of.loaded))
+        for number in range(len(stage.blocks))
+    ]
+
+
+def place(of: Subject, block: int | None) -> Place:
+    """`block`: from 1; beyond the last, or None, the last."""
+    every = places(of)
+    return every[min(block or len(every), len(every)) - 1]
+
+
+def stages(of: Sequence[Subject]) -> list[str]:
+    """By their numbers, as options of a choice; of a model that is no Swin a single one."""
+    count = len(hierarchy(of[0].loaded)) if of and is_swin(of[0].loaded) else 1
+    return [str(number + 1) for number in range(count)]
+
+
+def within(error: float) -> str:
+    """How far two numbers lie apart that should be the same."""
+    return "exactly" if error == 0 else f"to within {error:.0e}"
+
+
+def token_at(of: Subject, tokens: Tokens) -> int:
+    """The token under the cursor."""
+    token = id_at(tokens, of.asked)
+    assert token is not None
+    return token

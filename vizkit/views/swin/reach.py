@@ -1,0 +1,158 @@
+"""Reach: which pixels can reach a token of the last stage, and how strongly."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer, rollout_matrix
+from vizkit.analysis.remarks import swin
+from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
+from vizkit.analysis.swin.shifted_windows import cut, strangers
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.swin.reach import growth, reach
+from vizkit.geometry import Box, id_of
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said
+from vizkit.views.controls import layer
+from vizkit.views.rows_of import MAX_MATRIX
+from vizkit.views.subject import CENTRE, Subject
+from vizkit.views.swin.place import Place, places
+from vizkit.views.view import How, View
+
+HELD = 0.9
+START = (0.05, 0.4)  # of what the model sees: before anybody clicked, a token whose field begins as one window
+
+
+@dataclass(frozen=True)
+class Reach(View):
+    """Which pixels can reach a token of the last stage, and how strongly."""
+
+    block: int | None = layer(
+        "After block",
+        "Step through the blocks to see what reaches the token spread with windows, shifts and mergings.",
+        plays=True,
+        key="reach_block",
+    )
+
+    alone: ClassVar = True
+    how: ClassVar = How(
+        "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
+        "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
+        "token, whatever the weights are. The bars give, after every block, the field of all tokens that are merged "
+        "into this one, the dots how much of the image holds nine tenths of what rollout traces back from the one in "
+        "their middle.",
+        r"\begin{gathered} S_{l-1} = S_l \cup \{\, j : \exists\, i \in S_l \text{ that may see } j \,\} \\ "
+        r"R = \hat A_L \cdots \hat A_1 \end{gathered}",
+        "what the token does with what reaches it. Rollout ignores values, MLPs and normalisation.",
+        "Liu et al. 2021, § 3.2; Abnar & Zuidema 2020, eq. 1; effective fields: Luo et al. 2016",
+    )
+
+    def title(self, of: Subject) -> str:
+        blocks = places(of)
+        return f"What reaches a token: after block {self.last(blocks)} of {len(blocks)}"
+
+    def last(self, blocks: list[Place]) -> int:
+        return min(self.block or len(blocks), len(blocks))
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        blocks = places(of)
+        point = START if of.point == CENTRE else of.asked
+        fields: list[Field] = of.kept(("reach", point), partial(fields_of, of, blocks, point))
+        end, number = fields[-1], self.last(blocks)
+        field, grown = fields[number - 1], of.made(rollout_by_layer, of.seen, end.cell)
+        full = next((each for each, known in enumerate(fields[:number], 1) if known.share == 1), None)
+        shaded = reach(
+            of.rgb,
+            reached_after(fields[:number]).numpy(),
+            of.box_xyxy,
+            box_of(end, of.box_xyxy),
+            len(fields),
+            side_px=560,
+        )
+        which = Heading("Which pixels at all: after which block they first reach it")
+        alt = "The image shaded by the block after which a place first reaches the token; what never does is dark"
+        strongly = Map(
+            rows_of(of, grown[number - 1], end, whole=number == len(blocks) and point == of.asked),
+            point,
+            "Rollout of",
+            "share of what reaches the token",
+            room=False,
+        )
+        yield Columns(((Heading("How strongly: rollout"), strongly), (which, Picture(shaded, alt))))
+        shares = [holding(each.grid, HELD) for each in grown]
+        yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD).words)
+        yield Line(framed(end, field, blocks[number - 1], number, len(blocks)))
+        yield from round_the_edge(blocks)
+        names = [str(each) for each in range(1, len(blocks) + 1)]
+        words = ("can reach it", f"holds {HELD:.0%} of rollout")
+        figure = growth(names, [each.share for each in fields], shares, words, of_stages(blocks))
+        yield Chart(figure, "Share of the image that can reach the token, block by block")
+        yield Numbers(partial(numbers, fields, shares, grown[number - 1]))
+
+
+def fields_of(of: Subject, blocks: list[Place], point: tuple[float, float]) -> list[Field]:
+    """The field of the last stage's token at a point after every block."""
+    return receptive_fields(of.seen, [cut(each.windows().regions, each.block.window) for each in blocks], point)
+
+
+def framed(end: Field, field: Field, here: Place, number: int, count: int) -> str:
+    """Which token it is, and how many there are of it after an earlier block."""
+    (row, column), (rows, columns), own = end.cell, end.grid, int(field.own.sum())
+    words = f"Framed: the token in row {row + 1}, column {column + 1} of the last stage's {rows} × {columns}"
+    parts = (
+        f"; after block {number} of {count} it is still {own} tokens of stage {here.stage + 1}, later merged into it"
+    )
+    return words + (parts if own > 1 else "") + "."
+
+
+def of_stages(blocks: list[Place]) -> str:
+    """For an axis: which block is whose."""
+    stages = {each.stage: each.of for each in blocks}
+    named = [
+        f"stage {number + 1}: {stage.first_layer + 1}–{stage.first_layer + len(stage.blocks)}"
+        for number, stage in stages.items()
+    ]
+    return f"block ({', '.join(named)})"
+
+
+def round_the_edge(blocks: list[Place]) -> Iterator[Block]:
+    """Says so where a mask lets opposite edges of the image meet: the field then goes on at the other side."""
+    met = 0
+    for windows in (each.windows() for each in blocks):
+        if windows.ids.numel() > windows.grid[0] * windows.grid[1]:
+            met += sum(strangers(windows, window) for window in range(windows.count))
+    if met:
+        yield Line(
+            "The windows do not divide this grid, and the mask of the shifted blocks counts the padding too: "
+            f"{met:,} pairs of tokens from opposite edges of the image may see each other. So the field goes on at the "
+            "other side; the model really does this."
+        )
+
+
+def box_of(field: Field, box_xyxy: Box) -> Box:
+    """A token's share of the model's input, in pixels of the picture."""
+    x0, y0, x1, y1 = box_xyxy
+    (row, column), (rows, columns) = field.cell, field.grid
+    width, height = (x1 - x0) / columns, (y1 - y0) / rows
+    return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
+
+
+def rows_of(of: Subject, rolled: Rollout, end: Field, *, whole: bool) -> Rows:
+    """The rollout of the chosen token of the last stage; `whole`: of all of them, where they are few enough."""
+    last = next(each.query for each in reversed(of.seen.attention) if each.query.grid)
+    if whole and len(last) * len(rolled.tokens) <= MAX_MATRIX:
+        values, query_ids = of.made(rollout_matrix, of.seen).numpy(), None
+    else:
+        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([id_of(last, end.cell)])
+    return Rows(values, rolled.tokens.grid, last.grid, query_ids, verb="draws")
+
+
+def numbers(fields: list[Field], shares: list[float], rolled: Rollout) -> dict[str, np.ndarray]:
+    return {
+        "reached_after": reached_after(fields).numpy(),
+        "can_reach": np.array([each.share for each in fields]),
+        "holds_rollout": np.array(shares),
+        "rollout": rolled.grid.numpy(),
+    }
