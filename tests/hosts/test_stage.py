@@ -98,12 +98,27 @@ def test_a_page_holds_all_and_runs_nothing_of_it():
     assert "It is read so." in page
 
 
-def test_a_played_number_that_is_no_step_is_not_played():
-    @dataclass(frozen=True)
-    class Long(Toy):
-        step: int = number("Step", 1, 500, 2, plays=True)
+def test_of_many_steps_some_come_evenly_apart():
+    book = stage(Long(), [subject()])
+    assert book["field"]["values"] == list(range(2, 501, 10))  # 50, the present one among them
+    fewer = stage(Long(), [subject()], most_bytes=len(json.dumps(book)) // 2)
+    assert fewer["field"]["values"] == list(range(2, 501, 63))
+    assert leading(Long(), [subject()], "over image")[0] is None  # a page asks the server for each of them
 
-    assert stage(Long(), [subject()])["field"] is None
+
+@dataclass(frozen=True)
+class Long(Toy):
+    step: int = number("Step", 1, 500, 2, plays=True)
+
+
+@dataclass(frozen=True)
+class Ran(Toy):
+    step: int = number("Step", 1, 3, 2, plays=True, runs=True)
+
+
+def test_what_runs_the_model_is_turned_where_nobody_answers():
+    assert stage(Ran(), [subject()])["field"]["values"] == [1, 2, 3]
+    assert leading(Ran(), [subject()], "over image")[0] is None
 
 
 @pytest.mark.parametrize("value", [np.float64(2.0), 2])

@@ -3,7 +3,7 @@ is played, so that turning it needs no server."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from vizkit.figure.canvas.scripts import TURNED
@@ -14,16 +14,18 @@ from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "played", "stage"]
+__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
+FEWER = (MOST_FRAMES, 8)  # steps of what nobody answers: as many as fit
 LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture, Bars)  # what no page draws better than the script
 
 
 def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
-    """`draw`: a key of OPACITIES. Where all steps together would take more than `most_bytes`, the present one stands
-    alone. Raises NotApplicable where the view has no meaning for these subjects."""
+    """For a page that nobody answers. `draw`: a key of OPACITIES. Where all steps together would take more than
+    `most_bytes`, fewer of them come, evenly apart, at the least the present one. Raises NotApplicable where the view
+    has no meaning for these subjects."""
     groups = [list(of)] if view.together else [[each] for each in of]
     titles = [""] if view.together or len(of) == 1 else [each.name for each in of]
 
@@ -31,7 +33,9 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
         for group in groups:
             yield group, _shown(at, group)
 
-    book = _book(view, of, columns, draw, most_bytes)
+    turned = Played.of(view, of)
+    books = (_book(view, turned.thinned(most), columns, draw, most_bytes) for most in FEWER) if turned else ()
+    book = next(filter(None, books), None)
     if book is None:
         pack = Packing(draw)
         frames = [pack.frame(columns(view))]
@@ -48,14 +52,15 @@ def leading(
     Other models of the same picture, `beside` the subjects, have a say in what steps there are.
     """
     among = [*of, *(other for each in of for other in each.beside)]
-    if played(view, among) is None:
+    turned = Played.of(view, among)
+    if turned is None or turned.control.runs or len(turned.values) > MOST_FRAMES:
         return None, iter(_shown(view, of))
     first, rest = _parted(_shown(view, of))
 
     def columns(at: View) -> Iterator[tuple[Sequence[Subject], Iterable[Block]]]:
         yield of, first if at is view else _parted(_shown(at, of))[0]
 
-    book = _book(view, among, columns, draw, most_bytes) if first else None
+    book = _book(view, turned, columns, draw, most_bytes) if first else None
     return (None, chain(first, rest)) if book is None else ({"titles": [""], **book}, rest)
 
 
@@ -65,12 +70,28 @@ def opening(view: View, of: Subject, draw: str = "over image") -> list[Packed]:
     return pack.all(_parted(_shown(view, [of]))[0], [of])
 
 
-def played(view: View, of: Sequence[Subject]) -> tuple[str, Control] | None:
-    """The field that is a step of a sequence, where there are few enough to have them all."""
-    for name, control in controls(view).items():
-        if control.plays and not (control.runs or control.inside) and 1 < len(control.steps(of)) <= MOST_FRAMES:
-            return name, control
-    return None
+@dataclass(frozen=True)
+class Played:
+    """The field that is a step of a sequence, its values in order, and which of them is set."""
+
+    name: str
+    control: Control
+    values: list[int | float]
+    now: int | float
+
+    @classmethod
+    def of(cls, view: View, of: Sequence[Subject]) -> "Played | None":
+        for name, control in controls(view).items():
+            if control.plays and not control.inside and len(values := control.steps(of)) > 1:
+                now = getattr(view, name)
+                now = values[-1] if now is None else min(values, key=lambda value: abs(value - now))
+                return cls(name, control, values, now)
+        return None
+
+    def thinned(self, most: int) -> "Played":
+        """With at most so many values, evenly apart, the present one among them."""
+        every = -(-len(self.values) // most)
+        return replace(self, values=self.values[self.values.index(self.now) % every :: every])
 
 
 def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
@@ -100,15 +121,10 @@ def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
 Frames = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]
 
 
-def _book(view: View, among: Sequence[Subject], columns: Frames, draw: str, most_bytes: int) -> Packed | None:
-    """A frame for every value of the played field, None where the view has no meaning with it."""
-    found, pack = played(view, among), Packing(draw)
-    if found is None:
-        return None
-    name, control = found
-    values, now = control.steps(among), getattr(view, name)
-    now = values[-1] if now is None else min(values, key=lambda value: abs(value - now))
-    frames, size = list[list[list[Packed]] | None](), 0
+def _book(view: View, turned: Played, columns: Frames, draw: str, most_bytes: int) -> Packed | None:
+    """A frame for every value of the played field, None where they take too much."""
+    name, control, values, now = turned.name, turned.control, turned.values, turned.now
+    pack, frames, size = Packing(draw), list[list[list[Packed]] | None](), 0
     for value in values:
         at = view if value == now else replace(view, **{name: value})
         frames.append(_perhaps(pack, columns, at, needed=value == now))
