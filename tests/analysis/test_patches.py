@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import vizkit
 from vizkit.analysis.attention.patches import (
     cost,
+    exchanged,
     filters,
     fitting_sizes,
     grid_of,
@@ -40,6 +41,12 @@ def test_patches_times_weight_are_the_convolution():
     pixels, weight, bias = torch.randn(3, 14, 35), torch.randn(11, 3, 7, 7), torch.randn(11)
     expected = F.conv2d(pixels[None], weight, bias, stride=7)[0].flatten(1).T  # patch dim
     torch.testing.assert_close(patchify(pixels, 7) @ weight.flatten(1).T + bias, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_pairs_are_exchanged_one_after_the_other():
+    order = torch.tensor([4, 3, 2, 1, 0])
+    assert exchanged(order, [(0, 1), (1, 4), (2, 9)]).tolist() == [3, 0, 2, 1, 4]  # there is no place 9
+    assert order.tolist() == [4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize(("name", "size"), [("test_vit", (48, 80)), ("swin_tiny_patch4_window7_224", (28, 44))])

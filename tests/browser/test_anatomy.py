@@ -142,3 +142,35 @@ def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str,
     ready(phone)
     fits(phone)
     expect(phone.locator("canvas:not([aria-label])")).to_have_count(0)
+
+
+def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
+    page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
+    ready(page)
+    canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
+    expect(page.get_by_text("exchange some patches").first).to_be_visible()
+    big = 0.62 * ((canvas.bounding_box() or {"width": 0})["width"] - 18)  # as order.js lays it out
+    cell = min(big, 430) / 8
+    canvas.drag_to(
+        canvas,
+        source_position={"x": 0.5 * cell, "y": 0.5 * cell},
+        target_position={"x": 3.5 * cell, "y": 2.5 * cell},
+    )
+    expect(canvas).to_have_attribute("data-swaps", "0-19")
+    expect(page.get_by_text("without positions the outputs are the same in both orders").first).to_be_visible()
+    assert "shuffle_swaps=0-19" in page.url
+    page.get_by_role("button", name="Undo").first.click()
+    expect(page.get_by_text("exchange some patches").first).to_be_visible()
+
+
+def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
+    page.goto(f"{server}/positions?positions_view=Relative&models=bundled:digits_swin")
+    ready(page)
+    canvas = page.locator(f"{MAIN} canvas[data-entry]")
+    canvas.focus()
+    expect(canvas).to_have_attribute("data-query", "10")  # of 4 × 4 the third of the third row
+    canvas.click(position={"x": 5, "y": 30})  # the first of the window
+    expect(canvas).to_have_attribute("data-entry", "24")  # of 7 × 7 the middle: query and key are the same
+    page.keyboard.press("ArrowRight")
+    expect(canvas).to_have_attribute("data-entry", "23")  # the query lies one column left of the key
+    expect(page).to_have_url(re.compile("bias_query=1.*bias_key=2|bias_key=2.*bias_query=1"))

@@ -49,6 +49,17 @@ def one_of(names: Collection[str]) -> Rule[str]:
     return read
 
 
+def words(longest: int) -> Rule[str]:
+    """Of at most so many characters."""
+
+    def read(told: object) -> str:
+        if not isinstance(told, str) or len(told) > longest:
+            raise RefusedError
+        return told
+
+    return read
+
+
 def tuple_of(*rules: Rule[Any]) -> Rule[tuple[Any, ...]]:
     """As many values as there are rules, each by its own."""
 

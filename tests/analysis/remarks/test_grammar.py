@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from vizkit.analysis import remarks as package
+from vizkit.analysis.attention.positions import by_distance
 from vizkit.analysis.attention.statistics import Layer
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.comparison.seed_interval import Estimate
@@ -421,6 +422,14 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     positions.told_apart: lambda: (
         positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "learned")
         for p, side, cell in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)))
+    ),
+    positions.fading_by_distance: lambda: (
+        positions.fading_by_distance(by_distance(torch.rand(count, 4)), other)
+        for count, other in product((1, 2, 9), (None, by_distance(torch.rand(5, 4))))
+    ),
+    positions.of_two_dimensions: lambda: (
+        positions.of_two_dimensions(torch.rand(side, 3, 4), scale * torch.ones(side, 3, 4))
+        for side, scale in product((2, 5), (0.01, 1.0))
     ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)

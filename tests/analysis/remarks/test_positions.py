@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from vizkit.analysis.attention.positions import by_distance
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.positions import Answers
 from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
@@ -16,11 +17,32 @@ def test_a_fixed_table_fades_with_distance():
     said = positions.fading(likeness, 2)
     assert said is not None
     assert said.words == (
-        "Position 2 has a cosine of 0.70 with its neighbours, and of less than a half with all that lie 3 positions "
+        "Position 3 has a cosine of 0.70 with its neighbours, and of less than a half with all that lie 3 positions "
         "away or farther."
     )
     assert positions.fading(likeness, 0) is None  # one neighbour only
     assert positions.fading(torch.ones(6), 2) is None
+
+
+def test_how_learned_positions_fade_beside_sinusoids():
+    near = by_distance(torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))  # cosines .6 and .8 beside, 0 two away
+    assert positions.fading_by_distance(near, None).words == (
+        "From neighbours to the farthest places the cosine of learned positions falls from 0.70 to 0.00."
+    )
+    rising = by_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
+    assert positions.fading_by_distance(rising, near).words == (
+        "The cosine of learned positions does not fall with the distance: 0.00, then 1.00."
+    )
+    assert positions.fading_by_distance(by_distance(torch.ones(1, 2)), None) is None
+
+
+def test_a_half_of_the_channels_for_each_dimension():
+    one = torch.eye(4).view(2, 2, 4)  # every place a vector of its own
+    two = torch.tensor([[[1.0, 0, 1, 0], [1, 0, 0, 1]], [[0, 1, 1, 0], [0, 1, 0, 1]]])  # a half in common with each
+    assert positions.of_two_dimensions(one, two).words == (
+        "Counted in one row, a patch has a cosine of 0.00 with the one beside it and of 0.00 with the one below; with "
+        "a half of the channels for the row and a half for the column, of 0.50 and 0.50."
+    )
 
 
 def answers(pair: tuple[list[float], list[float]]) -> Answers:

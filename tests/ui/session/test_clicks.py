@@ -29,6 +29,8 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_super_resolution": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
+    "vizkit_order": lambda data: {"swaps": "0-5"},
+    "vizkit_bias": lambda data: {"pair": [2, 3]},
     "vizkit_switches": lambda data: {
         "switched": {"number": 1, "hidden": [], "off": ["0.1"], "tool": data["tool"], "painted": [3]}
     },

@@ -85,6 +85,8 @@ TELL = {
     "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
+    "vizkit_order": Told("positions", "Shuffle", {"swaps": "0-5"}),
+    "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3]}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told("rollout", "Rollout", {
         "set": ["query", "mean"], "point": {"point": [0.25, 0], "field": "query"},

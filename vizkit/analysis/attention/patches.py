@@ -4,6 +4,7 @@ Dosovitskiy et al. 2020 (arXiv 2010.11929), eq. 1 and fig. 7 left; costs after L
 and 2.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -57,6 +58,15 @@ def unpatchify(patches: Tensor, grid: Size, patch: int) -> Tensor:
 def permutation(count: int, seed: int) -> Int[Tensor, " patch"]:
     """A random order of `count` patches, the same for the same seed."""
     return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+
+
+def exchanged(order: Int[Tensor, " patch"], pairs: Iterable[tuple[int, int]]) -> Int[Tensor, " patch"]:
+    """The patches of two places exchanged, pair after pair; one that is not there changes nothing."""
+    order = order.clone()
+    for pair in pairs:
+        if max(pair) < len(order):
+            order[[*pair]] = order[[*reversed(pair)]]
+    return order
 
 
 def shuffle(pixels: Tensor, patch: int, order: Int[Tensor, " patch"]) -> Tensor:

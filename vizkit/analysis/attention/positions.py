@@ -14,8 +14,18 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
-__all__ = ["by_distance", "cosine_grid", "depth_beside", "pca_rgb", "similarity", "similarity_to", "sinusoidal",
-           "sinusoidal_2d"]  # fmt: skip
+__all__ = [
+    "ByDistance",
+    "by_distance",
+    "cosine_grid",
+    "depth_beside",
+    "pca_rgb",
+    "similarity",
+    "similarity_to",
+    "sinusoidal",
+    "sinusoidal_2d",
+    "waves",
+]
 
 Size = tuple[int, int]
 
@@ -24,21 +34,21 @@ def sinusoidal(count: int, dim: int, base: float = 10000.0) -> Float[Tensor, "po
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(pos / base^(2i/d)); between −1 and 1."""
     if dim < 2 or dim % 2:
         raise NotApplicable(f"Sines and cosines come in pairs: the number of channels has to be even, not {dim}.")
-    return _waves(torch.arange(count, dtype=torch.float64), dim, base).float()
+    return waves(torch.arange(count, dtype=torch.float64), dim, base).float()
 
 
 def sinusoidal_2d(grid: Size, dim: int, base: float = 10000.0) -> Float[Tensor, "row column channel"]:
     """The first half of the channels encodes the row, the second half the column, each as in `sinusoidal`."""
     if dim < 4 or dim % 4:
         raise NotApplicable(f"Two halves of pairs: the number of channels has to be a multiple of four, not {dim}.")
-    down = _waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
-    across = _waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
+    down = waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
+    across = waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
     half = (grid[0], grid[1], dim // 2)
     return torch.cat([down[:, None].expand(half), across[None].expand(half)], -1).float()
 
 
-def _waves(position: Tensor, dim: int, base: float) -> Tensor:
-    """(position, dim): sine and cosine alternate, slower from pair to pair."""
+def waves(position: Float[Tensor, " position"], dim: int, base: float = 10000.0) -> Float[Tensor, "position channel"]:
+    """At any places, also between two positions: sine and cosine alternate, slower from pair to pair."""
     angle = position[:, None] / base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attention.positions import cosine_grid
+from vizkit.analysis.attention.positions import ByDistance, cosine_grid
 from vizkit.analysis.remarks.remark import Remark, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
@@ -147,16 +147,53 @@ def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
 
 
 def fading(likeness: Float[Tensor, " position"], position: int) -> Remark | None:
-    """How alike a row of the table is to its neighbours, and from which distance on to none by more than a half.
-    `likeness`: cosines with every row. None where some far row stays alike, or there are no two neighbours."""
+    """How alike a row of the table, from 0, is to its neighbours, and from which distance on to none by more than a
+    half; in words counted from 1. `likeness`: cosines with every row. None where some far row stays alike, or there are
+    no two neighbours."""
     distance = (torch.arange(len(likeness)) - position).abs()
     near = likeness[distance == 1]
     alike = distance[likeness > HALF].max()
     if len(near) < 2 or int(alike) == int(distance.max()):
         return None
     numbers = {"neighbours": float(near.mean()), "from": int(alike) + 1}
-    return Remark(f"Position {position} has a cosine of {numbers['neighbours']:.2f} with its neighbours, and of less "
-                  f"than a half with all that lie {numbers['from']} positions away or farther.", numbers)  # fmt: skip
+    words = (
+        f"Position {position + 1} has a cosine of {numbers['neighbours']:.2f} with its neighbours, and of less than a "
+        f"half with all that lie {numbers['from']} positions away or farther."
+    )
+    return Remark(words, numbers)
+
+
+def fading_by_distance(learned: ByDistance, waves: ByDistance | None) -> Remark | None:
+    """How alike the learned vectors of neighbours are, and of the farthest places, beside sinusoids; None for one
+    place."""
+    near = learned.mean[learned.distance > 0]
+    if not len(near):
+        return None
+    ends = [(each.mean[each.distance > 0][0], each.mean[-1]) for each in (learned, waves) if each is not None]
+    parts = [f"{float(first):.2f} to {float(last):.2f}" for first, last in ends]
+    beside = f"; of sinusoids, for which nothing was learned, from {parts[1]}" if waves is not None else ""
+    words = f"From neighbours to the farthest places the cosine of learned positions falls from {parts[0]}{beside}."
+    if float(ends[0][1]) >= float(ends[0][0]):
+        words = (
+            f"The cosine of learned positions does not fall with the distance: {parts[0].replace(' to ', ', then ')}."
+        )
+    return Remark(words.replace("-", "−"), {"neighbours": float(ends[0][0]), "farthest": float(ends[0][1])})
+
+
+def of_two_dimensions(one: Float[Tensor, "row column channel"], two: Float[Tensor, "row column channel"]) -> Remark:
+    """How alike a place is to the one beside it and the one below it: with one index for all places, and with a half of
+    the channels for the row and one for the column."""
+    means = {}
+    for name, table in (("one", one), ("two", two)):
+        unit = torch.nn.functional.normalize(table, dim=-1)
+        means[f"{name}, beside"] = float((unit[:, 1:] * unit[:, :-1]).sum(-1).mean())
+        means[f"{name}, below"] = float((unit[1:] * unit[:-1]).sum(-1).mean())
+    return Remark(
+        f"Counted in one row, a patch has a cosine of {means['one, beside']:.2f} with the one beside it and of "
+        f"{means['one, below']:.2f} with the one below; with a half of the channels for the row and a half for the "
+        f"column, of {means['two, beside']:.2f} and {means['two, below']:.2f}.".replace("-", "−"),
+        means,
+    )
 
 
 def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int] | None, which: str) -> Remark | None:

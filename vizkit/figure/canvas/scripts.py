@@ -47,6 +47,7 @@ _SLIDE = (
     "<small class='shapes'></small></section>"
     "</div><p class='formula'></p><p class='proof'></p></div>"
 )
+_POSITIONS = _HERE / "positions"
 _FEATURE_MAPS = (
     "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
     "</section><div class='grid'></div></div></div>"
@@ -62,6 +63,18 @@ SCRIPTS = {
         _HERE / "heads.css",
         (_HERE / "heads.js",),
     ),
+    "vizkit_order": Script(
+        "<section><canvas tabindex='0' role='application'></canvas>"
+        "<div><output aria-live='polite'></output><button>Undo</button></div></section>\n",
+        _POSITIONS / "order.css",
+        (SHORT, _POSITIONS / "order.js"),
+    ),
+    "vizkit_bias": Script(
+        "<section><canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
+        "<output aria-live='polite'></output></section>\n",
+        _POSITIONS / "bias.css",
+        (SHORT, _POSITIONS / "bias.js"),
+    ),
     "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
@@ -76,7 +89,7 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
-TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut")
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias")
 """Those that the stage of a page draws at every step of a played field."""
 
 

@@ -19,7 +19,7 @@ from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number, query, text
-from vizkit.views.rules import RefusedError, Rule, below, tuple_of, whole
+from vizkit.views.rules import below, tuple_of, whole, words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -192,17 +192,6 @@ def filter_of(of: Subject, number: int) -> Chosen:
     weights = {height: layer.weight[index].double().numpy()}
     name, bias = f"filter {index + 1} of {of.name}", float(layer.bias[index])
     return Chosen(name, "convolution", weights, bias, tuple(given.mean), tuple(given.std))
-
-
-def words(longest: int) -> Rule[str]:
-    """Of these characters at most."""
-
-    def read(told: object) -> str:
-        if not isinstance(told, str) or len(told) > longest:
-            raise RefusedError
-        return told
-
-    return read
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Kinds: what four ways to tell places say of one patch, on one grid: learned, sinusoidal, relative, rotary."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import floor
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ WORDS = {
     "rotary": "rotary",
     "relative": "relative, of layer 1",
 }
-QUANTITY = "cosine with the position of the chosen patch, −1 to 1"
+QUANTITY = "cosine with the position of the chosen patch"
 SHARE = "weight that the bias alone would give, mean of the heads"
 
 
@@ -61,6 +62,8 @@ class Kinds(View):
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")
         maps: dict[str, Rows] = dict(of.kept("position kinds", lambda: tuple(every(of, first))))
         chosen = self.kind if self.kind in maps else next(iter(maps))
+        low = min(rows.low for rows in maps.values() if rows.kind == "similarity")  # one scale for all cosines
+        maps = {name: replace(rows, low=low) if rows.kind == "similarity" else rows for name, rows in maps.items()}
         drawn = {name: rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
         yield Line(f"{WORDS[chosen]} · {first.query.grid[0]} × {first.query.grid[1]} places")  # pyright: ignore
         yield Map(
@@ -71,9 +74,9 @@ class Kinds(View):
             said=first_said(told_apart(torch.from_numpy(drawn[chosen]), of.cell(first.query), WORDS[chosen])),
         )
         yield Tiles(
-            "The same patch in each kind; shares to their own largest",
+            "The same patch in each kind: cosines on one scale, the share of a bias on its own",
             tuple(Tile(WORDS[name], row, unit="%" if name == "relative" else "") for name, row in drawn.items()),
-            tuple((0, float(row.max())) if name == "relative" else (-1, 1) for name, row in drawn.items()),
+            tuple((0, float(row.max())) if name == "relative" else (low, 1) for name, row in drawn.items()),
             "The same patch. Click to see it large.",
             "kind",
             tuple(drawn),
@@ -108,7 +111,9 @@ def every(of: Subject, first: Attention) -> Iterator[tuple[str, Rows]]:
 
 
 def cosines(alike: Tensor, grid: tuple[int, int]) -> Rows:
-    return Rows(alike.numpy(), grid, grid, bounds=(-1.0, 1.0), low=-1.0, top=1.0, kind="similarity")
+    """From the lowest of this kind, in tenths, to 1."""
+    low = floor(10 * float(alike.min())) / 10
+    return Rows(alike.numpy(), grid, grid, bounds=(-1.0, 1.0), low=low, top=1.0, kind="similarity")
 
 
 def by_bias(bias: Tensor, first: Attention) -> Rows:

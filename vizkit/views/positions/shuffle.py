@@ -1,5 +1,6 @@
 """Shuffle: what happens if the order is lost? The same patches in another order, with and without positions."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,20 +10,25 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from vizkit.analysis.attention.patches import grid_of, permutation, shuffle
+from vizkit.analysis.attention.patches import exchanged, patchify, permutation, shuffle
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.positions import Answers
 from vizkit.datasets import samples
-from vizkit.figure.charts import bars, paired_bars
+from vizkit.figure.charts import bars
+from vizkit.figure.class_bars import ClassBars
+from vizkit.figure.palette import CLASSES
 from vizkit.figure.patches import beside
-from vizkit.image import prepare, unprepare
+from vizkit.image import data_url, prepare, unprepare
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.positions import first_grid, logits_shuffled
 from vizkit.views.blocks import (
     Answered,
+    Bars,
     Block,
+    Canvas,
     Chart,
     Columns,
+    Heading,
     Job,
     Later,
     Line,
@@ -32,13 +38,15 @@ from vizkit.views.blocks import (
     Table,
     first_said,
 )
-from vizkit.views.controls import number
+from vizkit.views.controls import number, text
+from vizkit.views.rules import words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 KINDS = {True: "with its positions", False: "positions removed"}
 SHOWN_CLASSES = 3
 AT_ONCE = 10_000_000  # parameters; above, 48 passes take more than a few seconds and are made when wanted
+MOST_EXCHANGED = 400  # characters of the pairs that somebody has exchanged
 RGB = UInt8[np.ndarray, "_row _column 3"]
 
 
@@ -46,8 +54,27 @@ RGB = UInt8[np.ndarray, "_row _column 3"]
 class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
+    share: int = number(
+        "Shuffled, %",
+        0,
+        100,
+        100,
+        "This share of the patches changes places; at 0 you exchange them yourself.",
+        at=(0, 5, 10, 25, 50, 100),
+        key="shuffle_share",
+        runs=True,
+    )
     seed: int = number(
         "Order", 1, 999, 1, "Each number is another order of the patches.", key="shuffle_seed", runs=True
+    )
+    swaps: str = text(
+        "Exchanged",
+        "",
+        "Pairs of places that are exchanged afterwards, counted from 0 row by row: “0-17 5-9”.",
+        longest=MOST_EXCHANGED,
+        key="shuffle_swaps",
+        runs=True,
+        inside=True,
     )
 
     overlays: ClassVar = False
@@ -60,51 +87,78 @@ class Shuffle(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Shuffled patches, order {self.seed}"
+        by_hand = f", {len(self.pairs)} exchanged" if self.pairs else ""
+        return f"Shuffled patches: {self.share} % in order {self.seed}{by_hand}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        yield Picture(self.both(of), "The patches in order, and shuffled", "left in order, right shuffled")
-        answers = {kind: self.answers(of, [of.rgb], kind, "own")[0] for kind in KINDS}
+        grid = first_grid(of.loaded, of.loaded.preprocessing.size_hw)
+        before, order = self.order(grid[0] * grid[1], exchange=False), self.order(grid[0] * grid[1])
+        answers = {kind: self.answers(of, [of.rgb], kind, "own", order)[0] for kind in KINDS}
+        shuffled = Picture(shuffled_beside(of, order, grid), "Shuffled, and in order", "left shuffled, right in order")
+        seen = of.seen_rgb
+        patches = patchify(torch.from_numpy(seen).permute(2, 0, 1).float(), seen.shape[0] // grid[0])
+        richest = (before == patches.std(1).argmax()).int().argmax()  # where the patch with the most in it stands
+        data = {"seen": data_url(seen), "order": before.tolist(), "swaps": self.swaps, "at": int(richest)}
+        yield Canvas(
+            "vizkit_order",
+            data | {"rows": grid[0], "columns": grid[1], "alone": False},
+            f"The patches that {of.name} gets. Arrow keys choose a place, Enter a patch to exchange.",
+            {"swaps": (words(MOST_EXCHANGED), "swaps")},
+            (shuffled,),
+        )
         loaded = of.loaded
         if loaded.head.probable:
             labels = [loaded.label(output) for output in range(len(of.seen.logits))]
-            yield Said(first_said(positions.shuffled(answers[True], answers[False], labels, *others(of))))
+            some = order.tolist() != list(range(len(order)))
+            yield Said(
+                first_said(positions.shuffled(answers[True], answers[False], labels, *others(of)))
+                if some
+                else f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
+            )
+            yield Columns(tuple(probabilities(of, answers)))
             yield Answered(loaded)
-            yield Columns(tuple((chart,) for chart in charts(of, answers)))
         else:
             yield from values(of, answers)
-        if loaded.head.exclusive:
-            yield self.over_samples(of)
+        if loaded.head.exclusive and self.share:
+            yield self.over_samples(of, grid)
         yield Numbers(partial(numbers, answers))
 
-    def both(self, of: Subject) -> RGB:
-        """The model's input in order, and shuffled beside it."""
-        preprocessing = of.loaded.preprocessing
-        rows, columns = first_grid(of.loaded, preprocessing.size_hw)
-        patch = preprocessing.size_hw[0] // rows
-        grid_of(preprocessing.size_hw, patch)
-        pixels = prepare(of.rgb, preprocessing)[0]
-        image = shuffle(torch.from_numpy(pixels), patch, permutation(rows * columns, self.seed)).numpy()
-        return beside(unprepare(pixels, preprocessing), unprepare(image, preprocessing))
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Those that were exchanged by hand."""
+        found = re.findall(r"(\d{1,5})-(\d{1,5})", self.swaps)
+        return [(int(first), int(second)) for first, second in found]
 
-    def answers(self, of: Subject, pictures: Sequence[RGB], positioned: bool, name: str) -> list[Answers]:
+    def order(self, count: int, *, exchange: bool = True) -> torch.Tensor:
+        """Which patch stands at every place: some of them shuffled, then pairs exchanged."""
+        shuffled = permutation(count, self.seed)[: round(count * self.share / 100)]
+        order = torch.arange(count)
+        order[shuffled.sort().values] = shuffled
+        return exchanged(order, self.pairs) if exchange else order
+
+    def answers(
+        self, of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: torch.Tensor
+    ) -> list[Answers]:
         """What the model says of every picture in order and shuffled. `name`: of the pictures, for what is kept."""
         in_order, shuffled = (
-            of.kept(("shuffled", name, seed, positioned), partial(logits_in, of, pictures, seed, positioned))
-            for seed in (None, self.seed)
+            of.kept(
+                ("shuffled", name, tuple(each.tolist()), positioned),
+                partial(logits_in, of, pictures, each, positioned),
+            )
+            for each in (torch.arange(len(order)), order)
         )
         return [Answers(*logits) for logits in zip(in_order, shuffled, strict=True)]
 
-    def over_samples(self, of: Subject) -> Later:
-        """On how many samples the first answer is another one after shuffling."""
-        names = samples_for(of.loaded.labels)
+    def over_samples(self, of: Subject, grid: tuple[int, int]) -> Later:
+        """On how many samples the first answer is another one after shuffling, none exchanged by hand."""
+        names, order = samples_for(of.loaded.labels), self.order(grid[0] * grid[1], exchange=False)
 
         def work(progress: Callable[[int, int], None]) -> tuple[list[Answers], list[Answers]]:
             pictures = [samples.picture(name) for name in names]
             both = []
             for done, kind in enumerate(KINDS):
                 progress(done, len(KINDS))
-                both.append(self.answers(of, pictures, kind, "samples"))
+                both.append(self.answers(of, pictures, kind, "samples", order))
             return both[0], both[1]
 
         def show(results: Mapping[Any, Any]) -> Iterator[Block]:
@@ -116,7 +170,7 @@ class Shuffle(View):
                 figure.update_xaxes(range=[0, len(names)])
                 yield Chart(figure, title)
 
-        job = Job(("over samples", self.seed), f"Shuffling {len(names)} samples", work)
+        job = Job(("over samples", self.seed, self.share), f"Shuffling {len(names)} samples", work)
         return Later(of, (job,), show, f"Also on {len(names)} samples" if of.loaded.parameters > AT_ONCE else "")
 
 
@@ -126,12 +180,17 @@ def others(of: Subject) -> Iterator[str]:
         yield "which patches share a window and are merged tells"
 
 
-def logits_in(of: Subject, pictures: Sequence[RGB], seed: int | None, positioned: bool) -> torch.Tensor:
-    """(picture, output) after the patches were shuffled; `seed=None` leaves them in order."""
-    pixels = torch.cat([pixels_of(of.loaded, rgb) for rgb in pictures])
-    rows, columns = first_grid(of.loaded, of.loaded.preprocessing.size_hw)
-    order = torch.arange(rows * columns) if seed is None else permutation(rows * columns, seed)
-    return logits_shuffled(of.loaded, pixels, order, positioned)
+def logits_in(of: Subject, pictures: Sequence[RGB], order: torch.Tensor, positioned: bool) -> torch.Tensor:
+    """(picture, output) with the patches in this order."""
+    return logits_shuffled(of.loaded, torch.cat([pixels_of(of.loaded, rgb) for rgb in pictures]), order, positioned)
+
+
+def shuffled_beside(of: Subject, order: torch.Tensor, grid: tuple[int, int]) -> RGB:
+    """The model's input shuffled, and in order beside it."""
+    preprocessing = of.loaded.preprocessing
+    pixels = prepare(of.rgb, preprocessing)[0]
+    image = shuffle(torch.from_numpy(pixels), preprocessing.size_hw[0] // grid[0], order).numpy()
+    return beside(unprepare(image, preprocessing), unprepare(pixels, preprocessing))
 
 
 def samples_for(labels: tuple[str, ...]) -> list[str]:
@@ -140,18 +199,20 @@ def samples_for(labels: tuple[str, ...]) -> list[str]:
     return [name for name in samples.names() if name.removeprefix("digit ") in known] or list(samples.INSECTS)
 
 
-def charts(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Chart]:
+def probabilities(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[tuple[Block, ...]]:
     """Every class that comes first somewhere, and the runner-up where that is one alone; one axis for all."""
     head, label = of.loaded.head, of.loaded.label
     firsts = [int(logits.argmax()) for kind in answers.values() for logits in (kind.in_order, kind.shuffled)]
     second = [output for output, _ in head.top(answers[True].in_order, 2)] if len(set(firsts)) == 1 else []
     classes = list(dict.fromkeys([*firsts, *second]))
     for kind, name in KINDS.items():
-        orders = {"in order": answers[kind].in_order, "shuffled": answers[kind].shuffled}
-        shares = {order: head.values(logits)[classes].tolist() for order, logits in orders.items()}
-        figure = paired_bars([label(output) for output in classes], shares, "probability", name.capitalize())
-        figure.update_xaxes(range=[0, 1.04], tickvals=[0, 0.25, 0.5, 0.75, 1])
-        yield Chart(figure, f"Probability of the first answers, {name}")
+        before, now = (
+            head.values(logits)[classes].tolist() for logits in (answers[kind].in_order, answers[kind].shuffled)
+        )
+        bars = ClassBars(
+            [label(output) for output in classes], now, CLASSES[: len(classes)], before, title="probability"
+        )
+        yield Heading(name.capitalize()), Bars(bars, f"Shuffled, {name}: probabilities; the tick: in order")
 
 
 def values(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:

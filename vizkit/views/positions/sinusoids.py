@@ -6,14 +6,19 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 
-from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d
-from vizkit.analysis.remarks.positions import fading
+from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d, waves
+from vizkit.analysis.remarks.positions import fading, of_two_dimensions
 from vizkit.figure.charts import curves, heat_map
 from vizkit.views.blocks import Block, Chart, Columns, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+
+COUNTS = ("16", "49", "64", "100", "196")
+MOST = int(COUNTS[-1])
+FINE = 20  # points of a wave between two positions
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,11 @@ class Sinusoids(View):
         key="sin_dim",
     )
     count: Literal["16", "49", "64", "100", "196"] = choice(
-        "Positions", ("16", "49", "64", "100", "196"), "How many places there are.", default="64", key="sin_count"
+        "Positions", COUNTS, "How many places there are.", default="64", key="sin_count"
     )
-    position: int = number("Position", 0, 195, 10, "Counted from 0, as in the paper.", key="sin_position", plays=True)
+    position: int = number(
+        "Position", 1, MOST, 11, "Counted from 1; in the formula from 0.", key="sin_position", plays=True
+    )
 
     overlays: ClassVar = False
     how: ClassVar = How(
@@ -47,11 +54,12 @@ class Sinusoids(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         count, dim = int(self.count), int(self.dim)
-        position = min(self.position, count - 1)
+        position = min(self.position, count) - 1
         table = sinusoidal(count, dim)
         # All rows of the table have the same length, so both similarities are one curve.
         alike = similarity(table)[position]
         yield Said(first_said(fading(alike, position)))
+        places, positions = np.arange(1, count + 1), np.linspace(0, count - 1, FINE * (count - 1) + 1)
         whole = heat_map(
             table.numpy(),
             "channel",
@@ -60,27 +68,43 @@ class Sinusoids(View):
             signed=True,
             square=False,
             quantity="value",
+            x_names=[str(channel + 1) for channel in range(dim)],
+            y_names=[str(place) for place in places],
         )
-        row = curves({f"position {position}": (np.arange(dim), table[position].numpy())}, "channel", "value", "One row")
-        waves = {f"channel {c}": (np.arange(count), table[:, c].numpy()) for c in (0, 1, dim // 4, dim // 2)}
-        columns = curves(waves, "position", "value", "Some columns: fast waves first", mode="lines+markers")
-        named = {f"cosine = dot product ÷ {dim // 2}": (np.arange(count), alike.numpy())}
-        like = curves(named, "position", "similarity", f"Similarity to position {position}")
+        whole.add_hrect(position - 0.5, position + 0.5, line_width=2)
+        fine = waves(torch.from_numpy(positions), dim)
+        here = {position + 1.0: "dot"}
+        named = {f"channel {c + 1}": (positions + 1, fine[:, c].numpy()) for c in (0, 1, dim // 4, dim // 2)}
+        columns = curves(named, "position", "value", "Some columns: fast waves first", marked=here)
+        pairs = np.arange(1, dim // 2 + 1)
+        halves = {"sine": (pairs, table[position, 0::2].numpy()), "cosine": (pairs, table[position, 1::2].numpy())}
+        row = curves(halves, "pair of channels", "value", f"The row of position {position + 1}")
+        cosine = {f"cosine = dot product ÷ {dim // 2}": (places, alike.numpy())}
+        like = curves(
+            cosine, "position", "similarity", f"Similarity to position {position + 1}", marked=here
+        )
         yield Columns(
             (
-                (Chart(whole, "Table of positions and channels"), Chart(row, f"Row {position} of the table")),
-                (Chart(columns, "Four columns by position"), Chart(like, f"Similarity to position {position}")),
+                (
+                    Chart(whole, "Table of positions and channels"),
+                    Chart(row, f"The row of position {position + 1}: sine and cosine of every pair"),
+                ),
+                (
+                    Chart(columns, "Four columns by position"),
+                    Chart(like, f"Similarity to position {position + 1}"),
+                ),
             )
         )
         side = max(2, round(count**0.5))
-        flat = by_distance(sinusoidal(side * side, dim).view(side, side, dim))
-        separate = by_distance(sinusoidal_2d((side, side), dim))
+        one, two = sinusoidal(side * side, dim).view(side, side, dim), sinusoidal_2d((side, side), dim)
+        flat, separate = by_distance(one), by_distance(two)
         lines = {
             "1-D, patches in a row": (flat.distance.numpy(), flat.mean.numpy()),
             "2-D, half row, half column": (separate.distance.numpy(), separate.mean.numpy()),
         }
         article = "an" if side == 8 else "a"
         name = f"Similarity by distance on {article} {side} × {side} grid"
+        yield Said(first_said(of_two_dimensions(one, two)))
         yield Chart(curves(lines, "distance in patches", "mean cosine", name), name)
         arrays = {
             "table": table.numpy(),

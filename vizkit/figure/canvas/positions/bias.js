@@ -1,0 +1,92 @@
+// Which entry of a table of relative positions is added to the score of a pair. Left a window: the framed query, and what each
+// key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key marks its entry.
+
+const BIASES = new WeakMap()
+const QUERY = '#fff', KEY = '#f59e0b', GAP = 40, TOP = 22, STACKED_PX = 480, MOST_PX = 360
+
+export default function ({ data, parentElement, setStateValue }) {
+  const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output'), legend = parentElement.querySelector('p')
+  const state = BIASES.get(parentElement) || {}
+  BIASES.set(parentElement, state)
+  const [rows, columns] = data.window, across = 2 * columns - 1, colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values)
+  if (state.server !== String(data.pair)) Object.assign(state, { server: String(data.pair), query: data.pair[0], key: data.pair[1] })
+  const cell = place => [Math.floor(place / columns), place % columns]
+  const entryOf = key => {
+    const [y, x] = cell(state.query), [row, column] = cell(key)
+    return (y - row + rows - 1) * across + x - column + columns - 1
+  }
+  const colour = entry => `rgb(${colours.slice(3 * tones[entry], 3 * tones[entry] + 3).join(' ')})`
+  const named = place => `row ${cell(place)[0] + 1}, column ${cell(place)[1] + 1}`
+  const layout = () => {
+    const width = canvas.clientWidth, stacked = width < STACKED_PX, room = stacked ? width : Math.min(MOST_PX, (width - GAP) / 2)
+    const tall = room * rows / columns
+    return { room, tall, left: { x: 0, y: TOP }, right: stacked ? { x: 0, y: TOP + tall + GAP } : { x: room + GAP, y: TOP }, height: (stacked ? 2 * tall + GAP : tall) + TOP + 2 }
+  }
+  const draw = () => {
+    const width = canvas.clientWidth
+    if (!canvas.isConnected || !width) return
+    const { room, tall, left, right, height } = layout(), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
+    canvas.style.height = height + 'px'
+    Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) })
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+    const ink = getComputedStyle(said).color
+    const paint = (from, down, over, entry) => {
+      const w = room / over, h = tall / down
+      for (let place = 0; place < down * over; place++) {
+        pen.fillStyle = colour(entry(place))
+        pen.fillRect(from.x + place % over * w, from.y + Math.floor(place / over) * h, w - .5, h - .5)
+      }
+      return (y, x, tallest = 1, widest = 1) => [from.x + x * w, from.y + y * h, widest * w, tallest * h]
+    }
+    const frame = (box, tint) => {
+      for (const [stroke, thick] of [['rgb(0 0 0 / .75)', 5], [tint, 2.5]]) { pen.strokeStyle = stroke; pen.lineWidth = thick; pen.strokeRect(...box) }
+    }
+    pen.fillStyle = ink; pen.font = '600 13px ' + getComputedStyle(said).fontFamily; pen.textBaseline = 'top'
+    pen.fillText(data.titles[0], left.x, left.y - TOP, room); pen.fillText(data.titles[1], right.x, right.y - TOP, room)
+    const inWindow = paint(left, rows, columns, entryOf), inTable = paint(right, 2 * rows - 1, across, entry => entry)
+    const [y, x] = cell(state.query), key = state.hovered ?? state.key, entry = entryOf(key)
+    frame(inTable(y, x, rows, columns), QUERY)
+    frame(inWindow(y, x), QUERY)
+    frame(inWindow(...cell(key)), KEY)
+    frame(inTable(Math.floor(entry / across), entry % across), KEY)
+    const value = values[entry], [down, right_] = [y - cell(key)[0], x - cell(key)[1]]
+    const apart = [down && `${Math.abs(down)} ${Math.abs(down) > 1 ? 'rows' : 'row'} ${down > 0 ? 'below' : 'above'}`,
+      right_ && `${Math.abs(right_)} ${Math.abs(right_) > 1 ? 'columns' : 'column'} ${right_ > 0 ? 'right of' : 'left of'}`].filter(Boolean).join(' and ')
+    said.textContent = `Query ${named(state.query)}, key ${named(key)}: the query lies ${apart ? `${apart} it` : 'on it'}, so entry ${entry + 1} of ${tones.length} is added to the score: ${value < 0 ? '' : '+'}${number(value, 2)}.`
+    Object.assign(canvas.dataset, { query: state.query, key, entry })
+  }
+  legend.firstElementChild.textContent = data.ends[0]
+  legend.lastElementChild.textContent = data.ends[1]
+  legend.querySelector('i').style.background = `linear-gradient(90deg, ${Array.from({ length: 9 }, (_, i) => `rgb(${colours.slice(96 * i - (i === 8 ? 3 : 0), 96 * i + (i === 8 ? 0 : 3)).join(' ')})`).join(', ')})`
+
+  const placeAt = event => {
+    const frame = canvas.getBoundingClientRect(), { room, tall, left } = layout()
+    const column = Math.floor((event.clientX - frame.left - left.x) / room * columns), row = Math.floor((event.clientY - frame.top - left.y) / tall * rows)
+    return row >= 0 && column >= 0 && row < rows && column < columns ? row * columns + column : undefined
+  }
+  const choose = (name, place) => {
+    state[name] = clamp(place, 0, rows * columns - 1)
+    state.hovered = undefined
+    setStateValue('pair', [state.query + 1, state.key + 1])
+    draw()
+  }
+  canvas.onpointermove = event => { state.hovered = placeAt(event); draw() }
+  canvas.onclick = event => {
+    const place = placeAt(event)
+    if (place === undefined) return
+    state.key = place
+    choose('query', place)
+  }
+  canvas.onkeydown = event => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key]
+    if (!step) return
+    event.preventDefault()
+    choose(event.shiftKey ? 'query' : 'key', (event.shiftKey ? state.query : state.key) + step)
+  }
+  canvas.setAttribute('aria-label', data.label)
+  state.observer?.disconnect()
+  state.observer = new ResizeObserver(() => draw())
+  state.observer.observe(canvas)
+  draw()
+  return () => state.observer?.disconnect()
+}
