@@ -89,7 +89,7 @@ TELL = {
     "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3]}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told("rollout", "Rollout", {
-        "set": ["query", "mean"], "point": {"point": [0.25, 0], "field": "query"},
+        "set": [["query", "mean"]], "point": {"point": [0.25, 0], "field": "query"},
     }),
     "vizkit_switches": Told("intervene", "Switches", {
         "switched": {"number": 1, "hidden": [0, 3], "off": ["0.1"], "tool": "Hide", "painted": []},

@@ -55,17 +55,17 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       if (what === 'point') tell('point', { point: value, field: block.picks || '' })
       else if (block.tells && what in block.tells) {
         const fields = block.tells[what]                                  // several for the parts of a value
-        if (Array.isArray(fields)) fields.forEach((each, part) => each && pick(each, value[part]))
-        else pick(fields, value)
+        pick(Array.isArray(fields) ? fields.map((each, part) => [each, value[part]]).filter(([each]) => each) : [[fields, value]])
       }
-      else if (what === 'pick' && block.values) pick(block.picks, block.values[value])
+      else if (what === 'pick' && block.values) pick([[block.picks, block.values[value]]])
     }
     const data = book.guided ? block.data : { ...block.data, guide: '' }
     script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
-  const pick = (picks, value) => {
-    if (!field || picks !== field.name) return tell('set', [picks, value])
-    bus.dispatchEvent(new CustomEvent('vizkit-step', { detail: { name, value, chosen: true, answers: 0, missing: 0 } }))
+  const pick = told => {                                                   // (field, value) pairs, told together
+    const played = told.find(([each]) => field && each === field.name), rest = told.filter(each => each !== played)
+    if (rest.length) tell('set', rest)
+    if (played) bus.dispatchEvent(new CustomEvent('vizkit-step', { detail: { name, value: played[1], chosen: true, answers: 0, missing: 0 } }))
   }
   const picture = (place, block) => {
     if (!place.image) {

@@ -11,7 +11,7 @@ import vizkit.figure.canvas
 from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, mounted
 from vizkit.ui.canvas import Canvas
 from vizkit.views.controls import Control
-from vizkit.views.rules import POINT, RefusedError, Rule, one_of, record
+from vizkit.views.rules import POINT, RefusedError, Rule, one_of, record, several
 
 HERE = Path(vizkit.figure.canvas.__file__).parent
 OWN, PLAYED = SCRIPTS["vizkit_stage"], SCRIPTS["vizkit_scrubber"]
@@ -54,6 +54,10 @@ def stage(
             raise RefusedError
         return told[0], picks[told[0]][0](told[1])
 
+    def put(told: tuple[tuple[str, Any], ...]) -> None:
+        for name, value in told:
+            picks[name][1](value)
+
     # A step that was turned to leaves the text as it is, so that it is neither sent nor read again.
     asked = book["field"] and {**book["field"], "value": None, "key": slider_key}
     now = book["field"] and book["field"]["value"]
@@ -62,7 +66,7 @@ def stage(
     STAGE(
         key,
         data,
-        set=(pick, lambda told: picks[told[0]][1](told[1])),
+        set=(several(pick, len(picks)), put),
         point=(point, lambda told: clicked(told["point"], told["field"])),
     )
 

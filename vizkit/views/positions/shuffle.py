@@ -116,6 +116,7 @@ class Shuffle(View):
                 else f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
             )
             yield Columns(tuple(probabilities(of, answers)))
+            yield Line("Bars: as they stand here. Ticks: in order.")
             yield Answered(loaded)
         else:
             yield from values(of, answers)
