@@ -154,7 +154,7 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
 
 def held(control: Control, value: Any) -> Any:  # noqa: ANN401
     """A value as the widget of its field has it."""
-    return str(value) if control.kind == "head" else value
+    return str(value) if control.kind in ("head", "choice") else value
 
 
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
