@@ -48,9 +48,11 @@ def heat_map(
     limit: float | None = None,
     square: bool = True,
     quantity: str = "",
+    bar: bool = True,
 ) -> "go.Figure":
-    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers.
-    `square`: no, where rows and columns count different things. `quantity`: what the colours are."""
+    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
+    beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
+    the colours are."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
@@ -59,8 +61,8 @@ def heat_map(
     if not signed and limit:
         scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
-    bar = {"title": {"text": quantity, "side": "right"}} if quantity else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=bar, **scale, **text)
+    named = {"title": {"text": quantity, "side": "right"}} if quantity else {}
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=named, showscale=bar, **scale, **text)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure

@@ -97,7 +97,7 @@ def patches_on_axes(
 def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height width 3"]) -> list[Patch]:
     """What stands at each token: its pixels, its special name, a dash for padding."""
     patches: list[Patch] = []
-    for token in map(int, ids):
+    for token in ids:
         box = pixel_box(tokens, token, (seen.shape[0], seen.shape[1])) if token >= 0 else None
         if box is not None:
             x0, y0, x1, y1 = (round(edge) for edge in box)

@@ -163,7 +163,7 @@ class Explorer(View):
         yield Canvas("vizkit_matrix", data, alt, tells, (self.on_paper(of, shown, rows, query_id),), of, "query")
 
     def on_paper(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Picture:
-        queries, keys = (list(ids) if ids is not None else [] for ids in (rows.query_ids, rows.key_ids))
+        queries, keys = (np.asarray(ids).tolist() for ids in (rows.query_ids, rows.key_ids))
         seen, top = of.seen_rgb, float(rows.values.max())
         patches = on_axis(shown.query, queries, seen), on_axis(shown.key, keys, seen)
         cells = matrix(rows.values, *patches, log=True, marked=queries.index(query_id))

@@ -28,7 +28,6 @@ from vizkit.views.view import How, View
 
 HERE, SAMPLES = "this image", "the samples"
 GLOBAL = "most global"
-SHARE = "share of attention"
 HIGH_PX, LEGEND_PX = 270, 40  # of a chart
 Pick = Callable[[Layer], Tensor | None]
 Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
@@ -151,7 +150,14 @@ class Statistics(View):
         if rows.key_grid is not None:
             otherwise, said_by = of.kept(("said", at, head, None), partial(sentences, of, layer, at, head - 1))
             said = said_by.get(rows.query_id(of.asked), otherwise)
-            yield Map(rows, of.asked, f"Attention of head {head} in layer {at} of", SHARE, said=said, said_by=said_by)
+            yield Map(
+                rows,
+                of.asked,
+                f"Attention of head {head} in layer {at} of",
+                "share of attention",
+                said=said,
+                said_by=said_by,
+            )
 
 
 def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, str, str]]:
@@ -170,7 +176,7 @@ def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, 
     given.append(("itself", lambda layer: layer.itself, "the query itself"))
     for name, pick, to in given:
         shares = [share for layer in mean if (share := pick(layer)) is not None]
-        yield f"Attention to {name}", pick, SHARE, first_said(attention.most_given(shares, to))
+        yield f"Attention to {name}", pick, f"share given to {name}", first_said(attention.most_given(shares, to))
 
 
 def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
