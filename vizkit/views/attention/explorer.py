@@ -13,7 +13,7 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import Query, find_query, layers
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.attention.value_weighted import value_weighted
-from vizkit.analysis.remarks import attention, places
+from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import DECADES, matrix, on_axis, with_names
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import name_of
@@ -22,7 +22,7 @@ from vizkit.traces import Attention, NotApplicable, Trace
 from vizkit.views.all_heads import heads_of
 from vizkit.views.blocks import Block, Canvas, Columns, Heading, Line, Map, Numbers, Picture, Proof, first_said
 from vizkit.views.controls import choice, layer, most_heads, query, switch
-from vizkit.views.explore import asked_of
+from vizkit.views.explore import asked_of, sentences
 from vizkit.views.rules import one_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -91,8 +91,9 @@ class Explorer(View):
         )
         window = f" · window {group + 1} of {len(shown.weights)}" if len(shown.weights) > 1 else ""
         what = "weight times the length of what it brings" if self.by_values else "share of the query's attention"
-        said = self.sentence(of, shown, number, rows, query_id)
-        over = Map(rows, asked, "Attention of", what, said=said, picks="query")
+        otherwise, said_by = self.sentences(of, shown, number, rows)
+        said = said_by.get(query_id, otherwise)
+        over = Map(rows, asked, "Attention of", what, said=said, picks="query", said_by=said_by)
         line = Line(f"{self.called(trace, number)}{window}")
         yield Columns(((line, over), tuple(self.whole(of, shown, rows, query_id))))
         yield Heading(f"All layers and heads: attention of {name_of(shown.query, query_id)}")
@@ -137,17 +138,20 @@ class Explorer(View):
             return heads[head]
         return fuse(heads, "max" if self.fusion == "max" else "min" if self.fusion == "min" else "mean")
 
-    def sentence(self, of: Subject, shown: Attention, number: int, rows: Rows, query_id: int) -> str:
-        """Of this very map: that of the mean and of a head by the rules of a layer, others by where they lie."""
+    def sentences(self, of: Subject, shown: Attention, number: int, rows: Rows) -> tuple[str, dict[int, str]]:
+        """(what stands out over all queries; by the id of each query what stands out in its row): of the mean and of a
+        head by the rules of a layer, of others by where they lie."""
         if shown.key.grid is None:
-            return ""
-        covered, head = of.covered(shown.key.grid), self.head(shown)
+            return "", {}
+        head, asked = self.head(shown), np.asarray(rows.query_ids).tolist()
         if not self.by_values and self.fusion not in ("max", "min"):
-            own = attention.of_rows(shown, number, head, covered).get(query_id)
-            return first_said(own, attention.of_head(shown, number, head))
+            key = "said", number, head, tuple(asked)
+            return of.kept(key, partial(sentences, of, shown, number, head))
+        covered = of.covered(shown.key.grid)
         subject = FUSED.get(self.fusion, FUSED["mean"]) if head is None else f"the attention of head {head + 1}"
         subject += ", weighted by values," if self.by_values else ""
-        return first_said(places.where(torch.from_numpy(rows.row_of(query_id)[0]), covered, subject))
+        maps = {query: torch.from_numpy(rows.row_of(query)[0]) for query in asked if query >= 0}
+        return "", {query: first_said(places.where(row, covered, subject)) for query, row in maps.items()}
 
     # ---- the whole matrix --------------------------------------------------------------------------------------------
     def whole(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Iterator[Block]:
