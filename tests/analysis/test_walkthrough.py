@@ -20,6 +20,7 @@ from vizkit.analysis.attention.walkthrough import (
     entropy,
     largest_difference,
     layer_output,
+    of_words,
     saturation,
     single_head,
     softmax,
@@ -443,3 +444,10 @@ def test_nothing_is_left_behind():
         assert not _get_current_function_mode_stack()
         assert torch.equal(loaded.model(pixels), before)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.model.modules())
+
+
+def test_weights_of_words_follow_the_rule():
+    """Of "a b A" the first word scores 1, −¼ and 1 − 2 · ¼ = ½."""
+    powers = torch.tensor([1.0, -0.25, 0.5]).exp()
+    torch.testing.assert_close(of_words(["a", "b", "A"])[0], powers / powers.sum())
+    assert of_words([word.lower() for word in SENTENCE]).tolist() == torch.tensor(SENTENCE_WEIGHTS).tolist()

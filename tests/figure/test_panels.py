@@ -81,6 +81,17 @@ def test_dots_are_not_joined_and_have_no_line_in_the_legend():
     assert [len(stroke.points) for stroke in strokes if stroke.line > 1] == [1, 1, 1]
 
 
+def test_cells_carry_their_numbers_where_there_is_room():
+    figure = heat_map(np.array([[0.25, 1.0]] * 2), "key", "query", x_names=["a", "b"], digits=2)
+    marks = panels(PanelsOf([panel_of(figure)]), captions()).marks
+    dark, bright, *_ = (mark for mark in marks if isinstance(mark, Words) and mark.text in ("0.25", "1.00"))
+    assert (dark.text, dark.colour, bright.text) == ("0.25", "#ffffff", "1.00")
+    assert bright.colour != dark.colour
+    many = heat_map(np.full((2, 80), 0.25), "key", "query", digits=2)
+    assert words(panels(PanelsOf([panel_of(many)]), captions())).count("0.25") == 1  # the end of its colours
+    assert panel_of(heat_map(np.eye(2), "key", "query")).digits is None
+
+
 def test_tiles_stand_side_by_side_as_far_as_there_is_room():
     tiles = [Tile(name, np.zeros((4, 4, 3), np.uint8), share) for name, share in (("a", 0.4), ("b", 0.6), ("c", 1.0))]
     first, second, third = [m for m in panels(PanelsOf(tiles), captions()).marks if isinstance(m, Raster)]

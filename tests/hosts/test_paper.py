@@ -9,7 +9,7 @@ import pytest
 from tests.hosts.toy import HEAT, RGB, Toy, subject
 from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
-from vizkit.figure.charts import bars
+from vizkit.figure.charts import bars, heat_map
 from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
@@ -171,6 +171,18 @@ def test_columns_without_room_stand_below_one_another():
     assert (one[0], two[0], three[0]) == (MARGIN, MARGIN + 231, MARGIN)
 
 
+def test_cells_stand_beside_one_another_where_their_names_can_be_read():
+    """Six names of 30 points have no room in 221 less 74 for those of the rows; twelve have none below either."""
+
+    def tops(name: str, count: int) -> list[float]:
+        part = (Chart(heat_map(np.eye(count), "key", "query", x_names=[f"{at} {name}" for at in range(count)]), ""),)
+        drawn = page(Columns((part, part)))
+        return [mark.y for mark in drawn.marks if isinstance(mark, Raster) and mark.rgb.shape[:2] == (count, count)]
+
+    for beside, found in ((True, tops("a", 6)), (False, tops("lovely", 6)), (True, tops("lovely", 12))):
+        assert (found[0] == found[1]) is beside
+
+
 def tiles(count: int, chosen: int | None = None, limits=(0, 0.4)) -> Tiles:
     maps = tuple(Tile(f"number {index}", HEAT) for index in range(count))
     return Tiles("", maps, (limits,) * count, "", "step", tuple(range(count)), chosen, 66)
@@ -231,6 +243,7 @@ def test_a_map_without_places_still_says_its_sentence():
     ("rows", "ends", "highest"),
     [
         (Rows(HEAT.reshape(1, 4), (2, 2)), {"0 %", "40 %"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), kind="length"), {"0", "0.4"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), kind="features"), {"0", "strongest"}, 1.0),
         (Rows(HEAT.reshape(1, 4), (2, 2), kind="features", top=0.5), {"0", "0.5"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), kind="similarity", low=-1.0, top=1.0), {"−1", "1"}, 0.4),

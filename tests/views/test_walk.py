@@ -13,7 +13,10 @@ import vizkit
 from tests.analysis.test_walkthrough import LOADERS
 from tests.views.contract import model, subject
 from vizkit.analysis.attention.attention_map import attention_map, layers, most_attended
+from vizkit.figure.saved.plate import Overlay, Words
+from vizkit.figure.saved.single import WIDTH, Captions
 from vizkit.geometry import id_at, name_of
+from vizkit.hosts.paper import plate
 from vizkit.models import FAMILIES, family_of
 from vizkit.models.probes.parts import attention_parts
 from vizkit.traces import NotApplicable
@@ -69,6 +72,7 @@ def test_the_script_gets_the_traces_numbers(which: str):
     np.testing.assert_allclose(
         numbers(content, "before") + numbers(content, "branch"), numbers(content, "after"), atol=1e-5
     )
+    assert row.past == ("x" if which == "swin v2" else "h")  # the only one that gets the vectors as they go past
     assert row.between == (which in ("dinov2", "swin v2"))  # a layer scale; a norm after the layer
     assert largest(differences(recorded, row)) < 1e-5
 
@@ -155,6 +159,16 @@ def test_steps_and_keys_are_what_was_set():
     assert isinstance(said, Said)
     assert heading.text == "Step 6 of 10, Softmax: w = exp(s) ÷ Σ exp(s)"
     assert any(isinstance(block, Line) and "experiment" in block.text for block in WalkThrough(unscaled=True).show(of))
+
+
+def test_a_slide_lies():
+    """The numbers stand at the right of the picture; other sheets are one column."""
+    of = subject("digits_vit")
+    slide = plate(WalkThrough(step=2), [of], Captions("", [], [], {}))
+    (chart,) = (mark for mark in slide.marks if isinstance(mark, Words) and mark.text == "channel")
+    (photo,) = (mark for mark in slide.marks if isinstance(mark, Overlay) and mark.marked)
+    assert slide.width == 2 * WIDTH
+    assert chart.x > photo.x + photo.width
 
 
 def test_ten_slides(tmp_path):

@@ -48,9 +48,11 @@ def heat_map(
     limit: float | None = None,
     square: bool = True,
     quantity: str = "",
+    bar: bool = True,
 ) -> "go.Figure":
-    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers.
-    `square`: no, where rows and columns count different things. `quantity`: what the colours are."""
+    """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
+    beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
+    the colours are."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
@@ -59,8 +61,8 @@ def heat_map(
     if not signed and limit:
         scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
-    bar = {"title": {"text": quantity, "side": "right"}} if quantity else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=bar, **scale, **text)
+    named = {"title": {"text": quantity, "side": "right"}} if quantity else {}
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=named, showscale=bar, **scale, **text)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure
@@ -110,16 +112,21 @@ def dots_by_depth(
     what: str = "head",
     top: float | None = None,
     depth: int = 0,
+    height: int = HEIGHT,
+    marked: str = "",
+    legend: bool = True,
 ) -> "go.Figure":
     """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread. `top` and
     `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its name, such as
-    "layer 2, head 1"."""
+    "layer 2, head 1"; that of `marked` has a ring."""
     import plotly.graph_objects as go
 
     layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
     head = np.concatenate([np.arange(len(v)) + 1 for v in values])
     jitter = np.concatenate([np.linspace(-0.2, 0.2, len(v)) if len(v) > 1 else np.zeros(1) for v in values])
     error = None if spread is None else {"array": np.concatenate(spread), "thickness": 1, "width": 0}
+    names = [f"layer {at}, {what} {number}" for at, number in zip(layer, head, strict=True)]
+    hover = "%{customdata}: %{y:.3g}<extra></extra>"
     dots = go.Scatter(
         x=layer + jitter,
         y=np.concatenate(values),
@@ -127,11 +134,17 @@ def dots_by_depth(
         # Without the ends of the scale, which one of the two pages would swallow.
         marker={"color": head, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8},
         error_y=error,
-        customdata=[f"layer {at}, {what} {number}" for at, number in zip(layer, head, strict=True)],
+        customdata=names,
         showlegend=False,
-        hovertemplate="%{customdata}: %{y:.3g}<extra></extra>",
+        hovertemplate=hover,
     )
-    figure = laid_out([dots, *_one_dot_for_each(int(head.max(initial=0)), what)], "layer", y, title)
+    drawn = [dots, *(_one_dot_for_each(int(head.max(initial=0)), what) if legend else ())]
+    if marked in names:
+        at = names.index(marked)
+        place = {"x": [layer[at] + jitter[at]], "y": [np.concatenate(values)[at]], "customdata": [marked]}
+        ring = {"symbol": "circle-open", "size": 16, "line": {"width": 2}, "color": OTHERS}
+        drawn.append(go.Scatter(mode="markers", marker=ring, showlegend=False, hovertemplate=hover, **place))
+    figure = laid_out(drawn, "layer", y, title, height)
     figure.update_yaxes(rangemode="tozero", range=None if top is None else [0, top])
     depth = max(depth, len(values))
     figure.update_xaxes(dtick=1 if depth <= MOST_MARKED else None, range=[0.5, depth + 0.5])

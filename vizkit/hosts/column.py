@@ -6,7 +6,7 @@ from typing import Any
 
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.saved.listed import class_rows, glance, shares, table
-from vizkit.figure.saved.panels import chart_marks, panel_of
+from vizkit.figure.saved.panels import chart_marks, panel_of, widest
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
 from vizkit.figure.saved.small_maps import SmallMap, across, small_maps
@@ -195,7 +195,7 @@ def _canvas(to: Column, block: Canvas) -> None:
 def _columns(to: Column, block: Columns) -> None:
     """Beside one another, as many as there is room for."""
     parts = [settled(part) for part in block.parts]
-    least = [max((LEAST.get(type(inner), NARROWEST) for inner in flat(part)), default=0.0) for part in parts]
+    least = [max((_least(inner, to.width) for inner in flat(part)), default=0.0) for part in parts]
     shares_of = block.widths or (1.0,) * len(parts)
     wide = [(to.inner + GAP) * share / sum(shares_of) - GAP for share in shares_of]
     beside = len(parts)
@@ -210,6 +210,12 @@ def _columns(to: Column, block: Columns) -> None:
             to.marks += [moved(mark, left, to.y) for mark in column.marks]
             left, lowest = left + width + GAP, max(lowest, to.y + column.y)
         to.y = lowest
+
+
+def _least(block: Block, width: float) -> float:
+    """How wide a block has to be: cells so that their names can be read, where the sheet has room for them."""
+    named = widest(panel_of(block.figure)) if isinstance(block, Chart) else 0.0
+    return max(LEAST.get(type(block), NARROWEST), named if named <= width else 0.0)
 
 
 def _nothing(to: Column, block: Block) -> None:

@@ -23,7 +23,12 @@ Shown = Sequence[tuple[Sequence[Subject], Sequence[Block]]]
 def plate(view: View, of: Sequence[Subject], captions: Captions, opacities: Draw = (FLOOR, CEILING)) -> Plate:
     """The sheet of a view: every subject in a column under its name, two in a row; those of a view that shows all at
     once in a single one. Raises NotApplicable where there is nothing to draw."""
-    return sheet(shown(view, of), captions, opacities)
+    return sheet(shown(view, of), captions, opacities, width_of(view))
+
+
+def width_of(view: View) -> float:
+    """Of a column: a slide lies, so that its picture and its numbers stand beside one another."""
+    return 2 * WIDTH if view.slides else WIDTH
 
 
 def shown(view: View, of: Sequence[Subject]) -> Shown:
@@ -33,21 +38,21 @@ def shown(view: View, of: Sequence[Subject]) -> Shown:
     return [([each], settled(view.show(each))) for each in of]
 
 
-def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING)) -> Plate:
-    """The blocks on paper: columns WIDTH wide, two in a row."""
+def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), width: float = WIDTH) -> Plate:
+    """The blocks on paper: columns so wide, two in a row."""
     beside = max(1, min(2, len(columns)))
-    marks, top = top_lines(captions, beside * WIDTH)
+    marks, top = top_lines(captions, beside * width)
     for start in range(0, len(columns), beside):
         lowest = top
         for place, (of, blocks) in enumerate(columns[start : start + beside]):
-            column = Column(of, opacities)
+            column = Column(of, opacities, width)
             if len(columns) > 1:
                 column.text(of[0].name, TEXT * 1.3)
             column.draw(blocks)
-            marks += [moved(mark, place * WIDTH, top) for mark in column.marks]
+            marks += [moved(mark, place * width, top) for mark in column.marks]
             lowest = max(lowest, top + column.y)
         top = lowest + GAP
-    return below(marks, captions, beside * WIDTH, top)
+    return below(marks, captions, beside * width, top)
 
 
 def numbers(*columns: Iterable[Block]) -> dict[str, np.ndarray]:

@@ -57,7 +57,7 @@ def made(item: Item, inputs: Subject) -> Made:
         captions = _captions(item, view.title(of if view.together else inputs), (), inputs)
         shown = paper.shown(view, of)
         numbers = paper.numbers(*(blocks for _, blocks in shown))
-        return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw]))
+        return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw], paper.width_of(view)))
     drawn = item.shows.drawn(inputs)
     captions = _captions(item, drawn.title, drawn.lines, inputs)
     if isinstance(drawn.picture, PanelsOf):

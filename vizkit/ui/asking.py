@@ -21,7 +21,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
-SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX = 150, 270, 150, 320, 110
+SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX, TEXT_PX = 150, 270, 150, 320, 110, 480
 PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
@@ -154,7 +154,7 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
 
 def held(control: Control, value: Any) -> Any:  # noqa: ANN401
     """A value as the widget of its field has it."""
-    return str(value) if control.kind == "head" else value
+    return str(value) if control.kind in ("head", "choice") else value
 
 
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
@@ -170,6 +170,7 @@ def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> st
         bind="query-params",
         help=control.help or None,
         live=not control.runs,
+        width=TEXT_PX,
     )
 
 

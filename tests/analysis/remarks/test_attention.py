@@ -120,6 +120,14 @@ def test_the_most_local_and_the_most_global_head():
     assert rules.extremes(by_layer(trace_of(attention(shifted[1:].expand(2, 26, 26))))) is None
 
 
+def test_the_head_that_gives_most():
+    """(0.1 + 0.5 + 0.3) ÷ 3 = 0.3."""
+    said = rules.most_given([torch.tensor([0.1, 0.5]), torch.tensor([0.3])], "the class token")
+    assert words_of(said) == "Head 2 of layer 1 gives most to the class token, 50 %; all heads, 30 % on average."
+    assert rules.most_given([torch.tensor([0.1])], "padding") is None
+    assert rules.most_given([torch.zeros(2)], "padding") is None
+
+
 def test_heads_that_are_alike():
     """cos = 0.6 · 0.8 + 0.8 · 0.6 = 0.96 for rows (.6, .8) and (.8, .6) in length; below 0.9 nothing is said."""
     tokens = Tokens("two", (), (1, 2), stride=8.0)

@@ -202,6 +202,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         attention.evenest((replace(statistics(1.0, 2.0), entropy=torch.tensor([p, q])),))
         for p, q in product(SHARES, SHARES)
     ),
+    attention.most_given: lambda: (
+        attention.most_given([torch.tensor([p, q]), torch.tensor([q])], "the class token")
+        for p, q in product(SHARES, SHARES)
+    ),
     attention.most_alike: lambda: (attention.most_alike(trace_of(recorded(p, heads=heads)))
                                    for p, heads in product(SHARES, (1, 2))),
     attention.masked: lambda: (attention.masked(torch.stack([row_of(1 - p, 4)] * 4)) for p in SHARES),

@@ -171,7 +171,7 @@ def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> Remar
     if number not in means:
         return None
     sharpest = min(means, key=lambda at: means[at])
-    here = f"In layer {number} a patch spreads its attention to {percent(means[number])} of the possible entropy"
+    here = f"In layer {number} a patch's attention has {percent(means[number])} of the largest entropy on average"
     beside = (
         "the least of all layers" if sharpest == number else f"least in layer {sharpest}, {percent(means[sharpest])}"
     )
@@ -190,10 +190,24 @@ def evenest(statistics: tuple[Layer, ...]) -> Remark | None:
         return None
     (low, *sharp), (high, *even) = min(heads), max(heads)
     words = (
-        f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the possible entropy; most even "
+        f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the largest entropy; most even "
         f"is head {even[0]} of layer {even[1]}, with {percent(high)}."
     )
     return Remark(words, {"least": low, "most": high})
+
+
+def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> Remark | None:
+    """The head that gives most of its attention to something, such as "the class token"; None of a single head, and
+    where none gives anything."""
+    heads = [
+        (share, head, layer) for layer, each in enumerate(by_layer, 1) for head, share in enumerate(each.tolist(), 1)
+    ]
+    if len(heads) < 2 or (most := max(heads))[0] <= 0:
+        return None
+    share, head, layer = most
+    mean = sum(each for each, *_ in heads) / len(heads)
+    words = f"Head {head} of layer {layer} gives most to {to}, {percent(share)}; all heads, {percent(mean)} on average."
+    return Remark(words, {"most": share, "mean": mean})
 
 
 ALIKE = 0.9  # cosine of the weights of two heads over all queries

@@ -1,5 +1,7 @@
 """An attention matrix with its tokens on the axes as little pictures: queries down, keys across."""
 
+from collections.abc import Iterable
+
 import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -13,12 +15,13 @@ DECADES = 3  # of a logarithmic scale
 MARGIN, BAR = 24, 14  # px
 WHITE, INK = (255, 255, 255), (30, 30, 46)
 MOST_ON_AXES = 400  # tokens
+Patch = UInt8[np.ndarray, "_ _ 3"] | str
 
 
 def matrix(
     weights: Float[np.ndarray, "query key"],
-    query_patches: list[UInt8[np.ndarray, "_ _ 3"] | str],
-    key_patches: list[UInt8[np.ndarray, "_ _ 3"] | str],
+    query_patches: list[Patch],
+    key_patches: list[Patch],
     *,
     side_px: int = 900,
     scale: str = SCALE,
@@ -85,22 +88,23 @@ def patches_on_axes(
     be seen, without them."""
     if max(weights.shape) > MOST_ON_AXES:
         return blocks(weights)
-    return matrix(
-        weights, *(_on_axis(tokens, count, seen) for tokens, count in zip((queries, keys), weights.shape, strict=True))
+    asked, seen_by = (
+        range(len(tokens) - count, len(tokens)) for tokens, count in zip((queries, keys), weights.shape, strict=True)
     )
+    return matrix(weights, on_axis(queries, asked, seen), on_axis(keys, seen_by, seen))
 
 
-def _on_axis(tokens: Tokens, count: int, seen: UInt8[np.ndarray, "height width 3"]) -> list[np.ndarray | str]:
-    """The pixels or the special name of each of the last `count` tokens."""
-    labels: list[np.ndarray | str] = []
-    for token in range(len(tokens) - count, len(tokens)):
-        box = pixel_box(tokens, token, (seen.shape[0], seen.shape[1]))
-        if box is None:
-            labels.append(tokens.special[token])
-        else:
+def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height width 3"]) -> list[Patch]:
+    """What stands at each token: its pixels, its special name, a dash for padding."""
+    patches: list[Patch] = []
+    for token in ids:
+        box = pixel_box(tokens, token, (seen.shape[0], seen.shape[1])) if token >= 0 else None
+        if box is not None:
             x0, y0, x1, y1 = (round(edge) for edge in box)
-            labels.append(seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
-    return labels
+            patches.append(seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
+        else:
+            patches.append("-" if token < 0 else tokens.special[token] if token < len(tokens.special) else "?")
+    return patches
 
 
 def blocks(

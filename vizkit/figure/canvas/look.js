@@ -15,6 +15,7 @@ const ints = text => new Int32Array(bytes(text).buffer)
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
   : value >= 1e-5 ? Number((100 * value).toPrecision(2)) : 0) + ' %'
+const short = value => String(Number(value.toPrecision(2)))   // of a quantity that is no share
 
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
@@ -127,8 +128,8 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     inside.putImageData(picture, 0, 0)
     legend.firstElementChild.textContent = data.kind === 'similarity' ? low.toFixed(1) : low ? percent(low) : '0'
-    legend.lastElementChild.textContent = data.kind === 'features' ? 'strongest'
-      : data.kind === 'similarity' ? top.toFixed(1) : percent(top)
+    legend.lastElementChild.textContent = data.kind === 'features' && !data.top ? 'strongest'
+      : data.kind === 'similarity' ? top.toFixed(1) : data.kind ? short(top) : percent(top)
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }
@@ -183,8 +184,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const tell = (query, row) => {
     if (card.sentences.size) found.textContent = card.sentences.get(query) ?? ''
     if (data.kind === 'features') {
-      const best = row.indexOf(Math.max(...row)), columns = data.key_grid[1]
-      said.textContent = `strongest at row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
+      const best = row.indexOf(Math.max(...row)), columns = data.key_grid[1], [r, c] = cellAt(card.drawn, data.key_grid)
+      const place = `row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
+      said.textContent = data.top ? `row ${r + 1}, column ${c + 1}: ${short(row[r * columns + c])} · largest, ${short(row[best])}, at ${place}` : `strongest at ${place}`
       return
     }
     const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
@@ -199,16 +201,16 @@ export default function ({ data, parentElement, setStateValue }) {
       said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`
       return
     }
-    const towards = data.verb ? 'from' : 'to'
-    const parts = data.key_special.map((name, i) => `${percent(row[i])} ${towards} [${name}]`)
+    const towards = data.verb ? 'from' : 'to', written = data.kind === 'length' ? short : percent
+    const parts = data.key_special.map((name, i) => `${written(row[i])} ${towards} [${name}]`)
     const start = Math.floor(card.place.get(query) / data.queries) * data.keys
     const padded = card.keyIds.subarray(start, start + data.keys).includes(-1)   // else a sum misses one by rounding alone
     const lost = 1 - row.reduce((sum, value) => sum + value, 0)
-    if (padded && lost > 0.002) parts.push(`${percent(lost)} ${towards} padding`)
+    if (padded && lost > 0.002 && !data.kind) parts.push(`${percent(lost)} ${towards} padding`)
     let best = data.key_special.length
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
-    parts.push(`most, ${percent(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    parts.push(`most, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
     said.textContent = `${named} ${data.verb || 'attends'}: ${parts.join(' · ')}`
   }
 

@@ -20,7 +20,7 @@ class Rows:
 
     Ids count the tokens from 0 and are those of one group, in order, where none are given. `bounds`: of the values,
     where they do not go from 0 up. `low`, `top`: values of the darkest and the brightest colour, 0: the row's own
-    largest. `kind`: what a row is, if not attention. `verb`: what a query does to its keys.
+    largest. `kind`: what a row is, if not attention; a length is no share. `verb`: what a query does to its keys.
     """
 
     values: Float[np.ndarray, "*group query key"]
@@ -33,7 +33,7 @@ class Rows:
     bounds: tuple[float, float] | None = None
     low: float = 0.0
     top: float = 0.0
-    kind: Literal["", "features", "similarity", "pick"] = ""
+    kind: Literal["", "features", "similarity", "pick", "length"] = ""
     verb: str = ""
     query_regions: Int[np.ndarray, "*group query"] | None = None
     key_regions: Int[np.ndarray, "*group key"] | None = None

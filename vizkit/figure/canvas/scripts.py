@@ -75,6 +75,12 @@ SCRIPTS = {
         _POSITIONS / "bias.css",
         (SHORT, _POSITIONS / "bias.js"),
     ),
+    "vizkit_matrix": Script(
+        "<canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
+        "<output aria-live='polite'></output>\n",
+        _HERE / "matrix.css",
+        (SHORT, _HERE / "matrix.js"),
+    ),
     "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))

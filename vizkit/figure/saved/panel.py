@@ -1,5 +1,6 @@
 """What a chart shows, as plain values that a record can hold; it is read off the figure that a page draws."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
@@ -38,8 +39,9 @@ class Line:
 class Panel:
     """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
     what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`: frames
-    (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells. Cells of a single row
-    are drawn as a strip. `bars`: lines are kinds of bars, and their words name the bars."""
+    (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after the
+    point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds of
+    bars, and their words name the bars."""
 
     title: str
     x: str
@@ -55,6 +57,7 @@ class Panel:
     columns: tuple[str, ...] = field(default=(), metadata=LATER)
     bars: bool = field(default=False, metadata=LATER)
     log_x: bool = field(default=False, metadata=LATER)
+    digits: int | None = field(default=None, metadata=LATER)
 
 
 def cells_of(
@@ -88,7 +91,7 @@ def panel_of(figure: "go.Figure") -> Panel:
             x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
         return Panel(title, x, y, cells=tuple(map(_few, cells)), limit=float(drawn[0].zmax or 0),
                      signed=(drawn[0].zmin or 0) < 0, boxes=boxes, rows=_names(drawn[0].y),
-                     columns=_names(columns))  # fmt: skip
+                     columns=_names(columns), digits=_digits(drawn[0].texttemplate))  # fmt: skip
     if drawn and drawn[0].type == "bar":
         kinds = [each for each in drawn if each.type == "bar"]
         lying = kinds[0].orientation == "h"
@@ -116,6 +119,12 @@ def _bars(drawn: Any, index: int) -> Line:  # noqa: ANN401
 def _words(line: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Of dots that are not joined, "" for those without a name."""
     return _names(line.text) if "text" in (line.mode or "") else ("",) * len(line.x) * (line.mode == "markers")
+
+
+def _digits(template: str | None) -> int | None:
+    """Of the numbers in cells, written as "%{z:.3f}"."""
+    found = re.fullmatch(r"%\{z:\.(\d)f\}", template or "")
+    return int(found[1]) if found else None
 
 
 def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401

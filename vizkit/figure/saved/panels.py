@@ -11,7 +11,7 @@ from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
-from vizkit.figure.saved.text import fitting, wrapped
+from vizkit.figure.saved.text import clean, fitting, font, wrapped
 
 __all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "panel_of", "panels"]
 
@@ -19,6 +19,7 @@ HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its le
 TALLEST = 0.8  # of its width
 STRIP, ROWS = 13.0, 74.0  # of cells of a single row, and the room for the names of rows
 FRAME = CLASSES[1]
+WHITE, HALF = "#ffffff", 127  # ink of a dark cell
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -108,6 +109,12 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     return _named(panel, marks, y + tall + SMALL + 4, sheet)
 
 
+def widest(panel: Panel) -> float:
+    """How wide a sheet has to be so that no name of a column is cut; 0 without names."""
+    names = [font(SMALL).getlength(clean(name)) + 4 for name in panel.columns]
+    return 2 * MARGIN + ROWS + len(names) * max(names) if names else 0.0
+
+
 def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     values = np.nan_to_num(np.array(panel.cells, float))
@@ -119,8 +126,13 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     width = sheet - MARGIN - left
     height = STRIP if single else max(HEIGHT, SMALL * 1.25 * len(panel.rows))
     top = y
-    marks.append(Raster(colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)], left, y, width, height))
+    painted = colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)]
+    marks.append(Raster(painted, left, y, width, height))
     across, down = width / count, height / len(values)
+    if panel.digits is not None and across > font(SMALL).getlength(f"{limit:.{panel.digits}f}") + 2:
+        marks += [Words(f"{value:.{panel.digits}f}", left + (column + 0.5) * across, y + (row + 0.5) * down + SMALL / 3,
+                        SMALL, INK if painted[row, column].mean() > HALF else WHITE, "middle")
+                  for (row, column), value in np.ndenumerate(values)]  # fmt: skip
     marks += [
         Outline(left + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
         for x0, y0, x1, y1 in panel.boxes

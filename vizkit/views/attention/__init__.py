@@ -15,7 +15,7 @@ VIEWS = (
     ),
     Entry(
         "Explorer",
-        "The heads of a layer fused, as a map and as the whole matrix.",
+        "A head of a layer, or all of them fused, as a map and as the whole matrix.",
         "attention.explorer:Explorer",
         "transformer",
         name="fused-heads",

@@ -14,7 +14,7 @@ from vizkit.analysis.remarks import attention
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import dots_by_depth
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Line, Map, Numbers, Proof, Tile, Tiles, first_said
+from vizkit.views.blocks import Block, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import choice, head, layer
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -50,8 +50,9 @@ class Entropy(View):
         maps = [entropy_by_place(each, None if self.head is None else self.head - 1) for each in of.layers]
         number = self.number(of)
         chosen = maps[number - 1]
-        which = f"head {self.head}" if self.head else "mean of the heads"
-        yield Line(f"layer {number} of {of.depth} · {of.layers[number - 1].name} · {which}")
+        heads = of.layers[number - 1].heads
+        which = f"head {min(self.head, heads)} of {heads}" if self.head else f"mean of {heads} heads"
+        yield Line(f"layer {number} of {of.depth} · {which}")
         if chosen is not None:
             yield Map(
                 rows(chosen, self.top(chosen)),
@@ -71,9 +72,11 @@ class Entropy(View):
             number,
             66,
         )
-        heads = of.made(by_layer, of.seen)
-        figure = dots_by_depth([each.entropy.numpy() for each in heads], "H / log N", "Entropy of every head", top=1.05)
-        yield Chart(figure, "Entropy of every head by layer")
+        every = of.made(by_layer, of.seen)
+        entropies = [each.entropy.numpy() for each in every]
+        figure = dots_by_depth(entropies, "entropy ÷ log N", "Entropy of every head", top=1.05, height=280)
+        chart = Chart(figure, "Entropy of every head by layer")
+        yield Columns(((chart,), (Said(first_said(attention.evenest(every))),)), (3, 2))
         yield Proof(of.seen)
         yield Numbers(partial(dict, {f"layer{at}": each.numpy() for at, each in placed}))
 

@@ -1,20 +1,25 @@
-"""Masked: the causal mask of a decoder, on the numbers of a teaching example."""
+"""Masked: the causal mask of a decoder, on the words of a sentence."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import torch
-
-from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS, causal
+from vizkit.analysis.attention.walkthrough import SENTENCE, causal, of_words
 from vizkit.analysis.remarks.attention import masked
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import heat_map
+from vizkit.figure.template import literal
 from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
-from vizkit.views.controls import switch
+from vizkit.views.controls import switch, text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+
+EXAMPLE = " ".join(SENTENCE).capitalize()
+MOST, LONGEST = 10, 12  # words; characters of one
+RULE = "a rule, by which equal words attend to one another and near words more than far ones"
+DECODER = "A decoder: no word attends to later words"
+EXACT = 6  # words of which three digits have room
 
 
 @dataclass(frozen=True)
@@ -22,14 +27,15 @@ class Masked(View):
     """The causal mask of a decoder, beside an encoder that has none."""
 
     decoder: bool = switch("With the mask", "Off, the decoder's matrix is the encoder's.", default=True)
+    sentence: str = text("Sentence", EXAMPLE, f"Your own words; the first {MOST} are shown.", longest=100)
 
     overlays: ClassVar = False
     how: ClassVar = How(
-        "Left, the six words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
+        "Left, the words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "
         "A ViT is an encoder: patches have no before and after.",
         r"\mathrm{softmax}(S + M), \quad M_{ij} = \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",
-        "a trained model: these are the numbers of a teaching example.",
+        "a trained model: these are the numbers of a teaching example, or of a rule.",
         "Vaswani et al. 2017, § 3.2.3",
     )
 
@@ -37,30 +43,22 @@ class Masked(View):
         return "The causal mask of a decoder"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        weights = torch.tensor(SENTENCE_WEIGHTS)
+        words = self.sentence.split()[:MOST] or EXAMPLE.split()
+        weights = of_words(words)
         seen = causal(weights) if self.decoder else weights
-        names = [f"{number} {word}" for number, word in enumerate(SENTENCE, 1)]
-        later = float(weights.triu(1).sum(-1).mean())
-        open_to_all = f"Without the mask {percent(later)} of the weight lies on later words, as in an encoder."
-        yield Said(first_said(masked(weights)) if self.decoder else open_to_all)
-        yield Line("The numbers are a teaching example, no model's; Sequences shows the masks of models.")
-        charts = []
-        for values, title in (
-            (weights, "An encoder: every word attends to every word"),
-            (seen, "A decoder: no word attends to later words" if self.decoder else "A decoder without its mask"),
-        ):
-            figure = heat_map(
-                values.numpy(),
-                "key",
-                "query",
-                title,
-                x_names=names,
-                y_names=names,
-                digits=3,
-                height=420,
-                limit=1.0,
-                quantity="attention weight",
-            )
-            charts.append((Chart(figure, f"Weights of six words. {title}"),))
-        yield Columns(tuple(charts))
+        later = f"Without the mask {percent(float(weights.triu(1).sum(-1).mean()))} of the weight lies on later words"
+        yield Said(first_said(masked(weights) if self.decoder else None) or f"{later}, as in an encoder.")
+        whose = "a teaching example" if words == EXAMPLE.split() else RULE
+        yield Line(f"No model's numbers: those of {whose}. Sequences shows the masks of models.")
+        names = [literal(f"{at} {word[:LONGEST]}") for at, word in enumerate(words, 1)]
+        titles = (
+            "An encoder: every word attends to every word",
+            DECODER if self.decoder else "A decoder without its mask",
+        )
+        digits = 3 if len(words) <= EXACT else 2
+        draw = partial(heat_map, x_names=names, y_names=names, digits=digits, height=470, limit=1.0, bar=False)
+        figures = [
+            draw(each.numpy(), "key", "query", title) for each, title in zip((weights, seen), titles, strict=True)
+        ]
+        yield Columns(tuple((Chart(figure, title),) for figure, title in zip(figures, titles, strict=True)))
         yield Numbers(partial(dict, {"encoder": weights.numpy(), "decoder": seen.numpy()}))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +21,14 @@ from vizkit.models.probes.budget import weights_bytes
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import choice
+from vizkit.views.explore import sentences
 from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import FULL_TRACE_BYTES, Subject
 from vizkit.views.view import How, View
 
 HERE, SAMPLES = "this image", "the samples"
 GLOBAL = "most global"
+HIGH_PX, LEGEND_PX = 270, 40  # of a chart
 Pick = Callable[[Layer], Tensor | None]
 Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 """Mean and deviation over the pictures of every layer."""
@@ -39,9 +42,8 @@ def sets(of: Sequence[Subject]) -> list[str]:
 
 def heads(of: Sequence[Subject]) -> list[str]:
     """As the dots of the charts are called."""
-    named = (f"layer {at}, head {head}" for each in of for at, layer in enumerate(each.layers, 1)
-             for head in range(1, 1 + layer.heads))  # fmt: skip
-    return [GLOBAL, *dict.fromkeys(named)]
+    layers = [(at, head) for each in of for at, layer in enumerate(each.layers, 1) for head in range(layer.heads)]
+    return [GLOBAL, *dict.fromkeys(f"layer {at}, head {head + 1}" for at, head in layers)]
 
 
 @dataclass(frozen=True)
@@ -108,43 +110,73 @@ class Statistics(View):
     def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Iterator[Block]:
         """The head that was clicked, and one chart for each statistic, with the axes of all models side by side."""
         mean, _ = counted
-        whiskers = images > 1
-        yield Said(first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean)))
-        picked: dict[str, tuple[Pick, str]] = {
-            "Mean attention distance": (lambda layer: layer.distance_px, "pixels of the model's input"),
-            "Entropy": (lambda layer: layer.entropy, "H / log N"),
-        }
-        for special in mean[0].special:
-            if all(special in layer.special for layer in mean):
-                picked[f"Attention to [{special}]"] = (partial(of_special, special), "share")
-        if any(float(layer.padding.max()) > 0 for layer in mean):
-            picked["Attention to padding"] = (lambda layer: layer.padding, "share")
-        picked["Attention to itself"] = (lambda layer: layer.itself, "share")
+        at, head = self.head(of, mean)
+        depth = max(len(each[0]) for each in (counted, *beside))
         drawn = []
-        for name, (pick, label) in picked.items():
+        for name, pick, label, said in measures(of, mean):
             values, off = of_heads(counted, pick)
-            top = max(highest(each, pick, whiskers) for each in (counted, *beside)) or 1.0
-            depth = max(len(each[0]) for each in (counted, *beside))
-            figure = dots_by_depth(values, label, name, spread=off if whiskers else None, top=1.05 * top, depth=depth)
-            drawn.append((Chart(figure, f"{name} of every head by layer", picks="shown"),))
-        yield Columns((tuple(self.head(of, mean)), drawn.pop(0)))
-        for start in range(0, len(drawn), 2):
-            pair = drawn[start : start + 2]
-            yield Columns((*pair, *((),) * (2 - len(pair))))
-        yield Line(f"{images} images, whiskers: standard deviation" if whiskers else "1 image")
+            figure = dots_by_depth(
+                values,
+                label,
+                name,
+                spread=off if images > 1 else None,
+                top=1.12 * max(highest(each, pick) for each in (counted, *beside)) or 1.0,
+                depth=depth,
+                height=HIGH_PX + (0 if drawn else LEGEND_PX),
+                marked=f"layer {at}, head {head}",
+                legend=not drawn,
+            )
+            drawn.append((Chart(figure, f"{name} of every head by layer", picks="shown"), Said(said)))
+        (reach, reached), (even, evenly), *rest = drawn
+        yield reached
+        yield Columns((tuple(self.map(of, at, head)), (reach, even, evenly)))
+        for pair in zip_longest(rest[::2], rest[1::2], fillvalue=()):
+            yield Columns(pair)
+        yield Line(f"{images} images, whiskers: standard deviation" if images > 1 else "1 image")
         yield Numbers(partial(numbers, mean))
 
-    def head(self, of: Subject, mean: Sequence[Layer]) -> Iterator[Block]:
-        """What the query attends to in one head."""
+    def head(self, of: Subject, mean: Sequence[Layer]) -> tuple[int, int]:
+        """The layer and the head that are shown, from 1."""
         found = re.fullmatch(r"layer (\d+), head (\d+)", self.shown)
         at, head = (int(found[1]), int(found[2])) if found else farthest(mean)
         at = min(at, of.depth)
+        return at, min(head, of.layers[at - 1].heads)
+
+    def map(self, of: Subject, at: int, head: int) -> Iterator[Block]:
+        """What the query attends to in one head."""
         layer = of.layers[at - 1]
-        head = min(head, layer.heads)
-        yield Line(f"layer {at}, head {head}{'' if found else ', the most global'} · click a dot for another")
+        yield Line(f"layer {at}, head {head}{', the most global' if self.shown == GLOBAL else ''} · click a dot")
         rows = layer_for_browser(layer, head - 1, of.asked, shared=False)
         if rows.key_grid is not None:
-            yield Map(rows, of.asked, f"Attention of head {head} in layer {at} of", "attention weight")
+            otherwise, said_by = of.kept(("said", at, head, None), partial(sentences, of, layer, at, head - 1))
+            said = said_by.get(rows.query_id(of.asked), otherwise)
+            yield Map(
+                rows,
+                of.asked,
+                f"Attention of head {head} in layer {at} of",
+                "share of attention",
+                said=said,
+                said_by=said_by,
+            )
+
+
+def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, str, str]]:
+    """(name, which number of a layer, unit, what stands out) of all statistics that have a meaning here."""
+    high, wide = of.loaded.preprocessing.size_hw
+    far = first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean))
+    yield "Mean attention distance", lambda layer: layer.distance_px, f"pixels of the {wide} × {high} input", far
+    yield "Entropy", lambda layer: layer.entropy, "entropy ÷ log N", first_said(attention.evenest(mean))
+    given: list[tuple[str, Pick, str]] = [
+        (f"[{name}]", partial(of_special, name), attention.called(name))
+        for name in mean[0].special
+        if all(name in layer.special for layer in mean)
+    ]
+    if any(float(layer.padding.max()) > 0 for layer in mean):
+        given.append(("padding", lambda layer: layer.padding, "padding"))
+    given.append(("itself", lambda layer: layer.itself, "the query itself"))
+    for name, pick, to in given:
+        shares = [share for layer in mean if (share := pick(layer)) is not None]
+        yield f"Attention to {name}", pick, f"share given to {name}", first_said(attention.most_given(shares, to))
 
 
 def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
@@ -153,10 +185,12 @@ def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
 
 def farthest(layers: Sequence[Layer]) -> tuple[int, int]:
     """The layer and the head, both from 1, that attends farthest on average; the first of layers without places."""
-    reach = [(float(px), at, head) for at, each in enumerate(layers, 1)
-             for head, px in enumerate(np.nan_to_num(each.distance_px.numpy()), 1)]  # fmt: skip
-    _, at, head = max(reach, key=lambda each: each[0])
-    return at, head
+    reach = {
+        (at, head): float(px)
+        for at, each in enumerate(layers, 1)
+        for head, px in enumerate(each.distance_px.nan_to_num(0.0), 1)
+    }
+    return max(reach, key=lambda each: reach[each])
 
 
 def of_special(name: str, layer: Layer) -> Tensor | None:
@@ -169,11 +203,10 @@ def of_heads(counted: Counted, pick: Pick) -> tuple[list[np.ndarray], list[np.nd
     return mean, deviation
 
 
-def highest(counted: Counted, pick: Pick, whiskers: bool) -> float:
+def highest(counted: Counted, pick: Pick) -> float:
     """The highest dot of a model, with its whisker; layers without the statistic and without places count as 0."""
-    values, off = of_heads(counted, pick)
-    heights = [value + each if whiskers else value for value, each in zip(values, off, strict=True)]
-    return max((float(np.nan_to_num(each).max()) for each in heights), default=0.0)
+    ends = (float(np.nan_to_num(value + off).max()) for value, off in zip(*of_heads(counted, pick), strict=True))
+    return max(ends, default=0.0)
 
 
 def numbers(mean: Sequence[Layer]) -> dict[str, np.ndarray]:

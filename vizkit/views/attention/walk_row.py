@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import Query
 from vizkit.analysis.attention.walkthrough import Steps as Computed
 from vizkit.analysis.attention.walkthrough import beside, largest_difference, layer_output, single_head
 from vizkit.analysis.attention.walkthrough import steps as steps_of
 from vizkit.figure.canvas.rows import integers, text64
-from vizkit.geometry import name_of
+from vizkit.geometry import middle_of, name_of
 from vizkit.models.probes.parts import Parts
 from vizkit.traces import Attention
 
@@ -69,6 +70,23 @@ class Row:
     def query_name(self) -> str:
         return name_of(self.parts.tokens, self.query_id)
 
+    @property
+    def is_patch(self) -> bool:
+        return self.query_id >= len(self.parts.tokens.special)
+
+    @property
+    def asked(self) -> Query:
+        tokens = self.parts.tokens
+        return middle_of(tokens, self.query_id) if self.is_patch else tokens.special[self.query_id]
+
+    @property
+    def past(self) -> str:
+        """What goes past the layer: "h" where the layer gets it normalised, else the same x."""
+        stream, arriving = self.parts.stream, self.parts.arriving
+        if stream is None or arriving is None or stream.before.shape[-1] != arriving.shape[-1]:
+            return "x"
+        return "x" if alike(stream.before[self.position], arriving[self.position]) else "h"
+
     def key_name(self, place: int) -> str:
         token = int(self.parts.key_ids[place])
         return "padding" if token < 0 else name_of(self.parts.key_tokens, token)
@@ -111,8 +129,11 @@ class Row:
     def between(self) -> bool:
         """Whether the layer's output is scaled or normalised before it is added to what went past."""
         stream = self.after_head
-        same = "branch" not in stream or torch.allclose(stream["branch"], stream["projected"], rtol=1e-3, atol=1e-4)
-        return not same
+        return "branch" in stream and not alike(stream["branch"], stream["projected"])
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 def for_browser(row: Row) -> dict[str, Any]:
@@ -138,7 +159,8 @@ def for_browser(row: Row) -> dict[str, Any]:
         "layer": row.layer,
         "query_id": row.query_id,
         "query_name": row.query_name,
-        "query_special": tokens.special[row.query_id] if row.query_id < len(tokens.special) else "",
+        "query_special": "" if row.is_patch else tokens.special[row.query_id],
+        "past": row.past,
         "query_specials": len(tokens.special),
         "query_grid": tokens.grid,
         "key_ids": text64(integers(parts.key_ids.numpy())),

@@ -5,20 +5,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import UInt8
+import torch
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.canvas.rows import Rows
-from vizkit.figure.charts import heat_map
+from vizkit.figure.charts import curves, heat_map
 from vizkit.geometry import pixel_box
 from vizkit.views.attention.walk_row import Row
-from vizkit.views.blocks import Block, Chart, Heading, Map, Picture, Said
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Map, Picture, Said
 from vizkit.views.subject import Subject
 
 EXPERIMENT = "this is an experiment, and the rest of the layer was not trained for it"
 COUNT = 10
 MOST_SHOWN = 5  # keys whose values are drawn one by one
+KEYS = "key, in the order of the tokens"
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ def steps(row: Row) -> tuple[Step, ...]:
     """In this layer and head."""
     head, parts, after = row.head, row.parts, row.after_head
     channels, width, keys = head.query.shape[-1], head.value.shape[-1], len(head.key)
-    special = row.query_id < len(parts.tokens.special)
-    begins = f"{row.query_name} is no patch but a learned vector" if special else f"The patch at {row.query_name}"
-    begins += "" if special else " has become a vector by embedding"
+    begins = "The patch at {} has become a vector by embedding" if row.is_patch else "{} is a learned vector, no patch"
     begins += f", changed by {counted(row.layer, 'layer')}" if row.layer else ""
-    arriving = parts.arriving
-    begins += "; this layer does not show it apart." if arriving is None else ""
-    begins += "" if arriving is None else f"; it enters this layer as x, {arriving.shape[-1]} numbers."
+    if parts.arriving is None:
+        enters = "this layer does not show it apart"
+    else:
+        normalised = "normalised, " if row.past == "h" else ""
+        enters = f"{normalised}it enters this layer as x, {parts.arriving.shape[-1]} numbers"
     usual = abs(head.scale * channels**0.5 - 1) < 1e-3
     scaled = (
         f"All scores are divided by √{channels} = {number(1 / head.scale)}, or softmax would give nearly all to a "
@@ -52,16 +53,17 @@ def steps(row: Row) -> tuple[Step, ...]:
         else f"This head multiplies all scores by its own number, {number(head.scale)}: {{score}} becomes {{scaled}}."
     )
     hidden = sum(row.masked)
-    others = f" {hidden} of {keys} keys are masked: they belong to another part of the image."
-    others = others if hidden else " No key is masked."
-    joined, out = after.get("joined"), after.get("projected")
+    others = f"{hidden} of {keys} keys are masked: they belong to another part of the image." if hidden else ""
+    others = f" {others or 'No key is masked.'}"
+    joined, out = (after.get(name, ()) for name in ("joined", "projected"))
     lengths = [number(float(after[name].norm()), 2) for name in ("before", "branch", "after") if name in after]
     scaling = ", scaled or normalised first," if row.between else ""
+    went = "h, the vector before it was normalised" if row.past == "h" else "x, which went past the layer"
     missing = EXPERIMENT if head.experiment else "nothing goes past this layer: its output stands alone"
     gated = " The layer normalises or gates them before it projects." if "entering" in after else ""
     several = f"{counted(len(parts.weights), 'head')} stand side by side" if len(parts.weights) > 1 else "1 head alone"
     return (
-        Step("Patch", "patch → x", begins),
+        Step("Patch", f"{'patch' if row.is_patch else 'token'} → x", f"{begins.format(row.query_name)}; {enters}."),
         Step(
             "q and k",
             "q = W_Q x,  k = W_K x",
@@ -95,21 +97,19 @@ def steps(row: Row) -> tuple[Step, ...]:
         Step(
             "Heads",
             "z = [o₁ … o_h]",
-            f"The outputs of {several}: {0 if joined is None else len(joined)} numbers; head {head.index + 1} is "
-            f"framed.{gated}",
-            EXPERIMENT if joined is None else "",
+            f"The outputs of {several}: {len(joined)} numbers; head {head.index + 1} is framed.{gated}",
+            "" if len(joined) else EXPERIMENT,
         ),
         Step(
             "Project",
             "y = W_O z + b",
-            f"Each of the {0 if out is None else len(out)} numbers of the layer's output y is made of the numbers of "
-            "all heads.",
-            EXPERIMENT if out is None else "",
+            f"Each of the {len(out)} numbers of the layer's output y is made of the numbers of all heads.",
+            "" if len(out) else EXPERIMENT,
         ),
         Step(
             "Residual",
-            "x + y",
-            f"The output{scaling} is added to what went past the layer: length {' and '.join(lengths[:2])} give "
+            f"{row.past} + y",
+            f"The output y{scaling} is added to {went}: lengths {' and '.join(lengths[:2])} give "
             f"{''.join(lengths[2:])}.",
             "" if lengths else missing,
         ),
@@ -121,7 +121,7 @@ def number(value: float, digits: int = 3) -> str:
     if not np.isfinite(value):
         return "−∞" if value < 0 else "∞"
     text = f"{value:.{1 if abs(value) >= 100 else digits}f}"
-    return text if float(text) else text.lstrip("-")  # no −0.000
+    return (text if float(text) else text.lstrip("-")).replace("-", "−")  # no −0.000
 
 
 def facts(row: Row, place: int) -> Mapping[str, str]:
@@ -131,7 +131,7 @@ def facts(row: Row, place: int) -> Mapping[str, str]:
     share = float(row.weights[place])
     written = {"score": score, "scaled": scaled, "biased": biased, "bias": biased - scaled}
     return {
-        **{name: number(value).replace("-", "−") for name, value in written.items()},
+        **{name: number(value) for name, value in written.items()},
         "key": row.key_name(place),
         "weight": f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %",
         "rank": str(1 + int((row.weights > share).sum())),
@@ -149,106 +149,90 @@ def sentence(row: Row, step: Step, place: int) -> str:
 
 # ---- on paper --------------------------------------------------------------------------------------------------------
 def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Iterator[Block]:
-    """One step, counted from 1, as a slide."""
+    """One step, counted from 1, as a slide: the picture and its numbers beside one another."""
     step = steps(row)[number_of - 1]
     yield Heading(f"Step {number_of} of {COUNT}, {step.title}: {step.formula}")
     yield Said(sentence(row, step, place))
-    yield from _over_picture(of, row, weighted=number_of > 5)
-    if not step.skip:
-        yield from DRAWN[number_of - 1](of, row, place)
+    seen = tuple(over_picture(row, number_of))
+    drawn = () if step.skip else tuple(drawn_numbers(of, row, place, number_of))
+    yield from (Columns((seen, drawn)),) if seen and drawn else (*seen, *drawn)
 
 
-def _over_picture(of: Subject, row: Row, *, weighted: bool) -> Iterator[Block]:
-    """The query, and from the softmax on what it attends to."""
-    query, key = row.parts.tokens, row.parts.key_tokens
+def over_picture(row: Row, number_of: int) -> Iterator[Map]:
+    """The query; from its scores on what every key has got so far."""
+    query, key, computed = row.parts.tokens, row.parts.key_tokens, row.computed
     if query.grid is None or key.grid is None:
         return
-    values = row.head.weights[row.position] if weighted else 0 * row.head.weights[row.position]
+    stage = {3: computed.scores, 4: computed.scaled, 5: computed.biased}.get(number_of)
+    values = row.weights if stage is None else stage[0, 0]
+    reached = values[~torch.tensor(row.masked)] if number_of == 5 else values
+    low, top = (0.0, 0.0) if stage is None else (float(reached.min()), float(reached.max()))
     drawn = Rows(
-        values.numpy()[None],
+        values.clamp(min=low).numpy()[None],
         key.grid,
         query.grid,
         np.array([row.query_id]),
         row.parts.key_ids.numpy(),
         query.special,
         key.special,
-        kind="" if weighted else "pick",
+        bounds=None if stage is None else (low, top),
+        low=low,
+        top=top,
+        kind="pick" if number_of < 3 else "" if stage is None else "similarity",
     )
-    asked = query.special[row.query_id] if row.query_id < len(query.special) else of.asked
-    yield Map(drawn, asked, "The walk of", "weight of a key" if weighted else "the query is framed")
+    quantity = "score of a key" if stage is not None else "weight of a key"
+    yield Map(drawn, row.asked, "The walk of", quantity)
 
 
-def _strips(rows: Mapping[str, Tensor], x: str, title: str, *, signed: bool = True) -> Chart:
+def drawn_numbers(of: Subject, row: Row, place: int, number_of: int) -> Iterator[Block]:
+    """The vectors of a step."""
+    head, after, computed = row.head, row.after_head, row.computed
+    query, key = head.query[row.position], head.key[place]
+    scores, scaled, biased = (each[0, 0] for each in (computed.scores, computed.scaled, computed.biased))
+    match number_of:
+        case 1:
+            seen = of.seen_rgb
+            if box := pixel_box(row.parts.tokens, row.query_id, (seen.shape[0], seen.shape[1])):
+                x0, y0, x1, y1 = (round(side) for side in box)
+                cut = np.ascontiguousarray(seen[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
+                yield Picture(cut, f"The patch at {row.query_name}", share=0.4)
+            if row.parts.arriving is not None:
+                yield strips({"x": row.parts.arriving[row.position]}, "x, the vector that enters the layer")
+        case 2:
+            yield strips({"q": query, "k": key}, f"Query {row.query_name}, key {row.key_name(place)}")
+        case 3:
+            yield strips({"q": query, "k": key, "q k": query * key}, "Products of q and k, channel by channel")
+        case 4:
+            yield strips({"q · k": scores, "scaled": scaled}, "Scores of all keys", KEYS)
+        case 5:
+            yield strips({"scaled": scaled, "+ b": biased}, "Scores of all keys", KEYS)
+        case 6:
+            points = np.stack([each.double().numpy() for each in (biased, row.weights)])[:, ~np.array(row.masked)]
+            chosen = float(biased[place]), float(row.weights[place])
+            dots = {"a key": (points[0], points[1]), row.key_name(place): tuple(map(np.atleast_1d, chosen))}
+            yield Chart(
+                curves(dots, "score", "weight", "Softmax", mode="markers"), "The weight of every key by its score"
+            )
+        case 7:
+            given = row.weights[:, None] * head.value
+            order = row.weights.argsort(descending=True).tolist()
+            rows = {row.key_name(each): given[each] for each in order[:MOST_SHOWN]}
+            rest = {f"{len(others)} more": given[others].sum(0)} if (others := order[MOST_SHOWN:]) else {}
+            yield strips({**rows, **rest, "sum o": given.sum(0)}, "Values times weights, and their sum")
+        case 8:
+            joined = after["joined"].reshape(len(row.parts.weights), -1)
+            yield strips({f"head {at}": each for at, each in enumerate(joined, 1)}, "The outputs of all heads")
+        case 9:
+            yield strips({"z": after.get("entering", after["joined"])}, "z, the heads side by side")
+            yield strips({"y": after["projected"]}, "y, the output of the layer")
+        case _:
+            rows = {row.past: after["before"], "y": after["branch"], f"{row.past} + y": after["after"]}
+            yield strips(rows, "What went past the layer, what it adds, and the sum")
+
+
+def strips(rows: Mapping[str, Tensor], title: str, x: str = "channel") -> Chart:
     """Vectors of one length below one another, in one scale."""
     values = np.stack([each.double().numpy() for each in rows.values()])
     values[~np.isfinite(values)] = np.nan
-    figure = heat_map(values, x, "", title, signed=signed, y_names=[*rows], square=False, quantity="value")
+    figure = heat_map(values, x, "", title, signed=True, y_names=[*rows], square=False, quantity="value")
     return Chart(figure, title)
-
-
-def _patch(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    seen = of.seen_rgb
-    box = pixel_box(row.parts.tokens, row.query_id, (seen.shape[0], seen.shape[1]))
-    if box is not None:
-        yield Picture(crop(seen, box), f"The patch at {row.query_name}", share=0.3)
-    if row.parts.arriving is not None:
-        yield _strips({"x": row.parts.arriving[row.position]}, "channel", "x, the vector that enters the layer")
-
-
-def crop(rgb: UInt8[np.ndarray, "height width 3"], box: tuple[float, float, float, float]) -> np.ndarray:
-    x0, y0, x1, y1 = (round(side) for side in box)
-    return np.ascontiguousarray(rgb[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)])
-
-
-def _vectors(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    vectors = {"q": row.head.query[row.position], "k": row.head.key[place]}
-    yield _strips(vectors, "channel", f"Query {row.query_name}, key {row.key_name(place)}")
-
-
-def _score(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    query, key = row.head.query[row.position], row.head.key[place]
-    yield _strips({"q": query, "k": key, "q k": query * key}, "channel", "Products of q and k, channel by channel")
-
-
-def _scaled(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    rows = {"q · k": row.computed.scores[0, 0], "scaled": row.computed.scaled[0, 0]}
-    yield _strips(rows, "key, in the order of the tokens", "Scores of all keys")
-
-
-def _biased(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    rows = {"scaled": row.computed.scaled[0, 0], "+ b": row.computed.biased[0, 0]}
-    yield _strips(rows, "key, in the order of the tokens", "Scores of all keys")
-
-
-def _softmax(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    yield _strips({"s": row.computed.biased[0, 0]}, "key, in the order of the tokens", "What the softmax gets")
-    yield _strips({"w": row.weights}, "key, in the order of the tokens", "Weights of all keys", signed=False)
-
-
-def _values(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    given = row.weights[:, None] * row.head.value
-    order = row.weights.argsort(descending=True).tolist()
-    rows = {row.key_name(each): given[each] for each in order[:MOST_SHOWN]}
-    if rest := order[MOST_SHOWN:]:
-        rows[f"{len(rest)} more"] = given[rest].sum(0)
-    yield _strips({**rows, "sum o": given.sum(0)}, "channel", "Values times weights, and their sum")
-
-
-def _heads(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    joined = row.after_head["joined"].reshape(len(row.parts.weights), -1)
-    yield _strips({f"head {at}": each for at, each in enumerate(joined, 1)}, "channel", "The outputs of all heads")
-
-
-def _project(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    after = row.after_head
-    yield _strips({"z": after.get("entering", after["joined"])}, "channel", "z, the heads side by side")
-    yield _strips({"y": after["projected"]}, "channel", "y, the output of the layer")
-
-
-def _residual(of: Subject, row: Row, place: int) -> Iterator[Block]:
-    after = row.after_head
-    rows = {"x": after["before"], "y": after["branch"], "x + y": after["after"]}
-    yield _strips(rows, "channel", "What went past the layer, what it adds, and the sum")
-
-
-DRAWN = (_patch, _vectors, _score, _scaled, _biased, _softmax, _values, _heads, _project, _residual)

@@ -164,12 +164,13 @@ def whose(row: Row) -> str:
 def sentence(of: Subject, recorded: Attention, row: Row) -> str:
     """What stands out in the row, else in all rows of the head, else its largest weight."""
     covered = of.covered(recorded.key.grid) if recorded.key.grid else None
-    special, number, head = recorded.query.special, row.layer + 1, row.head.index
-    query = special[row.query_id] if row.query_id < len(special) else middle_of(recorded.query, row.query_id)
+    number, head = row.layer + 1, row.head.index
     most = int(row.weights.argmax())
     largest = f"The largest weight of this row, {percent(float(row.weights[most]))}, goes to {row.key_name(most)}."
     return (
-        first_said(attention.of_map(recorded, query, number, head, covered), attention.of_head(recorded, number, head))
+        first_said(
+            attention.of_map(recorded, row.asked, number, head, covered), attention.of_head(recorded, number, head)
+        )
         or largest
     )
 
@@ -183,15 +184,13 @@ def proof(of: Subject, recorded: Attention, row: Row) -> Proof:
 
 
 def beside(recorded: Attention, row: Row) -> Tiles:
-    """The same query in every head of the layer, in one scale."""
-    special, count = recorded.query.special, recorded.weights.shape[1]
-    query = special[row.query_id] if row.query_id < len(special) else middle_of(recorded.query, row.query_id)
-    maps = [attention_map(recorded, query, head).places.numpy() for head in range(count)]
-    top = max(float(each.max()) for each in maps) or 1.0
+    """The same query in every head of the layer: one that gives nearly all to a single key would darken the others."""
+    count = recorded.weights.shape[1]
+    maps = [attention_map(recorded, row.asked, head).places.numpy() for head in range(count)]
     return Tiles(
-        "This query in every head of the layer",
+        "This query in every head of the layer, each up to its own largest weight",
         tuple(Tile(f"head {head}", each, unit="%") for head, each in enumerate(maps, 1)),
-        ((0, top),) * count,
+        tuple((0, float(each.max()) or 1.0) for each in maps),
         "What the query attends to in a head. Click to walk through it.",
         "head",
         tuple(str(head) for head in range(1, count + 1)),

@@ -221,10 +221,11 @@ function scenesOf(row, at) {
   }
   const residual = (j, t) => {
     const limit = Math.max(...[row.before, row.branch, row.after].map(largest)), third = tall / 3, boxes = []
-    const words = [c => `x${low(c + 1)} = ${number(row.before[c])}: it went past the layer, unchanged`,
+    const { past } = row.data
+    const words = [c => `${past}${low(c + 1)} = ${number(row.before[c])}: it went past the layer, unchanged${past === 'h' ? '; normalised, it was x of step 1' : ''}`,
       c => `${number(row.branch[c])}: number ${c + 1} of what the layer adds, from step 9`,
       c => `${number(row.before[c])} ${row.branch[c] < 0 ? '−' : '+'} ${number(Math.abs(row.branch[c]))} = ${number(row.after[c])}`]
-    for (const [i, name, values] of [[0, 'x, what went past the layer', row.before], [1, '+  y, what the layer adds', row.branch], [2, '=  x + y, what the next part of the block gets', row.after]]) {
+    for (const [i, name, values] of [[0, `${past}, what went past the layer`, row.before], [1, '+  y, what the layer adds', row.branch], [2, `=  ${past} + y, what the next part of the block gets`, row.after]]) {
       write(name, 0, 12 + i * third, 13, { bold: true })
       boxes.push(strip(values, 0, 26 + i * third, wide, third - 34, { limit, shown: (i === 0 ? 1 : part(t, i === 1 ? 0 : 0.5, i === 1 ? 0.4 : 1)) * values.length,
         says: words[i], from: c => i === 2 ? [boxes[0](c), boxes[1](c)] : i ? [] : [asks] }))
