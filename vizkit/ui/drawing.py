@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.hosts.packing import on_picture
+from vizkit.hosts.packing import on_picture, point_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of
@@ -111,6 +111,8 @@ def _map(to: Drawing, block: Map) -> None:
         block.label,
         block.bars,
         field,
+        quantity=block.quantity,
+        point=point_of(block, of),
         sentence=block.said if block.room else None,
         sentences=block.said_by,
         guide=block.guide,
