@@ -12,7 +12,8 @@ from vizkit.models.probes.parts import patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.views.blocks import Canvas
 from vizkit.views.patches import cut
-from vizkit.views.patches.cut import Cut, cut_of, packed
+from vizkit.views.patches.cut import Cut, packed
+from vizkit.views.patches.cut_rows import cut_of
 from vizkit.views.patches.opening import asked
 
 

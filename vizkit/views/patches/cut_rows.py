@@ -1,0 +1,217 @@
+"""A picture as the rows that a transformer reads: the numbers of its patches, their embeddings, positions and tokens;
+and what patches of other sizes would cost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import gcd
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from vizkit.analysis.attention.attention_map import windows_of
+from vizkit.analysis.attention.patches import cost, patchify
+from vizkit.analysis.remarks.remark import counted
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, strip
+from vizkit.geometry import id_at
+from vizkit.image import prepare
+from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
+from vizkit.models.probes.positions import learned_table
+from vizkit.traces import NotApplicable, Tokens
+from vizkit.views.blocks import Block, Picture
+from vizkit.views.subject import Subject
+
+SHOWN = 8  # numbers of a vector, in words
+WITHOUT = "no learned position is added: biases, rotations or windows tell the places"
+SHEET_SIDE = 200  # numbers of a matrix in a row and in a column of its picture
+
+
+@dataclass(frozen=True)
+class Size:
+    """One way to cut: its patches, what is said of them, and how many numbers each has."""
+
+    patch: int
+    grid: tuple[int, int]
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A matrix as it stands among the others: its `name`, what stands `before` it, and the `step` that makes it."""
+
+    name: str
+    before: str
+    values: Float[np.ndarray, "row column"]
+    limit: float
+    step: int
+    of: str = "patch"
+
+    @property
+    def size(self) -> str:
+        return f"{self.values.shape[0]} × {self.values.shape[1]}"
+
+    def thinned(self) -> Float[np.ndarray, "some_rows some_columns"]:
+        """At most SHEET_SIDE × SHEET_SIDE of its numbers, −1 to 1."""
+        rows, columns = (-(-count // SHEET_SIDE) for count in self.values.shape)
+        return (self.values[::rows, ::columns] / (self.limit or 1.0)).clip(-1, 1)
+
+    def for_browser(self) -> dict[str, Any]:
+        some = self.thinned()
+        values = text64((some * 127).round().astype(np.int8))
+        words = {"name": self.name, "before": self.before, "size": self.size, "of": self.of}
+        return words | {"values": values, "rows": some.shape[0], "columns": some.shape[1]}
+
+    def picture(self) -> Picture:
+        return Picture(blue_to_red(self.thinned(), 1.0), f"{self.name}, blue below zero, red above",
+                       f"{self.before} {self.name}, {self.size}".strip())  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class CutUp:
+    """A picture as patches in reading order: their numbers, what the model embeds them as, and its positions there.
+    `weight`: (number, dim), None where the patches are not embedded by one matrix."""
+
+    tokens: Tokens
+    sizes: tuple[Size, ...]
+    own: Size
+    channels: int
+    pixels: Float[np.ndarray, "patch number"]
+    embedded: Float[np.ndarray, "patch dim"]
+    position: Float[np.ndarray, "patch dim"] | None
+    weight: Float[np.ndarray, "number dim"] | None
+    linear: str
+    feature_map: torch.Tensor | None
+
+    @property
+    def other(self) -> str:
+        side, count = self.own.patch, self.pixels.shape[1]
+        return f" · this model cuts patches of {side} × {side} only: its embedding takes rows of {count} numbers"
+
+    def told(self, size: Size) -> list[str]:
+        """What each step does."""
+        (rows, columns), side, dim = size.grid, size.patch, self.embedded.shape[1]
+        cut = f"2 · cut into {rows} × {columns} = {rows * columns:,} patches of {side} × {side} pixels"
+        height, width = rows * side, columns * side
+        if size != self.own:
+            return [cut] * 5
+        special = "".join(f" · [{name}] joins them" for name in self.tokens.special)
+        return [
+            f"1 · the input: {height} × {width} pixels, {self.channels} numbers each",
+            cut,
+            f"3 · each patch unrolled: a row of {side} × {side} × {self.channels} = {self.pixels.shape[1]:,} numbers",
+            f"4 · each row {self.linear}: an embedding of {dim:,} numbers",
+            f"5 · {WITHOUT if self.position is None else 'the learned position of its place added: a token'}{special}",
+        ]
+
+    def lanes(self) -> list[str]:
+        return [f"{self.pixels.shape[1]} numbers", f"{self.linear} = embedding", "+ position", "= token"]
+
+    def sheets(self) -> Iterator[Sheet]:
+        """The matrices of eq. 1; those that are added have one scale."""
+        token = None if self.position is None else self.embedded + self.position
+        added = [each for each in (self.embedded, self.position, token) if each is not None]
+        limit = max(float(np.abs(each).max()) for each in added)
+        yield Sheet("patches", "", self.pixels, float(np.abs(self.pixels).max()), 3)
+        if self.weight is not None:
+            yield Sheet("W", "×", self.weight, float(np.abs(self.weight).max()), 4, "W")
+        yield Sheet("embeddings", "=" if self.linear.endswith(("W", "b")) else "→", self.embedded, limit, 4)
+        if self.position is not None and token is not None:
+            yield Sheet("positions", "+", self.position, limit, 5)
+            yield Sheet("tokens", "=", token, limit, 5)
+
+    def vectors(self, index: int) -> dict[str, np.ndarray]:
+        """Of one patch, from its embedding on."""
+        vector = self.embedded[index]
+        if self.position is None:
+            return {"embedding": vector}
+        return {"embedding": vector, "position": self.position[index], "token": vector + self.position[index]}
+
+    def numbers(self, index: int) -> dict[str, np.ndarray]:
+        return {"patch": self.pixels[index], **self.vectors(index)}
+
+    def strips(self, index: int) -> list[Block]:
+        """The numbers of one patch as strips; vectors that are added have one scale."""
+        flat, vectors = self.pixels[index], self.vectors(index)
+        limit = max(float(np.abs(each).max()) for each in vectors.values())
+        bands = "red, green, blue" if self.channels == 3 else f"{self.channels} channels"
+        drawn = [colour_strips(flat, self.channels), *(strip(each, limit=limit) for each in vectors.values())]
+        ends = [float(np.abs(flat).max()), *[limit] * len(vectors)]
+        words = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]]
+        return [
+            Picture(each, f"{said}, blue below zero, red above", f"{said} · blue −{end:.2f} to red {end:.2f}: {first}")
+            for each, said, end, first in zip(drawn, words, ends, map(listed, (flat, *vectors.values())), strict=False)
+        ]
+
+
+# ---- what a model makes of a picture ---------------------------------------------------------------------------------
+def cut_of(of: Subject) -> CutUp:
+    return of.kept("cut", partial(cut_up, of))
+
+
+def cut_up(of: Subject) -> CutUp:
+    tokens = first_tokens(of)
+    pixels, patch = torch.from_numpy(prepare(of.rgb, of.loaded.preprocessing)[0]), round(tokens.stride)
+    embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
+    flat, vectors = patchify(pixels, patch), embedded.vectors.flatten(0, 1)
+    table = learned_table(of.loaded)
+    weight = None if embedded.weight is None else embedded.weight.flatten(1).T
+    sizes = tuple(sizes_of(of, tokens, (pixels.shape[1], pixels.shape[2]), vectors.shape[1]))
+    return CutUp(
+        tokens,
+        sizes,
+        next(size for size in sizes if size.patch == patch),
+        len(pixels),
+        flat.numpy(),
+        vectors.numpy(),
+        None if table is None or table.shape[:2] != tokens.grid else table.flatten(0, 1).numpy(),
+        None if weight is None else weight.numpy(),
+        "embedded" if weight is None else product(flat, weight, embedded.bias, vectors),
+        embedded.feature_map,
+    )
+
+
+def product(flat: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, vectors: torch.Tensor) -> str:
+    """How rows become vectors, computed again: some models normalise what W gives."""
+    given = flat @ weight + (0 if bias is None else bias)
+    plain = torch.allclose(given, vectors, rtol=1e-3, atol=1e-3 * float(vectors.abs().max()))
+    return f"× W{' + b' if bias is not None else ''}{'' if plain else ', normalised'}"
+
+
+def first_tokens(of: Subject) -> Tokens:
+    tokens = next((layer.query for layer in of.layers if layer.query.grid), None)
+    if tokens is None:
+        raise NotApplicable(
+            "A convolutional network slides over the image and cuts no patches; see its stages in Explore."
+        )
+    return tokens
+
+
+def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) -> Iterator[Size]:
+    """Every patch that divides the input, with what attention among such patches costs in one layer of this width."""
+    windows, own = windows_of(of.seen, tokens), round(tokens.stride)
+    window = next(iter(windows)) if len(windows) == 1 else (0, 1)  # of several kinds nothing is said
+    side = gcd(*size_hw)
+    for patch in (each for each in range(1, side + 1) if side % each == 0):
+        grid = size_hw[0] // patch, size_hw[1] // patch
+        if max(grid) > MOST_APART and patch != own:
+            continue
+        words = f"{counted(grid[0] * grid[1], 'patch', 'patches')} of {patch} × {patch} px"
+        if window is None or window[0] == window[1]:
+            count = cost(size_hw, patch, dim, 1, None if window is None else min(*window, *grid))
+            words += f": {counted(count.weight_bytes // 4, 'pair')}, {short(count.attention)} multiply–adds"
+        yield Size(patch, grid, words)
+
+
+def short(count: int) -> str:
+    return f"{count / 1e9:.1f} G" if count >= 1e9 else f"{count / 1e6:.1f} M"
+
+
+def place_in(grid: tuple[int, int], point: tuple[float, float]) -> int:
+    return id_at(Tokens("patches", grid=grid), point) or 0
+
+
+def listed(values: np.ndarray) -> str:
+    return ", ".join(f"{value:.2f}" for value in values[:SHOWN]) + " …"
