@@ -26,7 +26,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 of 8 × 8 · most similar")
     page.get_by_role("slider", name="After block").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("blocks.1").first).to_be_visible()
+    expect(page.get_by_text("block 2 of 4").first).to_be_visible()
     choose(page, "Cost")
     expect(page.get_by_text("196").first).to_be_visible()
 

@@ -68,7 +68,8 @@ def test_a_step_changes_the_step_alone():
 
 def test_the_patch_is_that_of_the_cursor_and_before_anybody_set_it_the_one_that_the_model_looks_at():
     of = subject("insects_deit")
-    x, y = most_attended(of.whole())
+    x, y = asked(of)
+    assert (x, y) == most_attended(of.whole())
     assert data_of(of)["cell"] == int(14 * y) * 14 + int(14 * x)
     of.point = (0.99, 0.01)
     assert data_of(of)["cell"] == 13

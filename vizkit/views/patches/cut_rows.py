@@ -90,6 +90,11 @@ class CutUp:
         side, count = self.own.patch, self.pixels.shape[1]
         return f" · this model cuts patches of {side} × {side} only: its embedding takes rows of {count} numbers"
 
+    @property
+    def exact(self) -> bool:
+        """Whether the embedding is what W and b give."""
+        return self.linear in ("× W", "× W + b")
+
     def told(self, size: Size) -> list[str]:
         """What each step does."""
         (rows, columns), side, dim = size.grid, size.patch, self.embedded.shape[1]
@@ -107,7 +112,12 @@ class CutUp:
         ]
 
     def lanes(self) -> list[str]:
-        return [f"{self.pixels.shape[1]} numbers", f"{self.linear} = embedding", "+ position", "= token"]
+        return [
+            f"{self.pixels.shape[1]} numbers",
+            f"{self.linear} = embedding" if self.exact else self.linear,
+            "+ position",
+            "= token",
+        ]
 
     def sheets(self) -> Iterator[Sheet]:
         """The matrices of eq. 1; those that are added have one scale."""
@@ -117,7 +127,7 @@ class CutUp:
         yield Sheet("patches", "", self.pixels, float(np.abs(self.pixels).max()), 3)
         if self.weight is not None:
             yield Sheet("W", "×", self.weight, float(np.abs(self.weight).max()), 4, "W")
-        yield Sheet("embeddings", "=" if self.linear.endswith(("W", "b")) else "→", self.embedded, limit, 4)
+        yield Sheet("embeddings", "=" if self.exact else "→", self.embedded, limit, 4)
         if self.position is not None and token is not None:
             yield Sheet("positions", "+", self.position, limit, 5)
             yield Sheet("tokens", "=", token, limit, 5)
