@@ -57,11 +57,11 @@ export default function ({ data, parentElement, setStateValue }) {
     const x = phone ? 0 : right, lanes = []
     let y = (phone ? Math.max(tall, small) : small) + 8
     for (const height of [13 * data.channels, 16, 16, 16].slice(0, data.position ? 4 : 2)) {
-      lanes.push({ x, y: y + LABEL_PX, width: width - x, height })
+      lanes.push({ x, y: y + LABEL_PX, width: width - x - 1, height })
       y += LABEL_PX + height + 6
     }
     const left = wide ? right : 0, top = (wide ? y : Math.max(tall, y)) + 8, many = card.sheets.length
-    const each = Math.min(120, (width - left + 20) / many - 20)
+    const each = Math.min(120, (width - left + 19) / many - 20)
     const sheets = card.sheets.map((_, i) => ({ x: left + i * (each + 20), y: top + LABEL_PX, width: each, height: SHEET_PX }))
     return { width, side, tall, slot, lanes, sheets, height: Math.max(tall, top + SHEET_PX + 2 * LABEL_PX) }
   }
@@ -216,7 +216,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- words ---------------------------------------------------------------------------------------------------------------
   const name = cell => `patch ${cell + 1}: row ${Math.floor(cell / grid().columns) + 1}, column ${cell % grid().columns + 1}`
-  const tell = (more = '') => { said.textContent = name(card.hovered ?? chosen()) + (isOwn() ? more : data.other) }
+  const tell = (more = '') => { said.textContent = name(card.hovered ?? chosen()) + (isOwn() ? more : ` · ${data.other}`) }
   const point = event => {                             // one number of a strip
     const { lanes } = layout(), index = isOwn() && card.values ? lanes.findIndex((place, i) => card.values[i] && within(event, place)) : -1
     if (index < 0) return ''

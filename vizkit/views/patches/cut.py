@@ -89,9 +89,8 @@ class Cut(View):
         yield Columns(((picture,), tuple(beside)) if done > 2 or not own else ((picture,),))
         if not own:
             yield Line(cut.other)
-        sheets = [each for each in cut.sheets() if done >= each.step]
-        if sheets:
-            yield Columns(tuple((each.picture(),) for each in sheets))
+        if done > 2:
+            yield Columns(tuple((each.picture(),) if done >= each.step else () for each in cut.sheets()))
 
 
 def for_browser(of: Subject, cut: CutUp, index: int) -> dict[str, Any]:

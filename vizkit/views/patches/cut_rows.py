@@ -88,7 +88,7 @@ class CutUp:
     @property
     def other(self) -> str:
         side, count = self.own.patch, self.pixels.shape[1]
-        return f" · this model cuts patches of {side} × {side} only: its embedding takes rows of {count} numbers"
+        return f"this model cuts patches of {side} × {side} only: its embedding takes rows of {count} numbers"
 
     @property
     def exact(self) -> bool:
@@ -224,4 +224,4 @@ def place_in(grid: tuple[int, int], point: tuple[float, float]) -> int:
 
 
 def listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values[:SHOWN]) + " …"
+    return ", ".join(f"{value:.2f}".replace("-", "−") for value in values[:SHOWN]) + " …"

@@ -55,7 +55,7 @@ class Filters(View):
         figure = curves(lines, "component", "share of the variance", "Explained by each", mode="lines+markers")
         figure.update_yaxes(rangemode="tozero", tickformat=".0%")
         pictures = {
-            f"First {min(FIRST, len(own.components))} of {len(own.components)} principal components": own.components,
+            f"First {min(FIRST, len(own.components))} of {len(own.components)} components": own.components,
             f"First {min(FIRST, len(weight))} of {len(weight)} filters": weight,
         }
         drawn = [
