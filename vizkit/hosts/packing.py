@@ -117,8 +117,8 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
-        "quantity": block.quantity,
         **({"sentence": block.said} if block.room else {}),
+        **({"quantity": block.quantity} if block.rows.kind else {}),  # shares of attention are known by their %
         "sentences": by_words(block.said_by),
         "colours": text64(colours()),
         "floor": floor,

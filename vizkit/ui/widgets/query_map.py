@@ -61,8 +61,8 @@ def show_map(
         show_grid=instead is None,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
         classes=list(classes),
-        quantity=quantity,
         guide=guide,
         sentences=by_words(sentences or {}),
         **({} if sentence is None else {"sentence": sentence}),
+        **({"quantity": quantity} if content.kind else {}),
     )

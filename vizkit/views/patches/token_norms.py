@@ -80,7 +80,7 @@ def rows(layer: Norms, tokens: Tokens, chosen: int) -> Rows:
         tokens.grid,
         tokens.grid,
         np.array([chosen]),
-        np.arange(len(tokens.special), len(tokens))[None],
+        np.arange(len(tokens.special), len(tokens)),
         tokens.special,
         tokens.special,
         top=float(lengths.max()),
