@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.attention.patches import cost, patchify
-from vizkit.analysis.remarks.remark import counted
+from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, strip
 from vizkit.geometry import id_at
@@ -31,7 +31,7 @@ SHEET_SIDE = 200  # numbers of a matrix in a row and in a column of its picture
 
 @dataclass(frozen=True)
 class Size:
-    """One way to cut: its patches, what is said of them, and how many numbers each has."""
+    """One way to cut: the side of a patch in pixels, how many there are, and what is said of them."""
 
     patch: int
     grid: tuple[int, int]
@@ -65,8 +65,8 @@ class Sheet:
         return words | {"values": values, "rows": some.shape[0], "columns": some.shape[1]}
 
     def picture(self) -> Picture:
-        return Picture(blue_to_red(self.thinned(), 1.0), f"{self.name}, blue below zero, red above",
-                       f"{self.before} {self.name}, {self.size}".strip())  # fmt: skip
+        words = f"{self.before} {self.name}, {self.size}".strip()
+        return Picture(blue_to_red(self.thinned(), 1.0), f"{self.name}, blue below zero, red above", words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +102,14 @@ class CutUp:
         height, width = rows * side, columns * side
         if size != self.own:
             return [cut] * 5
-        special = "".join(f" · [{name}] joins them" for name in self.tokens.special)
+        special = [f"[{name}]" for name in self.tokens.special]
+        joins = f" · {joined(special)} {'joins' if len(special) == 1 else 'join'} them" if special else ""
         return [
             f"1 · the input: {height} × {width} pixels, {self.channels} numbers each",
             cut,
             f"3 · each patch unrolled: a row of {side} × {side} × {self.channels} = {self.pixels.shape[1]:,} numbers",
             f"4 · each row {self.linear}: an embedding of {dim:,} numbers",
-            f"5 · {WITHOUT if self.position is None else 'the learned position of its place added: a token'}{special}",
+            f"5 · {WITHOUT if self.position is None else 'the learned position of its place added: a token'}{joins}",
         ]
 
     def lanes(self) -> list[str]:
@@ -119,40 +120,36 @@ class CutUp:
             "= token",
         ]
 
-    def sheets(self) -> Iterator[Sheet]:
-        """The matrices of eq. 1; those that are added have one scale."""
-        token = None if self.position is None else self.embedded + self.position
-        added = [each for each in (self.embedded, self.position, token) if each is not None]
-        limit = max(float(np.abs(each).max()) for each in added)
-        yield Sheet("patches", "", self.pixels, float(np.abs(self.pixels).max()), 3)
-        if self.weight is not None:
-            yield Sheet("W", "×", self.weight, float(np.abs(self.weight).max()), 4, "W")
-        yield Sheet("embeddings", "=" if self.exact else "→", self.embedded, limit, 4)
-        if self.position is not None and token is not None:
-            yield Sheet("positions", "+", self.position, limit, 5)
-            yield Sheet("tokens", "=", token, limit, 5)
-
-    def vectors(self, index: int) -> dict[str, np.ndarray]:
-        """Of one patch, from its embedding on."""
-        vector = self.embedded[index]
+    def vectors(self, at: int | slice) -> dict[str, np.ndarray]:
+        """Of one patch, or of several, from the embedding on."""
         if self.position is None:
-            return {"embedding": vector}
-        return {"embedding": vector, "position": self.position[index], "token": vector + self.position[index]}
+            return {"embedding": self.embedded[at]}
+        position, token = self.position[at], self.embedded[at] + self.position[at]
+        return {"embedding": self.embedded[at], "position": position, "token": token}
 
     def numbers(self, index: int) -> dict[str, np.ndarray]:
         return {"patch": self.pixels[index], **self.vectors(index)}
 
+    def sheets(self) -> Iterator[Sheet]:
+        """The matrices of eq. 1; those that are added have one scale."""
+        yield Sheet("patches", "", self.pixels, largest(self.pixels), 3)
+        if self.weight is not None:
+            yield Sheet("W", "×", self.weight, largest(self.weight), 4, "W")
+        rows = self.vectors(slice(None))
+        signs = ("=" if self.exact else "→", "+", "=")
+        for (name, values), before, step in zip(rows.items(), signs, (4, 5, 5), strict=False):
+            yield Sheet(f"{name}s", before, values, largest(*rows.values()), step)
+
     def strips(self, index: int) -> list[Block]:
-        """The numbers of one patch as strips; vectors that are added have one scale."""
-        flat, vectors = self.pixels[index], self.vectors(index)
-        limit = max(float(np.abs(each).max()) for each in vectors.values())
+        """The numbers of one patch as strips, of which those that are added have one scale."""
+        flat, vectors = self.pixels[index], self.vectors(index).values()
         bands = "red, green, blue" if self.channels == 3 else f"{self.channels} channels"
-        drawn = [colour_strips(flat, self.channels), *(strip(each, limit=limit) for each in vectors.values())]
-        ends = [float(np.abs(flat).max()), *[limit] * len(vectors)]
-        words = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]]
+        words, end = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]], largest(*vectors)
+        rows = [(colour_strips(flat, self.channels), largest(flat), flat)]
+        rows += [(strip(each, limit=end), end, each) for each in vectors]
         return [
-            Picture(each, f"{said}, blue below zero, red above", f"{said} · blue −{end:.2f} to red {end:.2f}: {first}")
-            for each, said, end, first in zip(drawn, words, ends, map(listed, (flat, *vectors.values())), strict=False)
+            Picture(drawn, f"{said} in colours", f"{said} · blue −{end:.2f} to red {end:.2f}: {listed(values)}")
+            for said, (drawn, end, values) in zip(words, rows, strict=False)
         ]
 
 
@@ -221,6 +218,10 @@ def short(count: int) -> str:
 
 def place_in(grid: tuple[int, int], point: tuple[float, float]) -> int:
     return id_at(Tokens("patches", grid=grid), point) or 0
+
+
+def largest(*arrays: np.ndarray) -> float:
+    return max(float(np.abs(each).max()) for each in arrays)
 
 
 def listed(values: np.ndarray) -> str:
