@@ -104,6 +104,7 @@ def test_another_patch_size_is_counted_on_the_same_picture():
     swin = {size["patch"]: size["words"] for size in data_of(subject("digits_swin"))["sizes"]}
     assert swin[2].startswith("256 patches of 2 × 2 px: 4,096 pairs")  # in windows of 4 × 4
     assert swin[4].startswith("64 patches of 4 × 4 px: 1,024 pairs")
+    assert swin[16].startswith("4 patches of 16 × 16 px: 16 pairs")  # a window is no larger than the grid
 
 
 def test_patches_of_another_size_have_no_numbers_of_this_model():
