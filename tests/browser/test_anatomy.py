@@ -20,13 +20,21 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     page.goto(f"{server}/patches?{MODELS}")
     ready(page)
     click(page, "Click a patch", 0.05, 0.05)
-    expect(page.get_by_text("Patch 1", exact=False).first).to_be_visible()
+    expect(page.get_by_text("patch 1: row 1, column 1", exact=True).first).to_be_visible()
+    cut = page.locator(f"{MAIN} canvas[data-step]").first
+    page.get_by_role("slider", name="Step").last.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(cut).to_have_attribute("data-step", "4.75")
+    page.get_by_role("slider", name="Patch size").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("16 patches of 8 × 8 px: 256 pairs").first).to_be_visible()  # of 32 pixels a side
+    page.wait_for_url("**patch_size=8**")
     choose(page, "Compare in depth")
     click(page, "Similarity", 0.9, 0.9)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 8, column 8 of 8 × 8 · most similar")
     page.get_by_role("slider", name="After block").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("blocks.1").first).to_be_visible()
+    expect(page.get_by_text("block 2 of 6").first).to_be_visible()
     choose(page, "Cost")
     expect(page.get_by_text("196").first).to_be_visible()
 

@@ -10,7 +10,7 @@ from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.attention.product import GROUND, SIGN_PX, product
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
-from vizkit.figure.palette import colours
+from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
@@ -36,10 +36,9 @@ def test_patches_are_pulled_apart_in_reading_order():
 def test_a_strip_is_red_above_and_blue_below_zero():
     row = strip(np.array([-2.0, 0.0, 2.0]), height=5, width=30)
     assert row.shape == (5, 30, 3)
-    assert tuple(row[0, 0]) == (33, 102, 172)
-    assert tuple(row[2, 15]) == (255, 255, 255)
-    assert tuple(row[4, 29]) == (178, 24, 43)
-    assert (strip(np.zeros(4)) == 255).all()
+    low, zero, high = colours(SIGNED)[[0, 128, 255]]
+    np.testing.assert_array_equal([row[0, 0], row[2, 15], row[4, 29]], [low, zero, high])
+    assert (strip(np.zeros(4)) == zero).all()
 
 
 def test_filters_are_stretched_around_grey():
@@ -138,11 +137,12 @@ def test_a_saturated_bias_is_coloured_by_rank():
 def test_the_colours_of_a_patch_stand_on_one_scale():
     """Of ±4 the strongest: 1, −2 in red, 4, 0 in green; white between the two."""
     red, green = np.split(colour_strips(np.array([1.0, -2.0, 4.0, 0.0]), 2), [31])
+    scale = colours(SIGNED)  # 256 steps from −4 to 4
     assert red.shape[1] == green.shape[1] == 640
-    np.testing.assert_array_equal(green[-1, 0], [178, 24, 43])  # 4 of 4
-    np.testing.assert_array_equal(green[-1, -1], [255, 255, 255])  # 0
-    np.testing.assert_array_equal(red[0, 0], np.round(255 + (np.array([178, 24, 43]) - 255) / 4))  # 1 of 4
-    np.testing.assert_array_equal(red[0, -1], np.round(255 + (np.array([33, 102, 172]) - 255) / 2))  # −2 of 4
+    np.testing.assert_array_equal(green[-1, 0], scale[255])  # 4 of 4
+    np.testing.assert_array_equal(green[-1, -1], scale[128])  # 0
+    np.testing.assert_array_equal(red[0, 0], scale[159])  # 1 of 4
+    np.testing.assert_array_equal(red[0, -1], scale[64])  # −2 of 4
     assert (red[28:31] == 255).all()
 
 

@@ -41,6 +41,7 @@ def test_a_plate_says_what_it_shows_and_where_its_colours_end():
     assert said[2:] == ["0 %", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
     signed = words(drawn(signed=True, top=2.0, unit="", beyond=True))
     assert signed[2:5] == ["≤ −2", "0", "≥ 2"]
+    assert words(drawn(low=-1.0, top=1.0, unit=""))[2:5] == ["−1", "0", "1"]  # of a cosine in the colours of a strength
 
 
 def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():

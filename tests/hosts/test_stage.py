@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.hosts.toy import RGB, Toy, subject, unpooled
+from vizkit.figure.canvas.rows import Rows
 from vizkit.hosts.packing import Packing
 from vizkit.hosts.page import document
 from vizkit.hosts.stage import leading, stage
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Columns, Formula, Heading, Line, Numbers
+from vizkit.views.blocks import Columns, Formula, Heading, Line, Map, Numbers
 from vizkit.views.controls import number
 
 
@@ -204,3 +205,18 @@ def test_what_is_pooled_is_read_as_it_was(value):
     pack = Packing("over image")
     again = json.loads(json.dumps(pack.pooled({"it": value})))
     assert unpooled(again, [*pack.pool]) == {"it": value}
+
+
+def test_a_map_lies_where_its_view_asks_and_says_what_its_colours_are():
+    """Of 40 × 80 pixels the model sees the square in the middle, from a quarter to three quarters across."""
+    of = subject()
+    rows = Rows(np.zeros((1, 4)), (2, 2), (2, 2), np.array([0]), kind="similarity", low=-1.0, top=1.0)
+
+    def data(query, rows=rows):
+        (part,) = Packing("over image").all([Map(rows, query, "label", "cosine")], [of])
+        return part["data"]
+
+    assert data((0.25, 0.75))["point"] == pytest.approx((0.375, 0.75))
+    assert data(of.asked)["point"] == of.point
+    assert data((0.25, 0.75))["quantity"] == "cosine"
+    assert "quantity" not in data(of.asked, replace(rows, kind=""))  # shares, in %

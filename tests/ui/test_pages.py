@@ -251,8 +251,8 @@ def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
     """The Swin's stages are of four blocks and of two, so its stage 1 would stand beside the ViT's first block."""
     test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Compare in depth", block="5")
     assert not test.exception
-    assert "block 5 of 6 · blocks.4" in texts(test)
-    assert "block 5 of 6 · layers.1.blocks.0" in texts(test)
+    assert "block 5 of 6 · 14 × 14 places of 128 channels" in texts(test)
+    assert "block 5 of 6 · 7 × 7 places of 128 channels" in texts(test)
     test = opened("patches", models=[INSECTS[0], "bundled:insects_cnn"], image="mayfly nymph",
                   patches_view="Compare in depth", block="3")  # fmt: skip
     assert "block 3 of 6" in texts(test)

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from tests.views.contract import subject
+from vizkit.analysis.attention.attention_map import most_attended
 from vizkit.image import prepare
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.views.blocks import Canvas
 from vizkit.views.patches import cut
 from vizkit.views.patches.cut import Cut, packed
+from vizkit.views.patches.cut_rows import cut_of
+from vizkit.views.patches.opening import asked
 
 
 def unpacked(part: dict) -> np.ndarray:
@@ -37,8 +40,8 @@ def test_a_patch_times_w_is_what_the_model_embeds_there():
     assert embedded.weight is not None
     assert embedded.bias is not None
     assert table is not None
-    rows, columns, patch = data["rows"], data["columns"], data["patch"]
-    assert (rows, columns, patch, data["channels"], data["cell"]) == (14, 14, 8, 3, 7 * 14 + 7)
+    own = data["sizes"][data["own"]]
+    assert (own["rows"], own["columns"], own["patch"], data["channels"]) == (14, 14, 8, 3)
     pixels = prepare(of.rgb, of.loaded.preprocessing)[0]
     patches = unpacked(data["patches"])
     np.testing.assert_allclose(patches[17], pixels[:, 8:16, 24:32].ravel(), atol=1e-4)  # row 2, column 4
@@ -51,7 +54,7 @@ def test_of_very_many_numbers_only_those_of_the_chosen_patch_are_sent(monkeypatc
     of = subject("digits_vit")
     everything = data_of(of)
     monkeypatch.setattr(cut, "MOST_SENT", 10)
-    one, index = data_of(of), everything["cell"]
+    one, index = data_of(subject("digits_vit")), everything["cell"]
     for name in ("patches", "embedding", "position"):
         assert one[name]["rows"] == 1
         np.testing.assert_allclose(unpacked(one[name])[0], unpacked(everything[name])[index], atol=1e-3)
@@ -61,3 +64,52 @@ def test_a_step_changes_the_step_alone():
     of = subject("digits_vit")
     first, last = data_of(of, step=1), data_of(of, step=5)
     assert first | {"step": 5} == last
+
+
+def test_the_patch_is_that_of_the_cursor_and_before_anybody_set_it_the_one_that_the_model_looks_at():
+    of = subject("insects_deit")
+    x, y = asked(of)
+    assert (x, y) == most_attended(of.whole())
+    assert data_of(of)["cell"] == int(14 * y) * 14 + int(14 * x)
+    of.point = (0.99, 0.01)
+    assert data_of(of)["cell"] == 13
+
+
+def test_models_beside_one_another_open_at_the_same_patch():
+    vit, swin = subject("digits_vit"), subject("digits_swin")
+    vit.beside, swin.beside = (swin,), (vit,)
+    assert asked(vit) == asked(swin) == most_attended(vit.whole())  # the ViT has a class token
+    assert asked(subject("digits_cnn")) != (0.5, 0.5)  # where its last features are strongest
+
+
+def test_matrices_are_those_of_the_model_and_what_is_added_has_one_scale():
+    of = subject("insects_deit")
+    cut = cut_of(of)
+    sheets = {sheet.name: sheet for sheet in cut.sheets()}
+    assert list(sheets) == ["patches", "W", "embeddings", "positions", "tokens"]
+    assert [sheet.size for sheet in sheets.values()] == ["196 × 192", "192 × 128", *["196 × 128"] * 3]
+    np.testing.assert_array_equal(sheets["tokens"].values, sheets["embeddings"].values + sheets["positions"].values)
+    limits = {sheets[name].limit for name in ("embeddings", "positions", "tokens")}
+    assert limits == {max(np.abs(sheets[name].values).max() for name in ("embeddings", "positions", "tokens"))}
+    assert cut.linear == "× W + b"
+    assert cut_of(subject("digits_swin")).linear == "× W + b, normalised"  # its patch embedding ends in a LayerNorm
+
+
+def test_another_patch_size_is_counted_on_the_same_picture():
+    """Of 112 pixels a side. N² pairs, 4·N·C² + 2·N²·C multiply–adds of attention with C = 128; of a Swin N times the
+    places of its windows."""
+    words = {size["patch"]: size["words"] for size in data_of(subject("insects_deit"))["sizes"]}
+    assert list(words) == [2, 4, 7, 8, 14, 16, 28, 56, 112]
+    assert words[28] == "16 patches of 28 × 28 px: 256 pairs, 1.1 M multiply–adds"  # 1,048,576 + 65,536
+    swin = {size["patch"]: size["words"] for size in data_of(subject("digits_swin"))["sizes"]}
+    assert swin[2].startswith("256 patches of 2 × 2 px: 4,096 pairs")  # in windows of 4 × 4
+    assert swin[4].startswith("64 patches of 4 × 4 px: 1,024 pairs")
+    assert swin[16].startswith("4 patches of 16 × 16 px: 16 pairs")  # a window is no larger than the grid
+
+
+def test_patches_of_another_size_have_no_numbers_of_this_model():
+    of = subject("insects_deit")
+    data = data_of(of, patch=15)  # the nearest that divides 112
+    assert data["sizes"][data["size"]]["patch"] == 14
+    assert data["size"] != data["own"]
+    assert Cut(patch=15).title(of) == "Cut: 8 × 8 patches"

@@ -2,7 +2,9 @@
 
 import cv2
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
+
+from vizkit.figure.palette import SIGNED, colours
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
 MOST_APART = 64  # patches in a row
@@ -84,17 +86,17 @@ def beside(
     return np.concatenate([first, np.full((len(first), gap, 3), PAPER, np.uint8), second], 1)
 
 
+def blue_to_red(values: Float[np.ndarray, "row column"], limit: float) -> UInt8[np.ndarray, "row column 3"]:
+    """A pixel for each number: blue below zero, red above, pale at zero; the strongest colours stand for ±`limit`."""
+    return colours(SIGNED)[(127.5 + 127.5 * np.clip(values / limit, -1, 1)).round().astype(int)]
+
+
 def strip(
     values: np.ndarray, *, height: int = 28, width: int = 640, limit: float = 0.0
 ) -> UInt8[np.ndarray, "out_height out_width 3"]:
-    """A vector as a row of coloured cells, blue below zero, red above, white at zero; the strongest colours stand for
-    ±`limit`, or for the number that is largest in size."""
-    limit = limit or float(np.abs(values).max()) or 1.0
-    share = np.clip(values / limit, -1, 1)[np.arange(width) * len(values) // width]
-    red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
-    end = np.where(share[:, None] > 0, red, blue)
-    row = 255 + (end - 255) * np.abs(share)[:, None]
-    return np.repeat(row[None].round().astype(np.uint8), height, 0)
+    """A vector as a row of coloured cells; `limit`: by default the number that is largest in size."""
+    row = values[np.arange(width) * len(values) // width]
+    return blue_to_red(row[None], limit or float(np.abs(values).max()) or 1.0).repeat(height, 0)
 
 
 def colour_strips(values: np.ndarray, colours: int) -> UInt8[np.ndarray, "_ _ 3"]:

@@ -16,6 +16,7 @@ from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
+from vizkit.geometry import out_of_box
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
 from vizkit.views.blocks import (
@@ -40,7 +41,7 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "by_words", "on_picture"]
+__all__ = ["Packed", "Packing", "by_words", "on_picture", "point_of"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -101,9 +102,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     height, width = subject.rgb.shape[:2]
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
-    point = subject.point
-    if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
-        point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
+    point = point_of(block, subject)
     box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]
@@ -119,6 +118,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         "classes": list(block.bars),
         **({"sentence": block.said} if block.room else {}),
+        **({"quantity": block.quantity} if block.rows.kind else {}),  # shares of attention are known by their %
         "sentences": by_words(block.said_by),
         "colours": text64(colours()),
         "floor": floor,
@@ -126,6 +126,13 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "guide": block.guide,
     }
     yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
+
+
+def point_of(block: Map, of: Subject) -> tuple[float, float]:
+    """Where its query lies, in fractions of the picture: the cursor, or what the view chose instead."""
+    if isinstance(block.query, str) or block.query == of.asked:
+        return of.point
+    return out_of_box(block.query, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
 
 
 def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.hosts.packing import on_picture
+from vizkit.hosts.packing import on_picture, point_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of
@@ -111,6 +111,8 @@ def _map(to: Drawing, block: Map) -> None:
         block.label,
         block.bars,
         field,
+        quantity=block.quantity,
+        point=point_of(block, of),
         sentence=block.said if block.room else None,
         sentences=block.said_by,
         guide=block.guide,
@@ -181,7 +183,7 @@ def _picture(to: Drawing, block: Picture) -> None:
 def _metrics(to: Drawing, block: Metrics) -> None:
     with st.container(horizontal=True):
         for what, number, more in block.items:
-            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
+            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off")
 
 
 def _bars(to: Drawing, block: Bars) -> None:

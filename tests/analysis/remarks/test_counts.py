@@ -33,13 +33,31 @@ def test_the_quadratic_part():
     )
 
 
-def test_filters_that_few_components_explain():
-    few, many = torch.zeros(20), torch.full((20,), 0.05)
-    few[:2] = torch.tensor([0.45, 0.3])
-    assert words_of(patches.components(few)) == "The first 2 components explain 75 % of the variance of the filters."
-    few[0] = 0.6
-    assert words_of(patches.components(few)) == "The first component explains 60 % of the variance of the filters."
-    assert patches.components(many) is None
+def test_how_far_filters_are_from_noise():
+    """Of noise that is spread evenly half lies in 10 of 20 components."""
+    even, two, eight = (torch.zeros(20) for _ in range(3))
+    even[:], two[:2], eight[:8] = 0.05, 0.4, 0.065
+    said = words_of(patches.learned(two, even))
+    assert said == (
+        "Half of the variance of these filters lies in 2 components, that of noise of the same size in 10: few "
+        "patterns make them up."
+    )
+    assert "in 8 components" in words_of(patches.learned(eight, even))
+    assert "still much like noise" in words_of(patches.learned(eight, even))
+    assert "as many-sided as the noise" in words_of(patches.learned(even, even))
+
+
+def test_a_patch_is_like_the_insect_and_unlike_what_is_around_it():
+    """Places 0, 1, 4 are on the insect, 2 and 3 beside it; place 5 is touched, so it is neither."""
+    covered = torch.tensor([1.0, 0.5, 0.0, 0.0, 0.9, 0.2])
+    cosines = torch.tensor([1.0, 0.75, -0.5, 0.0, 0.25, 0.9])
+    said = patches.beside_object(cosines, covered, 0, "block 2 of 6")
+    assert words_of(said) == (
+        "After block 2 of 6, the chosen place is more similar to the insect than to what is around it: mean cosine "
+        "0.50 and −0.25."
+    )
+    assert "no more similar" in words_of(patches.beside_object(-cosines, covered, 0, "block 2 of 6"))
+    assert patches.beside_object(cosines, torch.ones(6), 0, "block 2 of 6") is None
 
 
 def test_patches_that_are_alike():
@@ -125,12 +143,12 @@ def test_several_of_them_and_the_numbers_behind_the_words():
         "After layer 1, 2 patches of 5 are outliers, the longest 3.0 times as long as the median."
     )
     assert outliers is not None
-    half = patches.components(torch.tensor([0.5, 0.3, 0.2]))
-    assert words_of(half) == "The first component explains 50 % of the variance of the filters."
-    assert half is not None
+    half = patches.learned(torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.4, 0.3, 0.3]))
     counted = (alike, outliers, half, patches.quadratic(64, 32), patches.tokens((2, 3), 2, set()))
     assert [said.numbers for said in counted] == [
-        {"alike": 2}, {"outliers": 2, "times": 3.0}, {"count": 1}, {"share": 0.25}, {"patches": 6, "tokens": 8},
-    ]  # fmt: skip
-    assert patches.components(torch.full((29,), 0.17)) is None  # three of 29 are more than a tenth
-    assert patches.components(torch.full((30,), 0.17)) is not None
+        {"alike": 2},
+        {"outliers": 2, "times": 3.0},
+        {"filters": 1, "noise": 2},
+        {"share": 0.25},
+        {"patches": 6, "tokens": 8},
+    ]

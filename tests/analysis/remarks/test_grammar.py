@@ -385,10 +385,13 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
     ),
     patches.quadratic: lambda: (patches.quadratic(tokens, 96) for tokens in (1, 11, 196, 8000, 1_000_000)),
-    patches.components: lambda: (
-        patches.components(row_of(p, 1 + 10 * count)) for p, count in product(SHARES, (1, 2, 8))
+    patches.learned: lambda: (
+        patches.learned(row_of(p, count), row_of(q, count)) for p, q, count in product(SHARES, SHARES, (1, 2, 8, 28))
     ),
-    patches.spectrum: lambda: (patches.spectrum(row_of(p, count)) for p, count in product(SHARES, (1, 2, 8, 28))),
+    patches.beside_object: lambda: (
+        patches.beside_object(row_of(p, 36), covering(area).flatten(), 8, "block 8 of 11")
+        for p, area in product(SHARES, SHARES)
+    ),
     patches.even: lambda: (
         patches.even(torch.linspace(1, times, 11), layer) for times, layer in product((1, 1.5, 3), (1, 8))
     ),

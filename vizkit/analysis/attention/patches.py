@@ -128,6 +128,11 @@ def filters(weight: Float[Tensor, "dim channel height width"], count: int = 28) 
     return Filters(directions[:count].view(count, *weight.shape[1:]).float(), explained.float())
 
 
+def noise(weight: Float[Tensor, "dim channel height width"]) -> Float[Tensor, "dim channel height width"]:
+    """As many filters of independent normal numbers, always the same: what training starts from."""
+    return torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+
+
 def fixed_sign(directions: Float[Tensor, "component number"]) -> Float[Tensor, "component number"]:
     """Every row times ±1, so that its number of largest size is positive."""
     largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))

@@ -9,6 +9,13 @@ from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
 ALIKE = 0.9  # cosine
 GROWN = 1.5  # times as long, or as short
+MOSTLY = 0.5  # of a place, from which it belongs to an object
+MORE_ORDERLY = {
+    0.95: "they are as many-sided as the noise that training starts from",
+    0.5: "they have learned a few patterns and are still much like noise",
+    0.0: "few patterns make them up",
+}
+"""What is said of filters that need at least this share of the components that noise needs."""
 
 
 def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, int] | None]) -> Remark:
@@ -47,26 +54,16 @@ def quadratic(tokens: int, dim: int) -> Remark:
     )
 
 
-def components(explained: Float[Tensor, " component"]) -> Remark | None:
-    """How few principal components of the filters explain half of their variance; None for more than a tenth."""
-    sums = explained.cumsum(0)
-    half = int((sums < 0.5).sum()) + 1
-    if half > max(1, len(explained) // 10):
-        return None
-    which = "The first component explains" if half == 1 else f"The first {half} components explain"
-    return Remark(f"{which} {percent(float(sums[half - 1]))} of the variance of the filters.", {"count": half})
-
-
-def spectrum(explained: Float[Tensor, " component"]) -> Remark:
-    """How many components of the filters explain half of their variance, or how much those given do."""
-    sums = explained.cumsum(0)
-    half, shown = int((sums < 0.5).sum()) + 1, float(sums[-1])
-    many = "so these filters are of many kinds"
-    if half <= len(explained):
-        words = f"It takes {counted(half, 'component')} to explain half of the variance of the filters, {many}."
-        return Remark(words, {"count": half})
-    words = f"The first {len(explained)} components explain {percent(shown)} of the variance of the filters, {many}."
-    return Remark(words, {"share": shown})
+def learned(explained: Float[Tensor, " component"], noise: Float[Tensor, " component"]) -> Remark:
+    """How many components explain half of the variance of the filters, and of `noise`, as many of random numbers."""
+    half, random = (int((each.cumsum(0) < 0.5).sum()) + 1 for each in (explained, noise))
+    share = half / random
+    how = next(words for least, words in MORE_ORDERLY.items() if share >= least)
+    return Remark(
+        f"Half of the variance of these filters lies in {counted(half, 'component')}, that of noise of the same size "
+        f"in {random:,}: {how}.",
+        {"filters": half, "noise": random},
+    )
 
 
 def even(patches: Float[Tensor, " patch"], layer: int) -> Remark:
@@ -75,6 +72,24 @@ def even(patches: Float[Tensor, " patch"], layer: int) -> Remark:
     return Remark(
         f"After layer {layer} no patch is an outlier: the longest is {times:.1f} times as long as the median.",
         {"times": times},
+    )
+
+
+def beside_object(
+    cosines: Float[Tensor, " place"], covered: Float[Tensor, " place"], chosen: int, after: str, what: str = "insect"
+) -> Remark | None:
+    """The mean similarity of the chosen place to the others on an object, and to those that it does not touch; None
+    where there are none of either. `covered`: how much of every place the object covers."""
+    on, around = covered >= MOSTLY, covered == 0
+    on[chosen], around[chosen] = False, False
+    if not (on.any() and around.any()):
+        return None
+    near, far = float(cosines[on].mean()), float(cosines[around].mean())
+    how = "more" if near > far else "no more"
+    return Remark(
+        f"After {after}, the chosen place is {how} similar to the {what} than to what is around it: mean cosine "
+        f"{near:.2f} and {far:.2f}.".replace("-", "−"),
+        {"on": near, "around": far},
     )
 
 

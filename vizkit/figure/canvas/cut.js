@@ -1,17 +1,19 @@
-// How a picture becomes tokens: it comes apart into patches, the chosen one flies out, its pixels roll out into a row of
-// numbers, these are multiplied into the embedding, and the position is added. `step` says how far, from 1 to 5; from one
-// step to the next everything moves there, unless the reader wants no motion. The numbers are the model's own; where those of
-// all patches are here, a click is answered without a server.
+// How a picture becomes tokens: it comes apart into patches, each patch becomes a row of numbers, the rows are multiplied
+// into embeddings, and positions are added. `step` says how far, from 1 to 5; from one step to another everything moves
+// there, unless the reader wants no motion. Above, the one chosen patch with its own numbers; below, all rows as matrices.
+// Where the numbers of all patches are here, a click is answered without a server. Another size of the patches is counted
+// and cut here too, but only patches of the model's own size have numbers: `sizes[own]`.
 
 const CUTS = new WeakMap()
-const MOVE_MS = 900
-const LEGIBLE_PX = 36                                  // of a patch, from which its number can be read
+const MOVE_MS = 650                                    // as long as the scrubber rests: it plays on without a stop
+const LEGIBLE_PX = 40                                  // of a patch, from which its number can be read
+const LABEL_PX = 17, GAP_PX = 16, SHEET_PX = 96
 const ease = share => share * share * (3 - 2 * share)
 const mix = (from, to, share) => from + (to - from) * share
 const read = pack => pack && { ...pack, numbers: new Uint16Array(bytes(pack.values).buffer) }
 
 export default function ({ data, parentElement, setStateValue }) {
-  const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
+  const [canvas, said, slider, counted] = ['canvas', 'output', 'input', 'span'].map(tag => parentElement.querySelector(tag))
   const first = !CUTS.has(parentElement), card = CUTS.get(parentElement) || { at: data.step }
   CUTS.set(parentElement, card)
   card.data = data
@@ -19,69 +21,101 @@ export default function ({ data, parentElement, setStateValue }) {
     card.url = data.seen
     card.image = Object.assign(new Image(), { src: data.seen, onload: () => card.paint() })
   }
-  if (card.text !== data.patches.values || card.cell0 !== data.cell) {
-    Object.assign(card, { text: data.patches.values, cell0: data.cell, cell: data.cell, hovered: null })
-    card.patches = read(data.patches)
-    card.lanes = [read(data.embedding), read(data.position)]
-    card.weights = null
-  }
+  if (card.size0 !== data.size) card.size = card.size0 = data.size
   const signed = card.signed = card.signed || bytes(data.signed)
-  const { rows, columns, channels, patch } = data, count = rows * columns
-  const known = cell => card.patches.rows > 1 || cell === card.cell0
-  const numbersOf = pack => {                          // of the chosen patch
-    const from = pack.rows > 1 ? card.cell * pack.columns : 0
-    return Float32Array.from({ length: pack.columns }, (_, i) => pack.low + pack.numbers[from + i] * pack.step)
-  }
   const tone = share => 3 * Math.round(clamp(127.5 + 127.5 * share, 0, 255))
   const colour = share => `rgb(${signed.slice(tone(share), tone(share) + 3).join(' ')})`
-  const list = values => [...values.slice(0, 6)].map(value => number(value, 2)).join(', ') + ' …'
-
-  if (data.weights && !card.weights) {                 // a picture of W, painted once
-    const { rows: down, columns: across, values } = data.weights, numbers = new Int8Array(bytes(values).buffer)
-    const sheet = Object.assign(document.createElement('canvas'), { width: across, height: down })
-    const pixels = new ImageData(across, down)
+  const sheet = pack => {                              // a matrix as a picture, painted once
+    const { rows, columns, values } = pack, numbers = new Int8Array(bytes(values).buffer), pixels = new ImageData(columns, rows)
     numbers.forEach((value, i) => pixels.data.set([...signed.slice(tone(value / 127), tone(value / 127) + 3), 255], 4 * i))
-    sheet.getContext('2d').putImageData(pixels, 0, 0)
-    card.weights = sheet
+    const drawn = Object.assign(document.createElement('canvas'), { width: columns, height: rows })
+    drawn.getContext('2d').putImageData(pixels, 0, 0)
+    return drawn
+  }
+  if (card.text !== data.patches.values || card.cell0 !== data.cell) {
+    if (card.text !== data.patches.values) card.sheets = data.sheets.map(each => ({ ...each, drawn: sheet(each) }))
+    Object.assign(card, { text: data.patches.values, cell0: data.cell, hovered: null })
+    card.packs = [data.patches, data.embedding, data.position].map(read)
+    const own = data.sizes[data.own]
+    card.spot = [(data.cell % own.columns + 0.5) / own.columns, (Math.floor(data.cell / own.columns) + 0.5) / own.rows]
+  }
+  const grid = () => data.sizes[card.size], isOwn = () => card.size === data.own
+  const chosen = () => Math.floor(card.spot[1] * grid().rows) * grid().columns + Math.floor(card.spot[0] * grid().columns)
+  const known = () => isOwn() && (card.packs[0].rows > 1 || chosen() === card.cell0)
+  const numbersOf = pack => {                          // of the chosen patch
+    const from = pack.rows > 1 ? chosen() * pack.columns : 0
+    return Float32Array.from({ length: pack.columns }, (_, i) => pack.low + pack.numbers[from + i] * pack.step)
   }
 
   // ---- where everything is, in points of the page ------------------------------------------------------------------------
   const layout = () => {
-    const width = canvas.clientWidth, wide = width >= 720
-    const side = wide ? Math.min(430, 0.46 * width) : Math.min(0.74 * width, 380), tall = side * rows / columns
-    const slot = { x: side + 16, y: 0, side: wide ? 104 : Math.min(104, width - side - 16) }
-    const x = wide ? side + 16 : 0, strip = channels > 1 ? 11 : 20
-    const lanes = [], next = (height, y) => lanes.push({ x, y, width: width - x, height }) && y + 18 + height + 9
-    let y = next(channels * (strip + 2), wide ? slot.side + 10 : Math.max(tall, slot.side) + 14)
-    y = next(40, y)
-    y = next(18, y)
-    y = next(18, y)
-    return { width, height: Math.max(tall, y), side, tall, slot, lanes, strip }
+    const width = canvas.clientWidth, phone = width < 440, wide = width >= 800
+    const side = phone ? Math.min(0.7 * width, 260) : Math.min(wide ? 430 : 300, 0.54 * width)
+    const tall = side * card.image.naturalHeight / card.image.naturalWidth, right = side + GAP_PX
+    const small = phone ? Math.min(100, width - right) : wide ? 96 : 72
+    const slot = { x: right, y: 0, side: isOwn() || phone ? small : Math.min(width - right, tall, 240) }
+    const x = phone ? 0 : right, lanes = []
+    let y = (phone ? Math.max(tall, small) : small) + 8
+    for (const height of [13 * data.channels, 16, 16, 16].slice(0, data.position ? 4 : 2)) {
+      lanes.push({ x, y: y + LABEL_PX, width: width - x - 1, height })
+      y += LABEL_PX + height + 6
+    }
+    const left = wide ? right : 0, top = (wide ? y : Math.max(tall, y)) + 8, many = card.sheets.length
+    const each = Math.min(120, (width - left + 19) / many - 20)
+    const sheets = card.sheets.map((_, i) => ({ x: left + i * (each + 20), y: top + LABEL_PX, width: each, height: SHEET_PX }))
+    return { width, side, tall, slot, lanes, sheets, height: Math.max(tall, top + SHEET_PX + 2 * LABEL_PX) }
   }
-  const cellOf = ({ offsetX, offsetY }) => {
-    const { side, tall } = layout()
-    if (offsetX >= side || offsetY >= tall) return null
-    return Math.floor(offsetY / tall * rows) * columns + Math.floor(offsetX / side * columns)
+  const within = ({ offsetX, offsetY }, { x, y, width, height }) =>
+    offsetX >= x && offsetY >= y && offsetX < x + width && offsetY < y + height
+  const cellOf = event => {                            // of a patch, or of a row of a matrix
+    const { side, tall, sheets } = layout(), { rows, columns } = grid(), { offsetX, offsetY } = event
+    if (within(event, { x: 0, y: 0, width: side, height: tall }))
+      return Math.floor(offsetY / tall * rows) * columns + Math.floor(offsetX / side * columns)
+    const over = isOwn() && sheets.find((place, i) => card.sheets[i].of === 'patch' && within(event, place))
+    return over ? Math.floor((offsetY - over.y) / over.height * rows * columns) : null
   }
 
   // ---- drawing -------------------------------------------------------------------------------------------------------------
   const paint = card.paint = () => {
-    const ratio = window.devicePixelRatio || 1, place = layout(), style = getComputedStyle(canvas)
-    if (!place.width || !card.image.complete || !card.image.naturalWidth) return
+    if (!canvas.clientWidth || !card.image.complete || !card.image.naturalWidth) return
+    const ratio = window.devicePixelRatio || 1, place = layout(), style = getComputedStyle(canvas), { rows, columns, patch } = grid()
     canvas.style.height = place.height + 'px'
     const [width, height] = [place.width, place.height].map(each => Math.round(each * ratio))
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height })
     const pen = canvas.getContext('2d'), ink = style.color, mark = style.getPropertyValue('--st-primary-color') || '#4338ca'
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
     pen.clearRect(0, 0, place.width, place.height)
-    const part = from => ease(clamp(card.at - from, 0, 1)), apart = part(1), out = part(2), product = part(3), sum = part(4)
-    const fly = ease(clamp(2 * out, 0, 1)), roll = ease(clamp(2 * out - 1, 0, 1))
-    const image = card.image, [cw, ch] = [place.side / columns, place.tall / rows], gap = 0.14 * Math.min(cw, ch) * apart
+    const part = from => clamp(card.at - from, 0, 1)
+    const apart = isOwn() ? ease(part(1)) : 1, out = part(2), product = part(3), sum = part(4)
+    const fly = isOwn() ? ease(clamp(2 * out, 0, 1)) : 1, roll = ease(clamp(2 * out - 1, 0, 1))
+    const { image, sheets } = card, { slot } = place, cell = chosen(), count = rows * columns
+    const [cw, ch] = [place.side / columns, place.tall / rows], gap = 0.14 * Math.min(cw, ch) * apart
     const from = cell => [cell % columns, Math.floor(cell / columns)]
     const cut = (cell, x, y, w, h) => {
       const [column, row] = from(cell), [sw, sh] = [image.naturalWidth / columns, image.naturalHeight / rows]
       pen.drawImage(image, column * sw, row * sh, sw, sh, x, y, w, h)
     }
+    const words = (text, x, y, width, share = 1, align = 'left') => {
+      pen.fillStyle = ink
+      pen.textAlign = align
+      pen.globalAlpha = mix(0.35, 1, share)            // pale where it is still to come
+      pen.fillText(text, x, y, width)
+      pen.globalAlpha = 1
+      pen.textAlign = 'left'
+    }
+    const outline = ({ x, y, width, height }) => {
+      pen.strokeStyle = ink; pen.globalAlpha = 0.3; pen.lineWidth = 1
+      pen.strokeRect(x - 0.5, y - 0.5, width + 1, height + 1)
+      pen.globalAlpha = 1
+    }
+    const frame = (x, y, w, h, dark = '#0b0d19', thin = 1) => {
+      for (const [line, shade] of [[4 * thin, dark], [2 * thin, '#fff']]) {
+        pen.strokeStyle = shade; pen.lineWidth = line
+        pen.strokeRect(x, y, w, h)
+      }
+    }
+    const around = (cell, dark) => { const [column, row] = from(cell); frame(column * cw, row * ch, cw, ch, dark) }
+
     pen.imageSmoothingEnabled = image.naturalWidth > 300
     if (!apart) pen.drawImage(image, 0, 0, place.side, place.tall)
     for (let cell = 0; apart && cell < count; cell++) {
@@ -89,114 +123,133 @@ export default function ({ data, parentElement, setStateValue }) {
       cut(cell, column * cw + gap / 2, row * ch + gap / 2, cw - gap, ch - gap)
       if (cw < LEGIBLE_PX) continue
       pen.globalAlpha = apart
-      pen.font = `${Math.min(13, 0.34 * cw)}px ${style.fontFamily}`
-      pen.lineWidth = 2.5
-      pen.strokeStyle = '#0b0d19'
-      pen.fillStyle = '#fff'
-      const [x, y] = [column * cw + gap / 2 + 3, row * ch + gap / 2 + Math.min(14, 0.4 * ch)]
+      pen.font = `600 ${clamp(0.34 * cw, 11, 14)}px ${style.fontFamily}`
+      Object.assign(pen, { lineWidth: 3, lineJoin: 'round', strokeStyle: '#0b0d19', fillStyle: '#fff' })
+      const [x, y] = [column * cw + gap / 2 + 3, row * ch + gap / 2 + clamp(0.4 * ch, 12, 15)]
       pen.strokeText(cell + 1, x, y)
       pen.fillText(cell + 1, x, y)
       pen.globalAlpha = 1
     }
-    const frame = (cell, dark) => {
-      const [column, row] = from(cell)
-      for (const [line, shade] of [[4, dark], [2, '#fff']]) {
-        pen.strokeStyle = shade; pen.lineWidth = line
-        pen.strokeRect(column * cw, row * ch, cw, ch)
-      }
-    }
-    if (card.hovered !== null && card.hovered !== card.cell) frame(card.hovered, mark)
-    frame(card.cell, '#0b0d19')
-    if (out) {                                         // the patch flies out and grows
-      const [column, row] = from(card.cell), { slot } = place
-      pen.imageSmoothingEnabled = false
-      cut(card.cell, mix(column * cw, slot.x, fly), mix(row * ch, slot.y, fly), mix(cw, slot.side, fly), mix(ch, slot.side, fly))
-    }
+    if (card.hovered !== null && card.hovered !== cell) around(card.hovered, mark)
+    around(cell)
     pen.font = `12px ${style.fontFamily}`
-    pen.textBaseline = 'alphabetic'
-    const label = (lane, words, values, shown) => {    // pale where it is still to come
-      pen.fillStyle = ink
-      pen.globalAlpha = mix(0.3, 1, shown)
-      pen.fillText(words, lane.x, lane.y + 12, lane.width)
-      const left = pen.measureText(words + '  ').width
-      pen.globalAlpha = 0.7 * shown
-      if (shown && left + 60 < lane.width) {
-        pen.save()
-        pen.beginPath(); pen.rect(lane.x + left, lane.y, lane.width - left, 18); pen.clip()
-        pen.fillText(list(values), lane.x + left, lane.y + 12)
-        pen.restore()
-      }
-      pen.globalAlpha = 1
+    pen.imageSmoothingEnabled = false
+    if (fly && (out || !isOwn())) {                    // the chosen patch flies out and grows
+      const [column, row] = from(cell)
+      cut(cell, mix(column * cw, slot.x, fly), mix(row * ch, slot.y, fly), mix(cw, slot.side, fly), mix(ch, slot.side, fly))
     }
-    const strip = (values, x, y, width, height, upto = 1, limit = largest(values)) => {
+    if (!isOwn()) return
+
+    // ---- the chosen patch: its numbers, its embedding, its position, their sum ------------------------------------------
+    const lane = (index, text, share, values, limit) => {
+      const where = place.lanes[index], scaled = limit && where.width >= 200
+      words(text, where.x, where.y - 5, where.width - (scaled ? 92 : 0), share)
+      if (scaled) {                                    // what its colours mean
+        const end = number(limit, limit < 10 ? 1 : 0), x = where.x + where.width
+        words(end, x, where.y - 5, 24, share, 'right')
+        words('−' + end, x - 66, where.y - 5, 30, share, 'right')
+        for (let i = 0; i < 36; i++) { pen.fillStyle = colour(i / 17.5 - 1); pen.fillRect(x - 62 + i, where.y - 13, 1, 8) }
+      }
+      return where
+    }
+    const strip = (values, { x, y, width, height }, upto, limit) => {
       const step = width / values.length
-      for (let i = 0; i < values.length * upto; i++) {
+      for (let i = 0; i < Math.round(values.length * upto); i++) {
         pen.fillStyle = colour(values[i] / limit)
         pen.fillRect(x + i * step, y, Math.max(step, 0.7) + 0.3, height)
       }
-      pen.strokeStyle = ink; pen.globalAlpha = 0.25; pen.lineWidth = 1
-      pen.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1)
-      pen.globalAlpha = 1
+      outline({ x, y, width, height })
     }
-    const [one, two, three, four] = place.lanes, values = numbersOf(card.patches), each = values.length / channels
-    label(one, `${values.length} numbers${channels > 1 ? ': red, green, blue' : ''}`, values, roll)
-    const most = largest(values)
-    for (let colourAt = 0; colourAt < channels; colourAt++) {
-      const own = values.slice(colourAt * each, (colourAt + 1) * each), y = one.y + 18 + colourAt * (place.strip + 2)
-      if (roll === 1 || !out) strip(own, one.x, y, one.width, place.strip, roll, most)
-      else if (roll) {                                 // every pixel moves from its place in the patch to its place in the row
-        const step = one.width / each, pixel = place.slot.side / patch
-        own.forEach((value, i) => {
-          const late = ease(clamp(1.6 * roll - 0.6 * i / each, 0, 1))
+    if (known()) {
+      const values = numbersOf(card.packs[0]), most = largest(values), each = values.length / data.channels
+      const one = lane(0, data.lanes[0], out, values, most)
+      for (let at = 0; at < data.channels; at++) {
+        const own = values.slice(at * each, (at + 1) * each), letter = data.channels === 3 ? 'RGB'[at] : ''
+        const row = { x: one.x + (letter && 14), y: one.y + 13 * at, width: one.width - (letter && 14), height: 11 }
+        words(letter, one.x, row.y + 10, 12, out)
+        if (roll === 1 || !roll) strip(own, row, roll, most)
+        else own.forEach((value, i) => {               // every pixel moves from its place in the patch to its place in the row
+          const step = row.width / each, pixel = slot.side / patch, late = ease(clamp(1.6 * roll - 0.6 * i / each, 0, 1))
           pen.fillStyle = colour(value / most)
-          pen.fillRect(mix(place.slot.x + i % patch * pixel, one.x + i * step, late),
-            mix(place.slot.y + Math.floor(i / patch) * pixel, y, late), mix(pixel, step + 0.3, late), mix(pixel, place.strip, late))
+          pen.fillRect(mix(slot.x + i % patch * pixel, row.x + i * step, late),
+            mix(slot.y + Math.floor(i / patch) * pixel, row.y, late), mix(pixel, step + 0.3, late), mix(pixel, row.height, late))
         })
       }
-    }
-    const embedded = numbersOf(card.lanes[0]), side = card.weights ? 40 : 0
-    label(two, card.weights ? `× W (${embedded.length} × ${values.length})${data.bias ? ' + b' : ''} = its embedding` : 'its embedding', embedded, product)
-    if (card.weights) {
-      pen.globalAlpha = mix(0.15, 1, product)
-      pen.imageSmoothingEnabled = false
-      pen.drawImage(card.weights, two.x, two.y + 18, side, side)
-      pen.globalAlpha = 1
-      if (product > 0 && product < 1) {                // the row of W that makes the number
-        pen.strokeStyle = mark; pen.lineWidth = 1.5
-        pen.strokeRect(two.x, two.y + 18 + product * side - 1, side, 2)
+      const embedded = numbersOf(card.packs[1]), position = card.packs[2] && numbersOf(card.packs[2])
+      const token = position && embedded.map((value, i) => value + position[i])
+      const limit = largest(token ? [...embedded, ...position, ...token] : embedded)   // what is added has one scale
+      strip(embedded, lane(1, data.lanes[1], product, embedded, limit), ease(product), limit)
+      if (token) {
+        strip(position, lane(2, data.lanes[2], sum, position), ease(clamp(2 * sum, 0, 1)), limit)
+        strip(token, lane(3, data.lanes[3], sum, token), ease(clamp(2 * sum - 1, 0, 1)), limit)
+      }
+      card.values = [values, embedded, position, token]
+    } else card.values = []
+
+    // ---- all patches: a row each -------------------------------------------------------------------------------------------
+    const landed = clamp((1.6 * out - 1) / 0.6, 0, 1)  // so many rows have come
+    const shares = { patches: out === 1 ? 1 : landed, W: product && 1, embeddings: product, positions: clamp(2 * sum, 0, 1), tokens: clamp(2 * sum - 1, 0, 1) }
+    sheets.forEach(({ name, before, size, of, drawn }, i) => {
+      const at = place.sheets[i], share = shares[name]
+      words(name, at.x, at.y - 5, at.width, share)
+      words(size, at.x, at.y + at.height + 14, at.width, share)
+      words(before, at.x - 10, at.y + at.height / 2 + 4, 18, share, 'center')
+      pen.drawImage(drawn, 0, 0, drawn.width, Math.max(0.01, drawn.height * share), at.x, at.y, at.width, at.height * share)
+      outline(at)
+      if (of !== 'patch') {                            // the column of W that makes the next number
+        if (product > 0 && product < 1) frame(at.x + product * at.width - 1, at.y, 2, at.height, mark, 0.6)
+        return
+      }
+      const along = (cell, dark) => frame(at.x, at.y + (cell + 0.5) / count * at.height - 1.5, at.width, 3, dark, 0.6)
+      if (share > (cell + 0.5) / count) along(cell)
+      if (card.hovered !== null && share === 1) along(card.hovered, mark)
+    })
+    if (out > 0 && out < 1) {                          // they fly there in reading order, and become flat
+      const at = place.sheets[0]
+      for (let cell = 0; cell < count; cell++) {
+        const late = ease(clamp(1.6 * out - 0.6 * cell / count, 0, 1)), [column, row] = from(cell)
+        if (late > 0 && late < 1) cut(cell, mix(column * cw, at.x, late), mix(row * ch, at.y + cell / count * at.height, late),
+          mix(cw - gap, at.width, late), mix(ch - gap, Math.max(1, at.height / count), late))
       }
     }
-    strip(embedded, two.x + side + (side && 10), two.y + 29, two.width - side - (side && 10), 18, product)
-    if (card.lanes[1]) {
-      const position = numbersOf(card.lanes[1]), token = embedded.map((value, i) => value + position[i])
-      label(three, '+ the learned position of this place', position, sum)
-      strip(position, three.x, three.y + 18, three.width, 18, clamp(2 * sum, 0, 1))
-      label(four, '= the token that enters the first layer', token, sum)
-      strip(token, four.x, four.y + 18, four.width, 18, clamp(2 * sum - 1, 0, 1))
-    } else label(three, data.without, [], 0.4 + 0.6 * sum)
-    if (!known(card.cell)) said.textContent = ''
   }
-  const name = cell => `patch ${cell + 1}: row ${Math.floor(cell / columns) + 1}, column ${cell % columns + 1}`
-  const tell = () => { said.textContent = name(card.hovered ?? card.cell) }
+
+  // ---- words ---------------------------------------------------------------------------------------------------------------
+  const name = cell => `patch ${cell + 1}: row ${Math.floor(cell / grid().columns) + 1}, column ${cell % grid().columns + 1}`
+  const tell = (more = '') => { said.textContent = name(card.hovered ?? chosen()) + (isOwn() ? more : ` · ${data.other}`) }
+  const point = event => {                             // one number of a strip
+    const { lanes } = layout(), index = isOwn() && card.values ? lanes.findIndex((place, i) => card.values[i] && within(event, place)) : -1
+    if (index < 0) return ''
+    const values = card.values[index], { x, y, width } = lanes[index], colours = index ? 1 : data.channels, lead = colours === 3 ? 14 : 0
+    const each = values.length / colours, at = Math.floor(clamp((event.offsetX - x - lead) / (width - lead), 0, 0.999) * each)
+    const band = index ? 0 : clamp(Math.floor((event.offsetY - y) / 13), 0, colours - 1), { patch } = grid()
+    const where = index ? `number ${at + 1} of ${each}`
+      : `${colours === 3 ? ['red', 'green', 'blue'][band] : 'value'} of its row ${Math.floor(at / patch) + 1}, column ${at % patch + 1}`
+    return ` · ${where}: ${number(values[band * each + at])}`
+  }
+  const count = () => {
+    Object.assign(slider, { max: data.sizes.length - 1, value: card.size })
+    counted.textContent = grid().words
+    slider.setAttribute('aria-valuetext', `${grid().patch} pixels`)
+  }
 
   // ---- the pointer and the keys --------------------------------------------------------------------------------------------
   const choose = cell => {
-    const [x0, y0, x1, y1] = data.box, share = [(cell % columns + 0.5) / columns, (Math.floor(cell / columns) + 0.5) / rows]
-    if (data.alone && !known(cell)) return
-    if (known(cell)) { card.cell = cell; paint() }
+    const { rows, columns } = grid(), [x0, y0, x1, y1] = data.box, before = card.spot
+    card.spot = [(cell % columns + 0.5) / columns, (Math.floor(cell / columns) + 0.5) / rows]
     card.hovered = null
+    if (data.alone && isOwn() && !known()) card.spot = before  // nobody could answer
+    paint()
     tell()
-    const point = [mix(x0, x1, share[0]), mix(y0, y1, share[1])]
+    const shown = [mix(x0, x1, card.spot[0]), mix(y0, y1, card.spot[1])]
     clearTimeout(card.timer)
-    card.timer = setTimeout(() => setStateValue('point', point.map(each => clamp(Math.round(1e4 * each) / 1e4, 0, 0.9999))), 120)
+    card.timer = setTimeout(() => setStateValue('point', shown.map(each => clamp(Math.round(1e4 * each) / 1e4, 0, 0.9999))), 120)
   }
   canvas.onpointermove = event => {
-    const cell = cellOf(event)
-    if (cell === card.hovered) return
-    card.hovered = cell
-    canvas.style.cursor = cell === null ? '' : 'pointer'
-    tell()
+    card.hovered = cellOf(event)
+    canvas.style.cursor = card.hovered === null ? '' : 'pointer'
     paint()
+    tell(point(event))
   }
   canvas.onpointerleave = () => { card.hovered = null; tell(); paint() }
   canvas.onclick = event => { const cell = cellOf(event); if (cell !== null) choose(cell) }
@@ -204,17 +257,21 @@ export default function ({ data, parentElement, setStateValue }) {
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] || [0, 0]
     if (!down && !right) return
     event.preventDefault()
-    choose(clamp(Math.floor(card.cell / columns) + down, 0, rows - 1) * columns + clamp(card.cell % columns + right, 0, columns - 1))
+    const { rows, columns } = grid(), cell = chosen()
+    choose(clamp(Math.floor(cell / columns) + down, 0, rows - 1) * columns + clamp(cell % columns + right, 0, columns - 1))
   }
   canvas.setAttribute('aria-label', `${data.label} Use the arrow keys to choose another patch.`)
+  slider.oninput = () => { card.size = Number(slider.value); card.hovered = null; count(); tell(); paint() }
+  slider.onchange = () => setStateValue('patch', isOwn() ? 0 : grid().patch)
 
   // ---- from step to step ---------------------------------------------------------------------------------------------------
+  count()
   tell()
   const still = first || matchMedia('(prefers-reduced-motion: reduce)').matches
   cancelAnimationFrame(card.frame)
   const begun = performance.now(), start = card.at
   const move = now => {
-    card.at = still ? data.step : mix(start, data.step, clamp((now - begun) / (MOVE_MS * Math.max(1, Math.abs(data.step - start) / 2)), 0, 1))
+    card.at = still ? data.step : mix(start, data.step, clamp((now - begun) / MOVE_MS, 0, 1))
     paint()
     canvas.dataset.step = card.at
     if (card.at !== data.step) card.frame = requestAnimationFrame(move)

@@ -127,9 +127,11 @@ export default function ({ data, parentElement, setStateValue }) {
       picture.data.set([card.colours[3 * level], card.colours[3 * level + 1], card.colours[3 * level + 2], alpha], 4 * i)
     }
     inside.putImageData(picture, 0, 0)
-    legend.firstElementChild.textContent = data.kind === 'similarity' ? low.toFixed(1) : low ? percent(low) : '0'
-    legend.lastElementChild.textContent = data.kind === 'features' && !data.top ? 'strongest'
-      : data.kind === 'similarity' ? top.toFixed(1) : data.kind ? short(top) : percent(top)
+    const end = value => !value ? '0' : data.kind === 'similarity' ? value.toFixed(1).replace('-', '−') : data.kind ? short(value) : percent(value)
+    legend.firstElementChild.textContent = end(low)
+    legend.lastElementChild.textContent = data.kind === 'features' && !data.top ? 'strongest' : end(top)
+    legend.dataset.quantity = data.quantity || ''
+    legend.querySelector('i').dataset.middle = low && low === -top ? '0' : ''   // zero has a place of its own
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }

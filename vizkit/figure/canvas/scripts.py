@@ -36,7 +36,10 @@ _WALK_HTML = (
     "<canvas class='numbers' tabindex='0' role='application'></canvas><small class='from'></small>"
     "<p><span></span><i></i><span></span></p></section></div></div>"
 )
-_CUT = "<section><canvas role='application' tabindex='0'></canvas><output></output></section>\n"
+_CUT = (
+    "<section><label>Patch size <input type='range'><span></span></label>"
+    "<canvas role='application' tabindex='0'></canvas><output></output></section>\n"
+)
 _SLIDE = (
     "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
     "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"

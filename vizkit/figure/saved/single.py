@@ -86,7 +86,7 @@ def _ends(drawn: MapOf) -> tuple[str, ...]:
     """The values at the ends of the colours, and of signed ones their middle."""
     beyond = ("≤ ", "≥ ") if drawn.beyond else ("", "")
     low = number_words(-drawn.top if drawn.signed else drawn.low, drawn.unit)
-    middle = ("0",) if drawn.signed else ()
+    middle = ("0",) if drawn.signed or 0 < drawn.top == -drawn.low else ()
     return f"{beyond[0]}{low}", *middle, f"{beyond[1]}{number_words(drawn.top, drawn.unit)}"
 
 

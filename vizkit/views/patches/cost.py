@@ -11,7 +11,7 @@ from vizkit.analysis.attention.patches import Cost as Counts
 from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
-from vizkit.figure.charts import curves
+from vizkit.figure.attention.layer_cost import layer_cost
 from vizkit.figure.patches import square_in_patches
 from vizkit.views.blocks import Block, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number
@@ -33,8 +33,8 @@ class Cost(View):
 
     overlays: ClassVar = False
     how: ClassVar = How(
-        "Halving the patch gives four times the tokens and sixteen times the pairs. In windows of fixed size pairs "
-        "grow with the number of tokens only. The MLP is four times as wide as a token, as in a ViT.",
+        "Halving the patch gives four times the tokens and sixteen times the pairs. In windows of fixed size, here "
+        "7 × 7, pairs grow with the number of tokens only. The MLP is four times as wide as a token, as in a ViT.",
         r"\underbrace{4hwC^2 + 2(hw)^2C}_{\text{attention, global}} \quad\text{or}\quad "
         r"\underbrace{4hwC^2 + 2M^2hwC}_{\text{in windows}} \quad\text{and}\quad \underbrace{8hwC^2}_{\text{MLP}}",
         "special tokens, norms and biases, or what your hardware makes of it.",
@@ -50,7 +50,7 @@ class Cost(View):
         counts = cost((size, size), self.patch, dim, heads)
         rows, columns = counts.grid
         rounded = "" if size == self.size else f", the multiple of {self.patch} that is nearest to {self.size}"
-        yield Line(f"{size} × {size} pixels{rounded} · width {self.width}: {dim} channels, {heads} heads")
+        words = Line(f"{size} × {size} pixels{rounded} · width {self.width}: {dim} channels, {heads} heads")
         tokens = (
             ("Patches", f"{counts.tokens:,}", f"{rows} × {columns}"),
             ("Numbers in a patch", f"{counts.flattened:,}", f"{self.patch} × {self.patch} × 3"),
@@ -65,11 +65,9 @@ class Cost(View):
         )
         cut = Picture(square_in_patches(of.rgb, size, counts.grid), f"The picture in {rows} × {columns} patches")
         said = Said(first_said(patches.quadratic(counts.tokens, dim)))
-        yield Columns(((cut,), (said, Metrics(tokens), Metrics(layer))), (2, 3))
         lines = cost_curves(dim, heads) | {"chosen": (np.array([size]), np.array([counts.layer]))}
-        figure = curves(lines, "image side (px)", "multiply–adds", "One layer, attention and MLP", log=True)
-        figure.update_traces(mode="markers", marker_size=12, selector={"name": "chosen"})
-        yield Chart(figure, "Multiply–adds of one layer against the side of the image, global and in windows")
+        chart = Chart(layer_cost(lines), "Multiply–adds of one layer by the side of the image, global and in windows")
+        yield Columns(((cut, words), (said, Metrics(tokens), Metrics(layer), chart)), (2, 3))
         yield Numbers(partial(numbers, counts, lines))
 
 

@@ -17,6 +17,8 @@ from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.traces import Features, NotApplicable
 from vizkit.views.blocks import Block, Line, Map, Numbers, first_said
 from vizkit.views.controls import number
+from vizkit.views.patches.cut_rows import place_in
+from vizkit.views.patches.opening import asked
 from vizkit.views.rows_of import similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -67,24 +69,29 @@ class Depth(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         features, which = self.chosen(of)
-        yield Line(f"{which} · {features.name} · {features.values.shape[1]} channels")
+        places = " × ".join(map(str, features.tokens.grid or ()))
+        yield Line(f"{which} · {places and f'{places} places of '}{features.values.shape[1]} channels")
         yield Map(
-            similarity_for_browser(features.values, features.tokens, of.asked),
-            of.asked,
+            similarity_for_browser(features.values, features.tokens, asked(of)),
+            asked(of),
             "Similarity of the chosen patch in",
-            "cosine with the chosen patch, −1 to 1",
+            "cosine with the chosen patch",
             said=first_said(*alike(of, features, which)),
         )
         yield Numbers(partial(numbers, of, features))
 
 
 def alike(of: Subject, features: Features, after: str) -> Iterator[Remark | None]:
-    if (cosines := cosines_of(of, features)) is not None:
-        yield from (patches.alike(cosines, after), patches.nearest(cosines, after))
+    cosines, grid = cosines_of(of, features), features.tokens.grid
+    if cosines is None or grid is None:
+        return
+    if (covered := of.covered(grid)) is not None:
+        yield patches.beside_object(cosines, covered.flatten(), place_in(grid, asked(of)), after)
+    yield from (patches.alike(cosines, after), patches.nearest(cosines, after))
 
 
 def cosines_of(of: Subject, features: Features) -> Float[Tensor, " place"] | None:
-    chosen = id_at(features.tokens, of.asked)
+    chosen = id_at(features.tokens, asked(of))
     if chosen is None or features.tokens.grid is None:
         return None
     first, (rows, columns) = len(features.tokens.special), features.tokens.grid

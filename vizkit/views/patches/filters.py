@@ -8,18 +8,18 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from vizkit.analysis.attention.patches import filters
+from vizkit.analysis.attention.patches import filters, noise
 from vizkit.analysis.remarks import patches
-from vizkit.figure.charts import bars
+from vizkit.figure.charts import curves
 from vizkit.figure.patches import filter_tiles
 from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Picture, Said
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-FIRST = 28  # filters shown
-EXPLAINED = 14  # components in the chart
+FIRST = 28  # filters and components shown
+OWN = "around grey, each in its own scale"
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class Filters(View):
     alone: ClassVar = True
     overlays: ClassVar = False
     how: ClassVar = How(
-        "Each tile is one pattern that the patch embedding responds to. A trained model shows smooth colours, edges "
-        "and waves, few of which explain most of the variance; an untrained one shows noise.",
+        "Each tile is one pattern that the patch embedding responds to. Of a model trained on many pictures the first "
+        "components are smooth colours, edges and waves, and few of them explain most of the variance: a steep line. "
+        "Where little has been learned both look like noise, whose line is nearly flat.",
         "",
         "what later layers make of these responses.",
         "Dosovitskiy et al. 2020, fig. 7 left",
@@ -44,24 +45,24 @@ class Filters(View):
         weight = embedded.weight
         if weight is None:
             raise NotApplicable("This model embeds the feature map of a CNN: its filters have no colours to show.")
-        principal = filters(weight)
-        yield Said(first_said(patches.components(principal.explained), patches.spectrum(principal.explained)))
-        names = [str(number + 1) for number in range(min(EXPLAINED, len(principal.explained)))]
-        shares = principal.explained[:EXPLAINED].tolist()
-        figure = bars(names, shares, "share of the variance", "Explained by component")
-        yield Columns(
-            (
-                (
-                    Heading(f"First {len(principal.components)} principal components of {len(weight)} filters"),
-                    Picture(filter_tiles(principal.components.numpy()), "Principal components of the patch filters"),
-                    Heading(f"The filters themselves (the first {min(FIRST, len(weight))})"),
-                    Picture(filter_tiles(weight[:FIRST].numpy()), "Patch-embedding filters"),
-                ),
-                (Chart(figure, "Share of the variance that each component explains"),),
-            ),
-            (3, 2),
-        )
-        yield Numbers(partial(numbers, weight, principal.components, principal.explained))
+        own = of.kept("filters", partial(filters, weight, len(weight)))
+        random = of.kept("noise", partial(filters, noise(weight), len(weight)))
+        yield Said(patches.learned(own.explained, random.explained).words)
+        lines = {
+            name: (np.arange(1, 1 + len(each.explained[:FIRST])), each.explained[:FIRST].numpy())
+            for name, each in (("these filters", own), ("noise", random))
+        }
+        figure = curves(lines, "component", "share of the variance", "Explained by each", mode="lines+markers")
+        figure.update_yaxes(rangemode="tozero", tickformat=".0%")
+        pictures = {
+            f"First {min(FIRST, len(own.components))} of {len(own.components)} components": own.components,
+            f"First {min(FIRST, len(weight))} of {len(weight)} filters": weight,
+        }
+        drawn = [
+            (Heading(name), Picture(filter_tiles(each[:FIRST].numpy()), name, OWN)) for name, each in pictures.items()
+        ]
+        yield Columns((*drawn, (Chart(figure, "Share of the variance that each component explains"),)))
+        yield Numbers(partial(numbers, weight, own.components, own.explained))
 
 
 def numbers(weight: torch.Tensor, components: torch.Tensor, explained: torch.Tensor) -> dict[str, np.ndarray]:

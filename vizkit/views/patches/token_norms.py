@@ -13,10 +13,12 @@ import numpy as np
 from vizkit.analysis.attention.token_norms import Norms, lines_of, token_norms
 from vizkit.analysis.remarks import patches
 from vizkit.figure.attention.token_lengths import token_lengths
+from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at, name_of
+from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import number
-from vizkit.views.rows_of import stage_for_browser
+from vizkit.views.patches.opening import asked
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -45,30 +47,45 @@ class TokenNorms(View):
         return f"Norms of the tokens: layer {self.block}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        norms = token_norms(of.seen)
+        norms, point = token_norms(of.seen), asked(of)
         index = min(self.block, len(norms)) - 1
-        layer, features = norms[index], of.seen.features[index]
-        places = [id_at(each.tokens, of.asked) for each in of.seen.features]
+        layer, tokens = norms[index], of.seen.features[index].tokens
+        places = [id_at(each.tokens, point) for each in of.seen.features]
         count, longest = int(layer.outliers.sum()), float(layer.patches.max())
         said = first_said(
             patches.outliers(layer.patches, count, index + 1),
             patches.even(layer.patches, index + 1),
         )
         figure = token_lengths(lines_of(norms, places), index)
-        chart = Chart(figure, "Norms of the tokens by layer")
-        over = (Map(stage_for_browser(features), of.asked, "Norms of", "length of the token's vector", said=said),)
         words: list[Block] = [
             Line(
                 f"patches: median {layer.median:.2f}, longest {longest:.2f} · outliers, above median + 5 MAD = "
                 f"{layer.threshold:.2f}: {count} of {len(layer.patches)}"
             )
         ]
-        if (place := places[index]) is not None:
-            at = name_of(features.tokens, place)
-            words.append(Line(f"the chosen patch: {at}, {float(layer.norms[place]):.2f}"))
-        shown = over if features.tokens.grid else (Said(said),)
-        yield Columns(((Heading(f"Norms after {layer.name}"), *shown, *words), (chart,)), (1, 1))
+        over: Block = Said(said)
+        if tokens.grid and (place := places[index]) is not None:
+            over = Map(rows(layer, tokens, place), point, "Norms of", "length of the token's vector", said=said)
+            words.append(Line(f"the chosen patch: {name_of(tokens, place)}, {float(layer.norms[place]):.2f}"))
+        heading = Heading(f"Norms after layer {index + 1} of {len(norms)}")
+        yield Columns(((heading, over), (Chart(figure, "Norms of the tokens by layer"), *words)))
         yield Numbers(partial(numbers, norms))
+
+
+def rows(layer: Norms, tokens: Tokens, chosen: int) -> Rows:
+    """The lengths as the only row there is, with the chosen patch framed."""
+    lengths = layer.patches.numpy()[None]
+    return Rows(
+        lengths,
+        tokens.grid,
+        tokens.grid,
+        np.array([chosen]),
+        np.arange(len(tokens.special), len(tokens)),
+        tokens.special,
+        tokens.special,
+        top=float(lengths.max()),
+        kind="features",
+    )
 
 
 def numbers(norms: Sequence[Norms]) -> dict[str, np.ndarray]:
