@@ -199,9 +199,9 @@ def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf 
     if of.classes:
         source = f"{of.source}{MARK}{digest_of(of.classes)}"
         own = partial(cached.reading, own, source, of.classes)
-    facts = {"image": item.image, "model": of.model, "point": item.at}
+    facts = {"image": item.image, "model": of.model, "point": item.at, "picture_of": named}
     if item.edits:
-        return Subject(own, picture.rgb, item.edits, named, **facts)
+        return Subject(own, picture.rgb, item.edits, **facts)
     return Kept(source, own, picture, **facts)
 
 

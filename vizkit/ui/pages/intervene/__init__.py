@@ -4,11 +4,6 @@ from vizkit.ui.views import View
 
 VIEWS = (
     View(
-        "Switches",
-        "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
-        "switches",
-    ),
-    View(
         "Smallest set",
         "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
         "smallest",
