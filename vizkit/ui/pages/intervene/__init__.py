@@ -10,18 +10,6 @@ VIEWS = (
         "classes",
     ),
     View(
-        "Patching",
-        "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
-        "patching",
-        "transformer with classes",
-    ),
-    View(
-        "Steer",
-        "The direction of a class is added to what a block gives, more and more of it.",
-        "steer",
-        "transformer with classes",
-    ),
-    View(
         "Heads",
         "What each head looks at, and what the answers lose without it.",
         "heads",
@@ -32,12 +20,6 @@ VIEWS = (
         "Lenses",
         "What would the model answer if it ended earlier? Its head after every layer.",
         "lenses",
-        "transformer with classes",
-    ),
-    View(
-        "Direct attribution",
-        "The logit as a sum: what each head and each MLP adds to it.",
-        "direct",
         "transformer with classes",
     ),
     View(
