@@ -114,11 +114,12 @@ def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
             continue
         for value in values(control, [of]):
             base = usual if control.when is None or control.when(usual) else _asking(cls, name, of)
-            yield name, replace(base, **{name: value})
+            if base is not None:
+                yield name, replace(base, **{name: value})
 
 
-def _asking(cls: type[View], name: str, of: Subject) -> View:
-    """A view of which this field is asked."""
+def _asking(cls: type[View], name: str, of: Subject) -> View | None:
+    """A view of which this field is asked; None where this model leaves no choice that asks it."""
     asked = controls(cls)
     changed = (
         replace(cls(), **{other: value})
@@ -126,7 +127,7 @@ def _asking(cls: type[View], name: str, of: Subject) -> View:
         if control.when is None
         for value in values(control, [of])
     )
-    return next(view for view in changed if asked[name].when(view))
+    return next((view for view in changed if asked[name].when(view)), None)
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------

@@ -81,18 +81,22 @@ def norm_cells(
 
 
 def restored_cells(
-    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], chosen: tuple[int, int] | None
+    seen: str,
+    size_hw: tuple[int, int],
+    shares: Float[np.ndarray, "row column"],
+    chosen: tuple[int, int] | None,
+    top: float = 1.0,
 ) -> "go.Figure":
-    """What each region restores: 1 is everything, red; below 0 blue. Cells can be clicked and carry (row, column);
-    `chosen` is framed."""
+    """What each region restores: `top` of the answer is red; below 0 blue. Cells can be clicked and carry their number,
+    row by row from 1; `chosen` is framed."""
     import plotly.graph_objects as go
 
     opacity = CEILING * np.abs(np.linspace(-1, 1, STEPS))
     scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(SIGNED, steps=STEPS), opacity, strict=True)]
-    bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-1, 0, 1)}
-    heat = go.Heatmap(z=shares, zmin=-1, zmax=1, colorscale=scale, colorbar=bar,
+    bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-top, 0, top)}
+    heat = go.Heatmap(z=shares, zmin=-top, zmax=top, colorscale=scale, colorbar=bar,
                       hoverinfo="skip", xgap=1, ygap=1)  # fmt: skip
-    figure = _over(seen, size_hw, shares.shape, [heat, _points(shares, "restores %{customdata[2]:.0%}")])
+    figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
     if chosen is not None:
         row, column = chosen
         figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
@@ -112,15 +116,15 @@ def layer_cells(
     return _over(seen, size_hw, layers.shape, [heat])
 
 
-def _points(values: Float[np.ndarray, "row column"], words: str) -> Any:  # noqa: ANN401
+def _points(values: Float[np.ndarray, "row column"]) -> Any:  # noqa: ANN401
     """A heat map cannot be clicked, so an unseen point lies on every cell."""
     import plotly.graph_objects as go
 
-    at = [(row, column, float(values[row, column])) for row, column in np.ndindex(*values.shape)]
-    unseen = {"marker": {"opacity": 0}}
-    return go.Scatter(x=[column for _, column, _ in at], y=[row for row, *_ in at], mode="markers", customdata=at,
+    rows, columns = np.indices(values.shape).reshape(2, -1)
+    unseen, texts = {"marker": {"opacity": 0}}, [f"restores {value:.0%}" for value in values.ravel()]
+    return go.Scatter(x=columns, y=rows, mode="markers", customdata=[*range(1, values.size + 1)], text=texts,
                       marker={"size": 14, "opacity": 0}, selected=unseen, unselected=unseen, showlegend=False,
-                      hovertemplate=f"{words}<extra></extra>")  # fmt: skip
+                      hovertemplate="%{text}<extra></extra>")  # fmt: skip
 
 
 def numbered_cells(

@@ -165,6 +165,9 @@ def _picture(to: Column, block: Picture) -> None:
 
 
 def _chart(to: Column, block: Chart) -> None:
+    if block.still:
+        to.draw(block.still)
+        return
     panel = panel_of(block.figure)
     to.add(chart_marks(replace(panel, title=block.title or panel.title), to.y, to.width), GAP)
 

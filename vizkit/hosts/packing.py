@@ -191,6 +191,10 @@ def _picture(pack: Packing, block: Picture, of: Sequence[Subject]) -> Iterator[P
 
 
 def _chart(pack: Packing, block: Chart, of: Sequence[Subject]) -> Iterator[Packed]:
+    if block.still:
+        for part in block.still:
+            yield from pack.packed(part, of)
+        return
     panel = panel_of(block.figure)
     marks, height = chart_marks(replace(panel, title=block.title or panel.title), 0.0)
     drawn = svg(Plate(WIDTH, height + 6, block.alt, tuple(marks)))

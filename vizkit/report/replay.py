@@ -7,6 +7,7 @@ from pathlib import Path
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.image import RGB, open_image
+from vizkit.interventions.switched import followed
 from vizkit.models import Loaded, load
 from vizkit.models.by_name import named
 from vizkit.report.document import Report
@@ -69,7 +70,8 @@ def models_of(item: Item) -> list[str]:
 
 def named_in(item: Item) -> list[str]:
     """The pictures that an item shows, or takes patches from."""
-    return [item.image, *(edit.image for edit in Subject(no_model, no_picture(), item.edits).changes.pixels)]
+    written = [*item.edits, *str(getattr(item.shows, "changes", "")).split(";")]
+    return [item.image, *(edit.image for edit in followed(written, ()).pixels)]
 
 
 def _loaded(source: str, name: str, models: Mapping[str, str], size_hw: tuple[int, int] | None) -> Loaded:

@@ -43,8 +43,11 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     if "picture" in entry.reads and not able:
         without = saved.picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
+    others = (
+        [saved.subject_of(shown, page.picture) for shown in page.shown if shown is not page.focus] if cls.alone else []
+    )
     for _, of in able:
-        of.beside = tuple(other for _, other in able if other is not of)
+        of.beside = (*(other for _, other in able if other is not of), *others)
     with asking:
         view, opacity = ask(entry, cls, [of for _, of in able] or [without])
     if cls.together or not entry.needs:
@@ -78,8 +81,10 @@ def _one(to: Drawing, index: int) -> None:
     show(to, blocks)
     key = f"{to.entry.name}{index}"
     if to.of:
-        others = [each.shown for each in to.of[1:]] if to.view.together else []
-        item = saved.item_of(to.of[0].shown, to.view, to.opacity, others=others)
+        others = to.of[1:] if to.view.together else to.of[0].beside if to.view.among else ()
+        item = saved.item_of(
+            to.of[0].shown, to.view, to.opacity, others=[each.shown for each in others if isinstance(each, saved.Kept)]
+        )
         item = item if "picture" in to.entry.reads else replace(item, image="")
         save(key, {"": item}, to.of[0], to.files)
     else:

@@ -143,12 +143,13 @@ class Picture(Block):
 @dataclass(frozen=True, eq=False)
 class Chart(Block):
     """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
-    `customdata`."""
+    `customdata`. `still`: what is on paper in its place, of cells that lie over a picture."""
 
     figure: Any
     alt: str
     title: str = ""
     picks: str = ""
+    still: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,13 +45,15 @@ class Manual:
 @dataclass(frozen=True)
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
-    shown for each of them by itself, or, with `alone`, for one of them, which a page asks for. `overlays`: whether it
+    shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
+    something of the others, which are `beside` it. `overlays`: whether it
     lays maps over the picture, so that a page asks how they are drawn. `slides`: the field of which every value can be
     saved as a picture of its own, "" for none."""
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
     alone: ClassVar[bool] = False
+    among: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
     slides: ClassVar[str] = ""
 

@@ -313,8 +313,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for right, wrong in product((0, 1, 998), (0, 1, 2, 8))
     ),
     interventions.of_answers: lambda: (
-        interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), edits)
-        for p, q, edits in product(SHARES, SHARES, (0, *COUNTS))
+        interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes)
+        for p, q, changes in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"))
     ),
     interventions.of_smallest: lambda: (
         interventions.of_smallest(Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches",

@@ -24,18 +24,18 @@ from vizkit.analysis.remarks.interventions import (
 NAMES = ("ant", "bee")
 
 
-def words(before: list[float], after: list[float], edits: int = 1) -> str:
-    said = of_answers(NAMES, before, after, edits)
+def words(before: list[float], after: list[float], changes: str = "5 patches hidden") -> str:
+    said = of_answers(NAMES, before, after, changes)
     return "" if said is None else said.words
 
 
 def test_the_three_things_that_can_happen():
-    assert words([0.9, 0.1], [0.89, 0.11]) == "With 1 change the answer hardly moves: ant, from 90 % to 89 %."
-    assert words([0.9, 0.1], [0.6, 0.4], 2) == "With 2 changes the answer stays ant, from 90 % to 60 %."
+    assert words([0.9, 0.1], [0.89, 0.11]) == "With 5 patches hidden, the answer hardly moves: ant, from 90 % to 89 %."
+    assert words([0.9, 0.1], [0.6, 0.4], "a head off") == "With a head off, the answer stays ant, from 90 % to 60 %."
     assert words([0.9, 0.1], [0.2, 0.8]) == (
-        "With 1 change the answer is bee (80 %) and no longer ant, which goes from 90 % to 20 %."
+        "With 5 patches hidden, the answer is bee (80 %) and no longer ant, which goes from 90 % to 20 %."
     )
-    assert words([0.9, 0.1], [0.2, 0.8], 0) == ""
+    assert words([0.9, 0.1], [0.2, 0.8], "") == ""
 
 
 def test_what_restores_most_is_said_with_its_place() -> None:
@@ -84,11 +84,11 @@ def test_deciding_parts_in_words():
 
 
 def test_the_numbers_and_the_least_change_of_an_answer() -> None:
-    said = of_answers(NAMES, [0.75, 0.25], [0.72, 0.28], 2)
+    said = of_answers(NAMES, [0.75, 0.25], [0.72, 0.28], "a head off")
     assert said is not None
-    assert said.words == "With 2 changes the answer stays ant, from 75 % to 72 %."
-    assert said.numbers == {"before": 0.75, "after": 0.72, "edits": 2}
-    assert words([0.72, 0.28], [0.75, 0.25]) == "With 1 change the answer stays ant, from 72 % to 75 %."
+    assert said.words == "With a head off, the answer stays ant, from 75 % to 72 %."
+    assert said.numbers == {"before": 0.75, "after": 0.72}
+    assert words([0.72, 0.28], [0.75, 0.25]) == "With 5 patches hidden, the answer stays ant, from 72 % to 75 %."
 
 
 def test_one_part_that_is_or_is_not_enough() -> None:

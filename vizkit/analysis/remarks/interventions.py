@@ -8,29 +8,29 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
-from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
+from vizkit.analysis.remarks.remark import Remark, joined, percent
 
 LITTLE = 0.02
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
 
 
-def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], edits: int) -> Remark | None:
-    """Probabilities of the same classes, before and after so many edits. None without an edit."""
-    if not edits:
+def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], changes: str) -> Remark | None:
+    """Probabilities of the same classes, before and after `changes` in words, such as "head 3 of layer 5 off". None
+    without any."""
+    if not changes:
         return None
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
-    numbers = {"before": before[first], "after": after[first], "edits": edits}
-    with_ = f"With {counted(edits, 'change')} "
-    fell = f"from {percent(before[first])} to {percent(after[first])}"
+    numbers = {"before": before[first], "after": after[first]}
+    with_, fell = f"With {changes}", f"from {percent(before[first])} to {percent(after[first])}"
     if first != now:
         return Remark(
-            f"{with_}the answer is {names[now]} ({percent(after[now])}) and no longer {names[first]}, "
+            f"{with_}, the answer is {names[now]} ({percent(after[now])}) and no longer {names[first]}, "
             f"which goes {fell}.",
             numbers,
         )
     if abs(after[first] - before[first]) < LITTLE:
-        return Remark(f"{with_}the answer hardly moves: {names[first]}, {fell}.", numbers)
-    return Remark(f"{with_}the answer stays {names[first]}, {fell}.", numbers)
+        return Remark(f"{with_}, the answer hardly moves: {names[first]}, {fell}.", numbers)
+    return Remark(f"{with_}, the answer stays {names[first]}, {fell}.", numbers)
 
 
 def of_smallest(result: Search, what: str, name: str) -> Remark:

@@ -55,7 +55,15 @@ _FEATURE_MAPS = (
     "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
     "</section><div class='grid'></div></div></div>"
 )
+_SWITCHES = (
+    "<div class='switches'><div class='inside'><section><h4>Picture</h4>"
+    "<canvas tabindex='0' role='application'></canvas><p class='said'></p></section>"
+    "<section class='of-heads'><h4>Layers × heads<small>temperature</small></h4><div class='heads'></div></section>"
+    "<section><h4>Answers<small>bar now, grey line before</small></h4><div class='answers'></div>"
+    "<nav><button class='undo'>Undo</button><button class='reset'>Reset</button></nav></section></div></div>"
+)
 SCRIPTS = {
+    "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
     "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),

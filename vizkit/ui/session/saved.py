@@ -16,7 +16,7 @@ from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
-from vizkit.views.subject import Subject, no_model, no_picture, proven
+from vizkit.views.subject import OfModel, Subject, no_model, no_picture, proven
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -59,6 +59,8 @@ class Kept(Subject):
         return shelf().find(self._place(key))
 
     def _place(self, key: Hashable) -> Hashable:
+        if isinstance(key, OfModel):
+            return key, self.source, cached.weights_of(self.source), self.loaded.preprocessing
         return key, *explained.key_of(self._shown(), self.picture)
 
     @property
@@ -199,9 +201,9 @@ def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf 
     if of.classes:
         source = f"{of.source}{MARK}{digest_of(of.classes)}"
         own = partial(cached.reading, own, source, of.classes)
-    facts = {"image": item.image, "model": of.model, "point": item.at}
+    facts = {"image": item.image, "model": of.model, "point": item.at, "picture_of": named}
     if item.edits:
-        return Subject(own, picture.rgb, item.edits, named, **facts)
+        return Subject(own, picture.rgb, item.edits, **facts)
     return Kept(source, own, picture, **facts)
 
 

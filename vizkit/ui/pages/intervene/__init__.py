@@ -4,27 +4,10 @@ from vizkit.ui.views import View
 
 VIEWS = (
     View(
-        "Switches",
-        "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
-        "switches",
-    ),
-    View(
         "Smallest set",
         "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
         "smallest",
         "classes",
-    ),
-    View(
-        "Patching",
-        "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
-        "patching",
-        "transformer with classes",
-    ),
-    View(
-        "Steer",
-        "The direction of a class is added to what a block gives, more and more of it.",
-        "steer",
-        "transformer with classes",
     ),
     View(
         "Heads",
@@ -37,12 +20,6 @@ VIEWS = (
         "Lenses",
         "What would the model answer if it ended earlier? Its head after every layer.",
         "lenses",
-        "transformer with classes",
-    ),
-    View(
-        "Direct attribution",
-        "The logit as a sum: what each head and each MLP adds to it.",
-        "direct",
         "transformer with classes",
     ),
     View(

@@ -1,25 +1,30 @@
-// A picture on which patches are hidden, erased, exchanged or pasted, and a switch for every head. What is switched is told to
-// Python once the pointer is let go; everything before that is drawn here.
+// A picture on which patches are hidden, erased, exchanged or pasted, a switch for every head and a temperature for every layer. What
+// is switched is told once the pointer is let go; everything before that is drawn here.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b'
+const INK = '#f59e0b', NONE = 'none'
+const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase: 'Paint over patches to erase them in the image', Exchange: 'Choose two patches that change places', Paste: 'Paint where the other picture shows' }
 
 export default function ({ data, parentElement, setStateValue }) {
-  const root = parentElement.querySelector('.switches'), canvas = root.querySelector('canvas'), heads = root.querySelector('.heads'), answers = root.querySelector('.answers'), said = root.querySelector('.said')
-  const state = STORE.get(parentElement) || {}
+  const root = parentElement.querySelector('.switches'), find = name => root.querySelector(name)
+  const canvas = find('canvas'), heads = find('.heads'), answers = find('.answers'), said = find('.said'), undo = find('.undo'), reset = find('.reset')
+  const state = STORE.get(parentElement) || { past: [], told: 0 }
   STORE.set(parentElement, state)
   // What a run that began before the latest switch sends is no news.
-  if (state.of !== data.of || !(data.heard < state.told)) Object.assign(state, { of: data.of, hidden: new Set(data.hidden), off: new Set(data.off), painted: new Set(data.painted), told: data.heard })
-  if (state.url !== data.image) {
-    state.url = data.image; state.picture = new Image()
+  if (state.of !== data.of || state.changes !== data.changes) {
+    if (state.changes !== undefined && state.changes !== data.changes && !state.back) state.past.push(state.changes)
+    Object.assign(state, { of: data.of, changes: data.changes, back: false, hidden: new Set(data.hidden), off: new Set(data.off), hot: [...data.hot], painted: new Set(data.painted) })
+  }
+  if (state.url !== data.seen) {
+    state.url = data.seen; state.picture = new Image()
     state.picture.onload = () => draw()
-    state.picture.src = data.image
+    state.picture.src = data.seen
   }
   const [rows, columns] = data.grid, names = data.heads
   const pair = data.tool === 'Exchange', cells = () => data.tool === 'Hide' ? state.hidden : state.painted
-  const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase: 'Paint over patches to erase them in the image', Exchange: 'Choose two patches that change places', Paste: 'Paint where the other picture shows' }
   const sorted = set => [...set].sort((a, b) => a - b)
-  const tell = () => setStateValue('switched', { number: ++state.told, hidden: sorted(state.hidden), off: [...state.off], tool: data.tool, painted: pair ? [...state.painted] : sorted(state.painted) })
+  const tell = (back = null) => setStateValue('switched', { number: Date.now() * 100 + ++state.told % 100, back, hidden: sorted(state.hidden), off: [...state.off], hot: state.hot, tool: data.tool, painted: pair ? [...state.painted] : sorted(state.painted) })
+  const show = () => { drawHeads(); draw() }
 
   const draw = () => {
     if (!canvas.isConnected || !canvas.clientWidth) return
@@ -35,6 +40,8 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.fillStyle = 'rgb(128 132 150)'; pen.fillRect(x, y, a, b)
       pen.strokeStyle = 'rgb(20 22 40 / .7)'; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x, y + b); pen.lineTo(x + a, y); pen.stroke()
     }
+    pen.strokeStyle = INK; pen.lineWidth = 1.5
+    for (const cell of data.edited) pen.strokeRect(cell % columns * a + 1, Math.floor(cell / columns) * b + 1, a - 2, b - 2)
     const known = new Set(data.painted)
     for (const cell of state.painted) {
       if (known.has(cell)) continue
@@ -47,36 +54,33 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.stroke()
     }
     if (state.at !== undefined && state.at !== null) { pen.strokeStyle = INK; pen.lineWidth = 2; pen.strokeRect(state.at % columns * a, Math.floor(state.at / columns) * b, a, b) }
-    said.textContent = [pair && state.painted.size ? 'Now the other patch' : WORDS[data.tool], state.hidden.size && `${state.hidden.size} of ${rows * columns} hidden`,
-      state.off.size && `${state.off.size} heads off`].filter(Boolean).join(' · ')
+    said.textContent = [pair && state.painted.size ? 'Now the other patch' : WORDS[data.tool], state.hidden.size && `${state.hidden.size} of ${rows * columns} hidden`].filter(Boolean).join(' · ')
     Object.assign(root.dataset, { hidden: state.hidden.size, off: state.off.size, painted: state.painted.size, tool: data.tool })
   }
+
+  const made = (name, more) => Object.assign(document.createElement(name), more)
   const drawHeads = () => {
     root.classList.toggle('no-heads', !names.length)
     heads.style.setProperty('--across', Math.max(1, ...names))
-    heads.replaceChildren(...names.flatMap((count, layer) => {
-      const all = [...Array(count).keys()].map(head => `${layer}.${head}`), row = document.createElement('div'), label = document.createElement('button')
-      row.className = 'row'; label.className = 'layer'; label.textContent = layer + 1
-      label.setAttribute('aria-label', `All heads of layer ${layer + 1}`)
-      label.onclick = () => { const off = all.every(name => state.off.has(name)); all.forEach(name => off ? state.off.delete(name) : state.off.add(name)); drawHeads(); draw(); tell() }
-      row.append(label, ...all.map((name, head) => {
-        const button = document.createElement('button')
-        button.className = 'head'
-        button.setAttribute('aria-pressed', !state.off.has(name))
-        button.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`)
-        button.onclick = () => { state.off.has(name) ? state.off.delete(name) : state.off.add(name); drawHeads(); draw(); tell() }
-        return button
-      }))
-      return [row]
+    heads.replaceChildren(...names.map((count, layer) => {
+      const all = [...Array(count).keys()].map(head => `${layer}.${head}`), row = made('div', { className: 'row' })
+      const label = made('button', { className: 'layer', textContent: layer + 1, ariaLabel: `All heads of layer ${layer + 1}`, onclick: () => {
+        const off = all.every(name => state.off.has(name))
+        all.forEach(name => off ? state.off.delete(name) : state.off.add(name)); show(); tell()
+      } })
+      const buttons = all.map((name, head) => made('button', { className: 'head', textContent: count < 13 ? head + 1 : '', ariaPressed: !state.off.has(name), ariaLabel: `Layer ${layer + 1}, head ${head + 1}`, onclick: () => {
+        state.off.has(name) ? state.off.delete(name) : state.off.add(name); show(); tell()
+      } }))
+      const hot = made('select', { ariaLabel: `Temperature of layer ${layer + 1}`, className: state.hot[layer] === 1 ? '' : 'hot', onchange: () => { state.hot[layer] = Number(hot.value); show(); tell() } })
+      hot.append(...data.temperatures.map(value => made('option', { value, textContent: value, selected: value === state.hot[layer] })))
+      row.append(label, ...buttons, ...Array(Math.max(...names) - count).fill().map(() => made('i')), hot)
+      return row
     }))
   }
-
   const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left, logit]) => {
-    const row = document.createElement('div'), title = document.createElement('span'), worth = document.createElement('b')
-    row.className = 'answer'; title.textContent = name; worth.textContent = data.changed ? `${before} → ${after}` : before
+    const changed = data.changes !== NONE, row = made('div', { className: 'answer' })
     row.style.setProperty('--share', `${100 * share}%`); row.style.setProperty('--left', `${100 * left}%`)
-    row.append(title, worth)
-    if (data.changed) { const moved = document.createElement('small'); moved.textContent = `logit ${logit}`; worth.before(moved) }
+    row.append(made('span', { textContent: name }), ...(changed ? [made('small', { textContent: `logit ${logit}` })] : []), made('b', { textContent: changed ? `${before} → ${after}` : before }))
     return row
   }))
 
@@ -106,10 +110,13 @@ export default function ({ data, parentElement, setStateValue }) {
     if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
     if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
+  undo.disabled = !state.past.length || data.alone; reset.disabled = data.changes === NONE || data.alone
+  undo.onclick = () => { state.back = true; tell(state.past.pop()) }
+  reset.onclick = () => tell(NONE)
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()
   state.observer = new ResizeObserver(() => draw())
   state.observer.observe(canvas)
-  drawHeads(); drawAnswers(); draw()
+  drawAnswers(); show()
   return () => state.observer?.disconnect()
 }

@@ -1,0 +1,167 @@
+"""Switches: what its canvas is sent, what it tells, where it opens, and its maps before and after."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.views.contract import everything, subject
+from vizkit.datasets import samples
+from vizkit.figure.canvas.rows import Rows
+from vizkit.interventions import Changes
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Bars, Canvas, Map, Said, Tiles
+from vizkit.views.intervene.changed import one_scale
+from vizkit.views.intervene.switches import NONE, Switches, place
+from vizkit.views.rules import RefusedError
+from vizkit.views.settled import settled
+
+
+def shown(view: Switches, name: str = "digits_vit", of=None) -> list:
+    return list(everything(settled(view.show(of or subject(name)))))
+
+
+def sent(view: Switches, name: str = "digits_vit", of=None) -> dict:
+    return next(block.data for block in shown(view, name, of) if isinstance(block, Canvas))
+
+
+def said(view: Switches, name: str = "digits_vit", of=None) -> str:
+    return next(block.text for block in shown(view, name, of) if isinstance(block, Said))
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "grid"),
+    [("digits_vit", "Hide", (8, 8)), ("digits_swin", "Erase", (16, 16)), ("digits_cnn", "Erase", (16, 16))],
+)
+def test_without_changes_before_is_after(name: str, tool: str, grid: tuple[int, int]):
+    content = sent(Switches(NONE), name)
+    assert (content["hidden"], content["off"], content["changes"]) == ((), (), NONE)
+    assert (content["tool"], content["grid"]) == (tool, grid)
+    assert all(before == after for _, before, after, *_ in content["answers"])
+    assert said(Switches(NONE), name).startswith("Nothing is changed")
+
+
+def test_it_opens_with_the_head_without_which_the_answer_leads_the_least():
+    of = subject("insects_deit")
+    found = sent(Switches(), of=of)["off"]
+    loaded, places = of.loaded, [(layer, head) for layer, many in enumerate(place(of).heads) for head in range(many)]
+    leads = {}
+    for layer, head in places:
+        logits = Changes.parse([f"heads:{layer + 1}.{head + 1}=0"]).trace(loaded, of.rgb).logits
+        own = int(of.seen.logits.argmax())
+        leads[f"{layer}.{head}"] = float(logits[own] - torch.cat([logits[:own], logits[own + 1 :]]).max())
+    assert found == (min(leads, key=leads.get),)
+    assert "none of the 24 heads costs the answer more" in said(Switches(), of=of)
+
+
+def test_a_link_with_edits_shows_them_and_what_follows():
+    view = Switches("blind:all=3,4;heads:1.2=0;heads:2=0;temperature:3=2")
+    content = sent(view)
+    assert content["hidden"] == (2, 3)  # the class token stands before the patches
+    assert content["off"] == ("0.1", *(f"1.{head}" for head in range(content["heads"][1])))
+    assert content["hot"] == (1, 1, 2, 1, 1, 1)
+    assert any(before != after for _, before, after, *_ in content["answers"])
+    assert said(view).startswith(
+        "With 2 patches hidden, all heads of layer 2 off, head 2 of layer 1 off and layer 3 at temperature 2, the"
+    )
+
+
+# ---- what the canvas tells -------------------------------------------------------------------------------------------
+def told(view: Switches, of, **changed) -> str:
+    at = place(of)
+    nothing = {"number": 1, "back": None, "hidden": [], "off": [], "hot": [1.0] * len(at.heads), "painted": []}
+    rule = view.told(at, view.made(of, at))
+    return rule({**nothing, "tool": view.brush or "Hide", **changed})
+
+
+@pytest.mark.parametrize(
+    ("view", "changed", "text"),
+    [
+        (Switches(NONE), {"hidden": [2, 3]}, "blind:all=3,4"),
+        (Switches(NONE), {"off": ["1.0", "0.1"]}, "heads:1.2=0;heads:2.1=0"),
+        (Switches(NONE), {"hot": [1, 3, 1, 1, 1, 1]}, "temperature:2=3"),
+        (Switches("uniform:1"), {"off": ["0.1"]}, "heads:1.2=0;uniform:1"),
+        (Switches(NONE, "Erase"), {"painted": [3]}, "pixels:8x8:erase=3"),
+        (Switches("pixels:8x8:blur=3", "Erase", "blur"), {"painted": [3, 4]}, "pixels:8x8:blur=3,4"),
+        (Switches("pixels:8x8:erase=3", "Exchange"), {"painted": [9, 5]}, "pixels:8x8:erase=3;pixels:8x8:swap=9-5"),
+        (Switches(NONE, "Paste", source="digit 5"), {"painted": [7]}, "pixels:8x8:paste=digit 5@7"),
+        (Switches("heads:1.2=0"), {"off": []}, NONE),
+        (Switches("heads:1.2=0"), {"back": "heads:1.1=0"}, "heads:1.1=0"),
+        (Switches("heads:1.2=0"), {"back": "nonsense"}, NONE),
+    ],
+)
+def test_a_stroke_becomes_changes(view: Switches, changed: dict, text: str):
+    assert told(view, subject("digits_vit"), **changed) == text
+
+
+@pytest.mark.parametrize(
+    "changed", [{"hidden": [64]}, {"off": ["9.9"]}, {"hot": [0.0]}, {"painted": [-1]}, {"tool": "Burn"}, {"back": 3}]
+)
+def test_what_the_canvas_never_sends_is_refused(changed: dict):
+    with pytest.raises(RefusedError):
+        told(Switches(NONE), subject("digits_vit"), **changed)
+
+
+def test_of_two_patches_that_change_places_both_are_needed():
+    with pytest.raises(RefusedError):
+        told(Switches(NONE, "Exchange"), subject("digits_vit"), painted=[3])
+
+
+# ---- maps ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["relevance", "rollout", "attention"])
+@pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
+def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):
+    blocks = shown(Switches("pixels:8x8:grey=27,28", map=kind), name)
+    *_, tiles = [block for block in blocks if isinstance(block, Tiles)]
+    difference, (low, high) = tiles.maps[-1], tiles.limits[-1]
+    assert difference.signed
+    assert high > 0
+    assert -low == high == pytest.approx(float(np.abs(difference.values).max()))
+    if kind == "relevance":
+        (first, then, _), (one, other, _) = tiles.maps, tiles.limits
+        assert one == other == (0, pytest.approx(max(first.values.max(), then.values.max())))
+    else:
+        before, after = [block.rows for block in blocks if isinstance(block, Map)]
+        assert before.top == after.top > 0
+
+
+def test_the_scale_is_that_of_what_is_shown():
+    whole = Rows(np.array([[0.1, 0.9], [0.2, 0.1]]), (1, 2))  # of which the second row is shown
+    both = one_scale([(whole, torch.tensor([[0.2, 0.1]])), (whole, torch.tensor([[0.1, 0.3]]))])
+    assert [rows.top for rows in both] == pytest.approx([0.3, 0.3])
+
+
+# ---- what cannot be made, and other models ---------------------------------------------------------------------------
+def test_a_pasted_picture_is_taken_from_those_at_hand():
+    view, of = Switches("pixels:8x8:paste=holiday.png@27"), subject("digits_vit")
+    with pytest.raises(NotApplicable, match="holiday"):
+        shown(view, of=of)
+    of.uploads = {"holiday.png": samples.picture("digit 5")}
+    assert said(view, of=of).startswith("With 1 patch of holiday.png pasted")
+
+
+@pytest.mark.parametrize("edits", ["heads:1.1=mean", "patch:stream.2=3", "steer:2=1*5", "frozen:1"])
+def test_changes_that_need_other_images_are_refused_in_a_sentence(edits: str):
+    with pytest.raises(NotApplicable):
+        shown(Switches(edits))
+
+
+@pytest.mark.parametrize("edits", ["drop:3,4", "positions:zero", "positions:shift=1,0"])
+def test_changes_that_have_no_switch_are_followed_too(edits: str):
+    assert sent(Switches(edits))["changes"] == edits
+
+
+def test_all_models_answer_to_the_same_changes_as_far_as_they_can():
+    of = subject("digits_vit")
+    of.beside = (subject("digits_swin"), subject("digits_cnn"))
+    blocks = shown(Switches("pixels:8x8:erase=27,28;heads:2.1=0;blind:all=9"), of=of)
+    assert sum(isinstance(block, Bars) for block in blocks) == 1 + 3  # of the picture on paper, and of each
+    words = [getattr(block, "text", "") for block in blocks]
+    assert "Not in this model: 1 patch hidden." in words
+    assert "Not in this model: 1 patch hidden and head 1 of layer 2 off." in words
+
+
+def test_a_larger_model_is_looked_at_while_the_page_waits(monkeypatch):
+    monkeypatch.setattr("vizkit.views.intervene.switches.AT_ONCE", 0)
+    (later,) = Switches().show(subject("digits_vit"))
+    assert list(later.show({})) == []
+    assert any(isinstance(block, Canvas) for block in later.now())

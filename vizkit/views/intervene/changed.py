@@ -1,0 +1,132 @@
+"""The same picture in the same model after changes, and what of it stands beside the model as it is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vizkit.analysis.attention.attention_map import attention_map, layers
+from vizkit.analysis.attribution.rollout import rollout_masses
+from vizkit.analysis.attribution.subject import on_cells
+from vizkit.figure.canvas.rows import Rows
+from vizkit.from_json import ReportError
+from vizkit.geometry import cell_of, id_at
+from vizkit.image import RGB, seen
+from vizkit.interventions import Changes, bundled_picture
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Tile, Tiles
+from vizkit.views.rows_of import layer_for_browser
+from vizkit.views.subject import Subject, proven, sentences
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.analysis.attention.attention_map import Query
+    from vizkit.traces import Tokens, Trace
+
+    Shown = tuple[Rows, Tensor]  # all rows, and the places of the one that is shown
+
+__all__ = ["compared", "image_of", "of_layer", "one_scale", "rolled", "trace_of"]
+
+DIFFERENCE = "Difference"
+
+
+def trace_of(of: Subject, changes: Changes) -> "Trace":
+    """With the gradients of the answer to the unchanged picture where there are classes, so that its relevance can be
+    compared. NotApplicable for changes that cannot be made here."""
+    return of.kept(("changed", changes.texts), partial(_traced, of, changes))
+
+
+def _traced(of: Subject, changes: Changes) -> "Trace":
+    loaded = of.loaded
+    target = loaded.head.target(of.seen.logits) if loaded.classifies else None
+    with refused():
+        trace = proven(changes.trace(loaded, of.rgb, partial(picture_of, of), target=target))
+    return replace(trace, notes=tuple(note for note in trace.notes if not note.startswith("Changed: ")))
+
+
+def image_of(of: Subject, changes: Changes) -> RGB:
+    """What the model sees after the changes of the image."""
+    with refused():
+        rgb = changes.given(of.loaded, of.rgb, partial(picture_of, of))[1]
+    return rgb if changes.pixels else seen(rgb, of.loaded.preprocessing)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """A change that cannot be made has no meaning here."""
+    try:
+        with sentences():
+            yield
+    except ReportError as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def picture_of(of: Subject, name: str) -> RGB:
+    """Another picture at hand, from which patches are pasted."""
+    return of.uploads[name] if name in of.uploads else (of.picture_of or bundled_picture)(name)
+
+
+# ---- before, after, difference ---------------------------------------------------------------------------------------
+def compared(
+    of: Subject, traces: "Sequence[Trace]", shown: "Callable[[Trace], Shown]", words: Sequence[str], quantity: str,
+    instead: RGB | None = None,
+) -> Iterator[Block]:  # fmt: skip
+    """The map `shown` of two traces, called `words`, and their difference. `instead`: the changed picture, below the
+    second."""
+    both = [shown(trace) for trace in traces]
+    parts = []
+    for rows, name, own in zip(one_scale(both), words, (None, instead), strict=True):
+        parts.append((Heading(name), Map(rows, of.asked, f"{name}, of", quantity, room=False, instead=own)))
+    parts.append((Heading(DIFFERENCE), *difference(both[0][1], both[1][1])))
+    yield Columns(tuple(parts))
+
+
+def difference(before: "Tensor", after: "Tensor") -> Iterator[Block]:
+    moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
+    ends = float(np.abs(moved).max())
+    yield Tiles(
+        "",
+        (Tile("After − before", moved, "", signed=True, unit="%"),),
+        ((-(ends or 1.0), ends or 1.0),),
+        "What has become more (red) and less (blue)",
+        tile_px=200,
+    )
+    yield Line("Red: more after the change; blue: less." if ends else "Nothing has changed here.")
+
+
+def one_scale(maps: "Sequence[Shown]") -> list[Rows]:
+    """The brightest colour is the largest value that any of them shows."""
+    top = max(float(grid.max()) for _, grid in maps)
+    return [replace(rows, top=top) for rows, _ in maps]
+
+
+def of_layer(trace: "Trace", query: "Query", layer: int) -> "Shown":
+    """`layer` from 1."""
+    one = layers(trace)[layer - 1]
+    return layer_for_browser(one, None, query, shared=False), attention_map(one, query, None).places
+
+
+def rolled(trace: "Trace", query: "Query") -> "Shown":
+    tokens = rolled_from(trace)
+    at = query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
+    one = rollout_masses(trace, at)
+    row = np.concatenate([np.array([one.special[name] for name in one.tokens.special]), one.grid.numpy().ravel()])
+    special = one.tokens.special
+    if isinstance(at, str):
+        where, names = 0, (one.query,)
+    else:
+        where, names = len(tokens.special) + at[0] * (tokens.grid or (1, 1))[1] + at[1], tokens.special
+    values = row.astype(np.float32)[None]
+    return Rows(
+        values, one.tokens.grid, tokens.grid, np.array([where]), None, names, special, verb="draws"
+    ), one.grid  # fmt: skip
+
+
+def rolled_from(trace: "Trace") -> "Tokens":
+    """The tokens whose rows a rollout gives: those of the last layer that has a grid."""
+    every = layers(trace)
+    return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)

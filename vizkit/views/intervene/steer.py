@@ -1,0 +1,177 @@
+"""Steer: the direction of a class added after a block; the answers against its factor, the map before and after."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.remarks.interventions import of_steering
+from vizkit.datasets.insects import LABELS
+from vizkit.figure.charts import curves
+from vizkit.figure.palette import class_colours
+from vizkit.models import Edit, Keep, pixels_of
+from vizkit.models import trace as traced
+from vizkit.models.probes.interventions.steering import steered
+from vizkit.models.probes.interventions.stream import blocks_of
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Answered, Block, Chart, Heading, Job, Later, Numbers, Part, Said
+from vizkit.views.controls import choice, layer, number
+from vizkit.views.intervene.changed import compared, of_layer
+from vizkit.views.subject import OfModel, Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models import Loaded
+    from vizkit.traces import Trace
+
+IMAGES = 96
+FACTORS = tuple(half / 2 for half in range(-4, 13))
+LINES = 6
+RUNNER_UP = "the runner-up"
+
+
+def set_for(loaded: "Loaded") -> str:
+    """The set that comes with vizkit whose pictures say more to this model."""
+    knows_digits = bool(loaded.labels) and all(label.isdecimal() for label in loaded.labels)
+    return "digits" if knows_digits or loaded.preprocessing.channels == 1 else "insects"
+
+
+def names_of(of: Subject) -> list[str]:
+    return [*LABELS] if set_for(of.loaded) == "insects" else [str(digit) for digit in range(10)]
+
+
+def classes(of: Sequence[Subject]) -> list[str]:
+    return [RUNNER_UP, *dict.fromkeys(name for each in of for name in names_of(each))]
+
+
+def depth(of: Sequence[Subject]) -> int:
+    return max((len(blocks_of(each.loaded)) for each in of), default=1)
+
+
+@dataclass(frozen=True)
+class Steered:
+    """With each of FACTORS: the logits, and the last layer's attention."""
+
+    logits: "Tensor"
+    traces: "tuple[Trace, ...]"
+
+
+@dataclass(frozen=True)
+class Steer(View):
+    """The direction of a class is added to what a block gives, more and more of it."""
+
+    towards: str = choice(
+        "Towards",
+        classes,
+        f"A class of the training pictures from which its direction is taken; {RUNNER_UP}: the class that the model "
+        "finds second likeliest here.",
+        default=RUNNER_UP,
+        key="steer_class",
+        listed=True,
+        runs=True,
+    )
+    block: int | None = layer("After block", "Where it is added.", default=3, low=1, high=depth, key="steer_block",
+                              runs=True)  # fmt: skip
+    factor: float = number(
+        "λ", FACTORS[0], FACTORS[-1], 2.0, "How much of it is added; below 0 it is taken away.", at=FACTORS, plays=True,
+        key="steer_by",
+    )  # fmt: skip
+
+    alone: ClassVar = True
+    how: ClassVar = How(
+        f"The direction of a class after a block is the mean stream of its pictures less that of all others, from "
+        f"{IMAGES} training pictures. λ = 1 adds it as it is to every token of this picture, λ < 0 takes it away. All "
+        "λ are measured at once, so the slider runs no model.",
+        r"x_l \leftarrow x_l + \lambda\,(\bar{x}_l^{\,c} - \bar{x}_l^{\,\text{others}})",
+        "that the model uses this direction by itself: large λ lead to streams that it never met.",
+        "Turner et al. 2023; Marks & Tegmark 2023",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Steered towards {self.name(of)} after block {self.after(of)}, λ = {self.factor:g}"
+
+    def name(self, of: Subject) -> str:
+        """The class; without a choice the likeliest of the set but for the answer itself."""
+        names = names_of(of)
+        if self.towards in names:
+            return self.towards
+        ranked = [of.loaded.label(at) for at, _ in of.loaded.head.top(of.seen.logits, len(of.seen.logits))]
+        return next((name for name in ranked[1:] if name in names), next(name for name in names if name != ranked[0]))
+
+    def after(self, of: Subject) -> int:
+        count = len(blocks_of(of.loaded))
+        return min(self.block or count, count)
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        if not (of.loaded.classifies and of.loaded.head.probable):
+            raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no class to steer towards.")
+        data, name, block = set_for(of.loaded), self.name(of), self.after(of)
+        first = OfModel(("directions", data))
+        words = f"The directions of all classes, from {IMAGES} pictures of {data}"
+        directions = Job(first, words, partial(directions_of, of, data))
+        then = Job(("steered", name, block), f"Towards {name}", partial(measured, of, first, name, block - 1))
+
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            if then.key in found:
+                yield from self.drawn(of, found[then.key])
+
+        yield Later(of, (directions, then), show)
+
+    def drawn(self, of: Subject, result: Steered) -> Iterator[Block]:
+        loaded, block, name = of.loaded, self.after(of), self.name(of)
+        values = loaded.head.values(result.logits)
+        chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
+        labels = [loaded.label(at) for at in range(values.shape[1])]
+        yield Heading(f"The answers when the direction of {name} is added after block {block}")
+        yield chart
+        yield Said(of_steering(labels, FACTORS, values, name).words)
+        yield Answered(loaded)
+        yield Part(partial(self.maps, of, result))
+        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": result.logits.numpy()})
+
+    def maps(self, of: Subject, result: Steered) -> Iterator[Block]:
+        """The mean over heads of the last layer, before and after, under the one cursor."""
+        pair = [result.traces[FACTORS.index(at)] for at in (0.0, self.factor)]
+        if not layers(pair[0]):
+            raise NotApplicable(f"{of.name} has no attention that could be drawn.")
+        shown = partial(of_layer, query=of.asked, layer=len(layers(pair[0])))
+        yield Heading("Attention of the last layer, from the marked patch: one scale for both")
+        yield from compared(of, pair, shown, ("Before", f"λ = {self.factor:g}"), "attention")
+
+
+def directions_of(of: Subject, data: str, progress: Callable[[int, int], None]) -> Any:  # noqa: ANN401
+    from vizkit.evaluation.steering import directions_of
+
+    return directions_of(of.loaded, data, IMAGES, tell=progress)
+
+
+def measured(of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]) -> Steered:
+    directions, names = of.find(first)
+    loaded, label = of.loaded, names.index(name)
+    if (block, label) not in directions:
+        raise NotApplicable(f"None of the {IMAGES} pictures shows {name}, so it has no direction.")
+    logits = steered(loaded, pixels_of(loaded, of.rgb), block, directions[block, label], FACTORS)
+    last = len([layer for layer in of.seen.attention if layer.learned]) - 1
+    traces = []
+    for done, factor in enumerate(FACTORS):
+        progress(done, len(FACTORS))
+        edit = Edit("steer", block, value=factor, numbers=(label,))
+        made = traced(loaded, of.rgb, keep=Keep((last,), heads="mean"), edits=[edit], directions=directions)
+        traces.append(replace(made, features=()))
+    return Steered(logits, tuple(traces))
+
+
+def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:  # noqa: ANN401
+    """The probabilities of the strongest classes."""
+    strongest = values.amax(0).argsort(descending=True)[:LINES].tolist()
+    lines = {f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
+             for at, label in enumerate(strongest)}  # fmt: skip
+    figure = curves(lines, "λ", "probability", mode="lines+markers", marked={float(factor): "dot"})
+    for at, colour in enumerate(class_colours(strongest, values.shape[1])):
+        figure.update_traces(line_color=colour, selector=at)
+    return figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")

@@ -1,0 +1,410 @@
+"""Switches: patches hidden, erased, exchanged, pasted, heads switched off, and the answer before and after."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
+from vizkit.analysis.attribution.subject import cells_of
+from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
+from vizkit.analysis.remarks.interventions import of_answers
+from vizkit.datasets import samples
+from vizkit.figure.class_bars import Axis, ClassBars, reach
+from vizkit.figure.palette import class_colours
+from vizkit.image import RGB, data_url
+from vizkit.interventions import Changes, smallest
+from vizkit.interventions.switched import Switched, edits_from, followed, in_words, paint, painted, switched
+from vizkit.models import family
+from vizkit.models.recording.edits import Edit
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import (
+    Answered,
+    Bars,
+    Block,
+    Canvas,
+    Columns,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Numbers,
+    Part,
+    Picture,
+    Proof,
+    Said,
+    Tile,
+    Tiles,
+    first_said,
+)
+from vizkit.views.controls import choice, layer, text
+from vizkit.views.intervene.changed import compared, image_of, of_layer, rolled, trace_of
+from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from vizkit.traces import Trace
+
+TOOLS = ("Hide", "Erase", "Exchange", "Paste")
+FILL_WORDS = {"erase": "mean colour", "grey": "grey", "blur": "blur"}
+RELEVANCE, ROLLOUT, ATTENTION = "relevance", "rollout", "attention"
+MAPS = {RELEVANCE: "Relevance of the answer", ROLLOUT: "Rollout", ATTENTION: "Attention of a layer"}
+NONE = "none"
+TEMPERATURES = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
+MOST_CHARACTERS = 100_000
+CLASSES, CLASSES_BESIDE = 5, 3
+AT_ONCE = 10_000_000  # parameters; of larger models the head that costs most is looked for while the page waits
+HIDDEN, FRAME = (128, 132, 150), (245, 158, 11)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the switches of a model are: its heads by layer; the grid that is painted on; how many tokens stand before
+    its patches; and whether patches can be hidden, because all layers see the same ones."""
+
+    heads: tuple[int, ...]
+    grid: tuple[int, int]
+    special: int
+    hides: bool
+
+
+def place(of: Subject) -> Place:
+    learned = layers(of.seen)
+    first = learned[0].key if learned else None
+    grid = first.grid if first is not None and family(of.loaded.model).SAME_ROWS else None
+    special = len(first.special) if first is not None else 0
+    return Place(tuple(each.heads for each in learned), grid or cells_of(of.seen), special, grid is not None)
+
+
+def tools(of: Sequence[Subject]) -> list[str]:
+    return [*(TOOLS if all(place(each).hides for each in of) else TOOLS[1:])]
+
+
+def maps(of: Sequence[Subject]) -> list[str]:
+    return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
+
+
+def others(of: Sequence[Subject]) -> list[str]:
+    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
+    return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Switches(View):
+    """Patches are hidden, erased, exchanged or pasted, heads switched off: the answer and its maps before and after."""
+
+    changes: str = text(
+        "Changes",
+        "",
+        "Such as “heads:3.5=0;blind:all=17”, as of the command trace, or none; by default the head that costs the "
+        "answer most is off, and of a network without heads that patch is erased.",
+        longest=MOST_CHARACTERS,
+        key="edits",
+        inside=True,
+        runs=True,
+    )
+    brush: str | None = choice(
+        "Brush",
+        tools,
+        "Hide: the tokens are seen by no other; where layers see other patches each, only the image changes.",
+        key="brush",
+    )
+    fill: Literal["erase", "grey", "blur"] = choice(
+        "With", FILLS, words=FILL_WORDS, key="brush_fill", listed=True, when=lambda view: view.brush == "Erase"
+    )
+    source: str | None = choice("From", others, key="brush_from", listed=True, when=lambda view: view.brush == "Paste")
+    map: str = choice("Map", maps, words=MAPS, default=RELEVANCE, key="before_after")
+    layer: int | None = layer("Layer shown", key="layer", when=lambda view: view.map == ATTENTION)
+
+    alone: ClassVar = True
+    among: ClassVar = True
+    how: ClassVar = How(
+        "Before and after are the same picture in the same model. A head that is off adds nothing to its layer; a "
+        "hidden patch is seen by no token in any layer (a head that averages the patches still counts it); an erased, "
+        "exchanged or pasted patch is seen, with other pixels. At a higher temperature a layer looks at everything "
+        "more alike.",
+        r"\mathrm{softmax}\left(\frac{Q K^\top}{T \sqrt{d_k}} + M\right) V, \quad M_{ij} = -\infty \text{ if } j "
+        r"\text{ is hidden}",
+        "what a head is for: others may do its work, or its absence may be something that the model never met; nor "
+        "did it ever meet an image with a grey patch.",
+        "Michel et al. 2019; Voita et al. 2019; Zeiler & Fergus 2014",
+    )
+
+    def title(self, of: Subject) -> str:
+        at = place(of)
+        return f"Before and after: {in_words(self.made(of, at), at.heads, at.special) or 'nothing changed'}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        at = place(of)
+        if self.changes or not answers_with_classes(of) or of.loaded.parameters <= AT_ONCE:
+            yield from self.drawn(of, at)
+            return
+        job = Job(COSTLIEST, "The head, or the patch, that costs the answer most", partial(_costliest, of, at))
+        yield Later(of, (job,), lambda found: self.drawn(of, at) if found else ())
+
+    def made(self, of: Subject, at: Place) -> Changes:
+        if self.changes:
+            return followed(self.changes.split(";"), at.heads)
+        return Changes.parse(of.kept(COSTLIEST, partial(_costliest, of, at))) if answers_with_classes(of) else Changes()
+
+    def drawn(self, of: Subject, at: Place) -> Iterator[Block]:
+        changes = self.made(of, at)
+        before, after = trace_of(of, Changes()), trace_of(of, changes)
+        image, words = image_of(of, changes), in_words(changes, at.heads, at.special)
+        rows = answers(of, before, after)
+        yield Canvas(
+            "vizkit_switches",
+            self.sent(of, at, changes, image, rows),
+            "Patches of the image. Arrow keys move, the space bar paints.",
+            {"switched": (self.told(at, changes), "changes")},
+            tuple(on_paper(of, at, changes, image, before, after)),
+        )
+        yield Said(self.said(of, at, rows, words))
+        yield Answered(of.loaded)
+        yield Proof(after)
+        yield Part(lambda: self.mapped(of, before, after, image if changes.pixels else None))
+        yield from beside(of, at, changes)
+        yield Numbers(lambda: {"logits_before": before.logits.numpy(), "logits_after": after.logits.numpy()})
+
+    def said(self, of: Subject, at: Place, rows: "Sequence[Row]", words: str) -> str:
+        if not words:
+            heads = f" and {sum(at.heads)} heads" if at.heads else ""
+            return f"Nothing is changed: all {at.grid[0] * at.grid[1]} patches{heads} take part."
+        if not of.loaded.classifies:
+            return f"Changed: {words}."
+        remark = of_answers([each.name for each in rows], [each.before for each in rows],
+                            [each.after for each in rows], words)  # fmt: skip
+        what = f"none of the {sum(at.heads)} heads" if at.heads else f"none of the {at.grid[0] * at.grid[1]} patches"
+        first = f" Taken away alone, {what} costs the answer more." if not self.changes else ""
+        return f"{first_said(remark)}{first}"
+
+    # ---- the canvas --------------------------------------------------------------------------------------------------
+    def kind(self) -> Kind:
+        return "swap" if self.brush == "Exchange" else "paste" if self.brush == "Paste" else self.fill
+
+    def sent(self, of: Subject, at: Place, changes: Changes, image: RGB, rows: "Sequence[Row]") -> dict[str, Any]:
+        now, head = switched(changes.model, at.heads, at.special), of.loaded.head
+        tool = self.brush or tools([of])[0]
+        stroke = tool in ("Erase", "Paste")
+        hot = dict(now.hot)
+        return {
+            "changes": ";".join(changes.texts) or NONE,
+            "of": f"{of.loaded.source} {tool}",
+            "seen": data_url(image),
+            "ratio": image.shape[0] / image.shape[1],
+            "grid": at.grid,
+            "heads": at.heads,
+            "edited": edited(at, changes),
+            "hidden": now.cells,
+            "off": tuple(f"{layer}.{head}" for layer, head in now.off),
+            "hot": tuple(hot.get(layer, 1.0) for layer in range(len(at.heads))),
+            "temperatures": sorted({*TEMPERATURES, *hot.values()}),
+            "tool": tool,
+            "painted": painted(changes.pixels, self.kind(), at.grid, self.pasted(of)) if stroke else (),
+            "answers": tuple(each.sent(head) for each in rows),
+        }
+
+    def pasted(self, of: Subject) -> str:
+        return (self.source or next(iter(others([of])), "")) if self.brush == "Paste" else ""
+
+    def told(self, at: Place, changes: Changes) -> Rule[str]:
+        """What is switched or painted, as the changes that follow; or changes that were made before."""
+        count = at.grid[0] * at.grid[1]
+        cells, depth = several(below(count), count), len(at.heads)
+        names = {f"{layer}.{head}": (layer, head) for layer, many in enumerate(at.heads) for head in range(many)}
+        rule = record(
+            number=whole(0, 2**53),
+            back=maybe(words(MOST_CHARACTERS)),
+            hidden=cells,
+            off=several(one_of(names), len(names)),
+            hot=several(number(1e-3, 1e6), depth),
+            tool=one_of(TOOLS),
+            painted=cells,
+        )
+
+        def read(told: object) -> str:
+            heard = rule(told)
+            if heard["back"] is not None:
+                return ";".join(followed(heard["back"].split(";"), at.heads).texts) or NONE
+            if heard["tool"] == "Exchange" and len(heard["painted"]) not in (0, 2):
+                raise RefusedError
+            was, pixels = switched(changes.model, at.heads, at.special), changes.pixels
+            if heard["tool"] != "Hide":
+                pixels = self.stroke(pixels, at, heard["tool"], heard["painted"])
+            off = tuple(sorted(names[name] for name in heard["off"]))
+            now = Switched(heard["hidden"], off, tuple(enumerate(heard["hot"])), was.rest)
+            return ";".join(map(str, (*pixels, *edits_from(now, at.heads, at.special)))) or NONE
+
+        return read
+
+    def stroke(self, pixels: Sequence[PixelEdit], at: Place, tool: str, cells: tuple[int, ...]) -> Sequence[PixelEdit]:
+        if tool != self.brush and self.brush is not None:
+            return pixels  # a stroke of the brush before
+        if tool == "Exchange" and not cells:
+            return pixels
+        image = self.source or "" if tool == "Paste" else ""
+        if tool == "Paste" and not image:
+            raise RefusedError
+        return paint(pixels, self.kind(), at.grid, image, cells)
+
+    # ---- the maps ----------------------------------------------------------------------------------------------------
+    def mapped(self, of: Subject, before: "Trace", after: "Trace", image: RGB | None) -> Iterator[Block]:
+        if self.map == RELEVANCE or not layers(before):
+            yield from relevance(of, before, after)
+            return
+        count = len(layers(after))
+        number = min(self.layer or count, count)
+        if self.map == ATTENTION:
+            name, shown = f"Attention of layer {number}", partial(of_layer, query=of.asked, layer=number)
+        else:
+            name, shown = "Rollout through all layers", partial(rolled, query=of.asked)
+        yield Heading(f"{name}, from the marked patch: one scale for both")
+        yield from compared(of, (before, after), shown, ("Before", "After"), self.map, image)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Row:
+    """An answer before and after, and by how much its logit differs."""
+
+    name: str
+    before: float
+    after: float
+    logit: float
+
+    def sent(self, head: Any) -> tuple:  # noqa: ANN401
+        shares = (self.before, self.after) if head.probable else (0.0, 0.0)
+        return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
+
+
+def strongest(of: Subject, before: "Trace", after: "Trace", count: int) -> list[int]:
+    """The likeliest classes before, and those after."""
+    top = of.loaded.head.top
+    return list(dict.fromkeys(at for trace in (before, after) for at, _ in top(trace.logits, count)))
+
+
+def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
+    first, then = (of.loaded.head.values(each.logits) for each in (before, after))
+    moved = after.logits - before.logits
+    return [
+        Row(of.loaded.label(at), float(first[at]), float(then[at]), float(moved[at]))
+        for at in strongest(of, before, after, CLASSES)
+    ]
+
+
+def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
+    """Bars after, ticks before."""
+    head, indices = of.loaded.head, strongest(of, before, after, count)
+    first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
+    top = 1.0 if head.probable else reach(first, then)
+    colours = class_colours(indices, max(len(of.loaded.labels), 1 + max(indices, default=0)))
+    names = [of.loaded.label(at) for at in indices]
+    title = "probability after, tick: before" if head.probable else "value after, tick: before"
+    axis = Axis(top, signed=not head.probable)
+    return Bars(ClassBars(names, then, colours, first, axis, title), "Answers after the changes, ticks before")
+
+
+# ---- where it opens --------------------------------------------------------------------------------------------------
+COSTLIEST = ("costliest",)
+
+
+def answers_with_classes(of: Subject) -> bool:
+    return of.loaded.classifies and of.loaded.head.probable
+
+
+def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None) -> tuple[str, ...]:  # noqa: ANN401
+    """The change that takes the most from the lead of the answer: of one head, or of one patch."""
+    if at.heads:
+        found, names = smallest.heads(of.loaded, of.rgb, "flip", most=1, tried=progress)
+        return tuple(str(Edit("heads", *names[part])) for part in found.order)
+    found = smallest.patches(of.loaded, of.rgb, at.grid, "flip", most=1, tried=progress)
+    return tuple(str(PixelEdit("erase", at.grid, (part,))) for part in found.order)
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------
+def relevance(of: Subject, before: "Trace", after: "Trace") -> Iterator[Block]:
+    """Of the answer before the changes, in both."""
+    loaded = of.loaded
+    if not loaded.classifies:
+        raise NotApplicable(f"{of.name} gives {loaded.head.gives}: there is no answer to explain.")
+    missing = why_not(before)
+    # Of a class, and from the trace alone: a changed model is not run again.
+    usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
+    name = next((each for each in usable if each not in missing), None)
+    if name is None:
+        raise NotApplicable(next(iter(missing.values())))
+    was, now = (explain(name, trace).heat for trace in (before, after))
+    target = loaded.label(loaded.head.target(before.logits))
+    top, moved = float(max(was.max(), now.max())), (now - was).numpy()
+    ends = float(np.abs(moved).max()) or 1.0
+    tiles = (Tile("Before", was.numpy()), Tile("After", now.numpy()), Tile("Difference", moved, signed=True))
+    yield Tiles(
+        f"{METHODS[name].title} for {target}: before and after on one scale, their difference on its own, red: more",
+        tiles,
+        ((0.0, top), (0.0, top), (-ends, ends)),
+        f"Evidence for {target} before and after",
+        tile_px=300,
+    )
+
+
+def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trace", after: "Trace") -> Iterator[Block]:
+    """The picture as it is painted, the heads that are off, and the answers."""
+    now = switched(changes.model, at.heads, at.special)
+    drawn = image.copy()
+    for cell in now.cells:
+        drawn[box_of(drawn.shape[:2], at.grid, cell)] = HIDDEN
+    zoom = max(1, -(-320 // drawn.shape[1]))
+    drawn = drawn.repeat(zoom, 0).repeat(zoom, 1)
+    for cell in edited(at, changes):
+        framed(drawn[box_of(drawn.shape[:2], at.grid, cell)])
+    picture = (Heading("Picture"), Picture(drawn, "The picture as it is changed"))
+    yield Columns((picture, (Heading("Answers"), bars(of, before, after, CLASSES))))
+
+
+def edited(at: Place, changes: Changes) -> tuple[int, ...]:
+    """The cells whose pixels are others."""
+    return tuple(sorted({cell for edit in changes.pixels if edit.grid == at.grid for cell in edit.cells}))
+
+
+def framed(pixels: RGB) -> None:
+    pixels[[0, 1, -2, -1]] = pixels[:, [0, 1, -2, -1]] = FRAME
+
+
+def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+    """The same changes in the other models that are shown."""
+    if not of.beside or not changes:
+        return
+    yield Heading("The same changes in every model: bars after, ticks before")
+    yield Columns(tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
+                        for each in (of, *of.beside)))  # fmt: skip
+
+
+def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+    own = changes if each is of else of_another(place(each), at, changes)
+    yield bars(each, trace_of(each, Changes()), trace_of(each, own), CLASSES_BESIDE)
+    missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))
+    if missing:
+        yield Line(f"Not in this model: {in_words(missing, at.heads, at.special)}.")
+
+
+def of_another(their: Place, at: Place, changes: Changes) -> Changes:
+    """Changes of the image go everywhere, those of heads where there are such heads, hidden patches where the tokens
+    lie alike."""
+    alike = their.hides and (their.grid, their.special) == (at.grid, at.special)
+    texts = [str(edit) for edit in changes.model if edit.kind != "blind" or alike]
+    return Changes(changes.pixels, followed(texts, their.heads).model)
+
+
+def words(longest: int) -> Rule[str]:
+    """Of these characters at most."""
+
+    def read(told: object) -> str:
+        if not isinstance(told, str) or len(told) > longest:
+            raise RefusedError
+        return told
+
+    return read
