@@ -187,7 +187,7 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
                 view = checked(view, [of])
                 shown = given(view, of)
                 blocks = list(everything(view.show(shown)))
-                arrays = [dict(block.make()) for block in blocks if isinstance(block, Numbers)]
+                arrays = [block.arrays() for block in blocks if isinstance(block, Numbers)]
                 view.title(shown)
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
@@ -294,7 +294,12 @@ def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str
         try:
             blocks = everything(cls().show(given(cls, of)))
             every.append(
-                {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.make().items()}
+                {
+                    name: array
+                    for block in blocks
+                    if isinstance(block, Numbers)
+                    for name, array in block.arrays().items()
+                }
             )
         except NotApplicable:
             return []

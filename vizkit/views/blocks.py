@@ -270,9 +270,12 @@ class Proof(Block):
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Block):
-    """What is saved as NPZ, made when somebody saves."""
+    """What is saved as NPZ, made when somebody saves: by name, whatever numpy takes for an array."""
 
-    make: Callable[[], Mapping[str, np.ndarray]]
+    make: Callable[[], Mapping[str, Any]]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(values) for name, values in self.make().items()}
 
 
 @dataclass(frozen=True, eq=False)

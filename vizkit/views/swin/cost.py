@@ -100,9 +100,19 @@ class Cost(View):
         names, timed = ("global", f"windows of {side}"), Layer(stride, stage.channels, stage.heads)
         attention = by_formula(counts, names, size, "attention", "Attention of one layer", "multiply–adds")
         weights = by_formula(counts, names, size, "weight_bytes", "Its attention weights", "bytes, float32")
-        yield Columns(((attention,), (weights,), (measuring(of, timed, side),)))
-        yield from whole_model(of)
-        yield Numbers(partial(numbers, counts))
+        yield Columns(((attention,), (weights,)))
+        yield Columns(((measuring(of, timed, side),), tuple(whole_model(of))))
+        ways = dict(zip(("global", "windows"), zip(*counts.values(), strict=True), strict=True))
+        yield Numbers(
+            lambda: (
+                {"side_px": list(counts), "tokens": [each.tokens for each in ways["global"]]}
+                | {
+                    f"{name}_{kind}": [getattr(each, kind) for each in costs]
+                    for name, costs in ways.items()
+                    for kind in ("attention", "weight_bytes")
+                }
+            )
+        )
 
 
 # ---- by formula ------------------------------------------------------------------------------------------------------
@@ -122,8 +132,8 @@ def short(count: int) -> str:
 
 
 def bytes_of(counts: Counts) -> str:
-    count = counts.weight_bytes
-    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.1f} MiB"
+    power = min(max(0, int(np.log2(counts.weight_bytes)) // 10 - 1), 2)
+    return f"{counts.weight_bytes / 2 ** (10 * power + 10):,.1f} {('KiB', 'MiB', 'GiB')[power]}"
 
 
 # ---- measured --------------------------------------------------------------------------------------------------------
@@ -197,12 +207,3 @@ def whole_model(of: Subject) -> Iterator[Block]:
     )
     shares = " · ".join(f"stage {n}: {short(count)}" for n, count in enumerate(counted.attention, 1))
     yield Line(f"Attention layers by stage: {shares}. The rest are MLPs, mergings, patches and head.")
-
-
-def numbers(counts: Mapping[int, Both]) -> dict[str, np.ndarray]:
-    """Against the side of the image."""
-    found = {"side_px": np.array(list(counts)), "tokens": np.array([whole.tokens for whole, _ in counts.values()])}
-    for way, name in enumerate(("global", "windows")):
-        for kind in ("attention", "weight_bytes"):
-            found[f"{name}_{kind}"] = np.array([getattr(both[way], kind) for both in counts.values()])
-    return found
