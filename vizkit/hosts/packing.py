@@ -40,7 +40,7 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "by_words", "on_picture"]
+__all__ = ["Packed", "Packing", "by_words", "on_picture", "point_of"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -96,14 +96,21 @@ def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
     return next(each for each in of if block.of in (None, each))
 
 
+def point_of(block: Map, of: Subject) -> tuple[float, float]:
+    """Where a map asks, in fractions (x, y) of the picture: at the cursor, or in a place of its own."""
+    if isinstance(block.query, str) or block.query == of.asked:
+        return of.point
+    height, width = of.rgb.shape[:2]
+    (x, y), (x0, y0, x1, y1) = block.query, of.box_xyxy
+    return (x0 + x * (x1 - x0)) / width, (y0 + y * (y1 - y0)) / height
+
+
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     subject = _subject(block, of)
     height, width = subject.rgb.shape[:2]
     x0, y0, x1, y1 = subject.box_xyxy
     special = block.query if isinstance(block.query, str) else None
-    point = subject.point
-    if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
-        point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
+    point = point_of(block, subject)
     box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.hosts.packing import on_picture
+from vizkit.hosts.packing import on_picture, point_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of
@@ -100,7 +100,8 @@ def show(to: Drawing, blocks: Iterable[Block]) -> None:
 # ---- one block each --------------------------------------------------------------------------------------------------
 def _map(to: Drawing, block: Map) -> None:
     of = to.subject(block)
-    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else cursor())
+    point = point_of(block, of)
+    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else point)
     field = to.state(block.picks) if block.picks else "query"  # of the page: a click asks for a patch
     show_map(
         to.next_key("map"),
@@ -115,6 +116,7 @@ def _map(to: Drawing, block: Map) -> None:
         sentences=block.said_by,
         guide=block.guide,
         instead=block.instead,
+        point=point,
     )
 
 

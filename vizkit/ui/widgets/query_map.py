@@ -26,6 +26,7 @@ def show_map(
     sentence: str | None = None,
     instead: UInt8[np.ndarray, "row column 3"] | None = None,
     sentences: Mapping[int, str] | None = None,
+    point: tuple[float, float] | None = None,
 ) -> None:
     """Any map of a query on the picture, under the page's one cursor; `classes`: answers to list below it, each with
     its share or the text of a value.
@@ -33,6 +34,7 @@ def show_map(
     `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: as of a `Map`. `sentence`:
     what is to be seen on it, "" where nothing stands out and its place is kept; None keeps none. `sentences`: the same
     for every query, by its id.
+    `point`: where it asks, where that is not at the cursor.
     `instead`: drawn in the place of the picture: what the model saw of it, in another form.
     """
     height, width = picture.rgb.shape[:2]
@@ -42,7 +44,7 @@ def show_map(
     if instead is not None:
         drawn, name, frame = instead, f"{key} {box} {instead.shape} {picture.digest}", box
     special = shown.query if isinstance(shown.query, str) else None
-    point = cursor()
+    point = point or cursor()
     map_canvas.card(
         key,
         content.pack(),
