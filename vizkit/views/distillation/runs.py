@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.data_size import signed
 from vizkit.analysis.remarks.remark import counted, joined
@@ -27,10 +25,12 @@ from vizkit.training.experiments.groups import (
 )
 from vizkit.training.experiments.size_findings import TEACHERS, teacher_finding, teacher_gains
 from vizkit.training.experiments.size_results import Study, studies
+from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.views import bundled
 from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Numbers, Process, Said, Table
 from vizkit.views.controls import choice
+from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -44,13 +44,23 @@ def shipped(name: str) -> list[RunFolder]:
     return [RunFolder(file.parent) for file in sorted((SHIPPED / name).glob("*/recipe.json"))]
 
 
+def called(student: Recipe) -> str:
+    """What all runs of an experiment have in common, in words."""
+    network = bundled.KINDS.get(student.model.rpartition("_")[2], student.model)
+    few = f" · {student.images:,} images" if student.images else ""
+    return f"{network} on {WORDS.get(student.data, student.data)}{few} · {student.epochs} epochs"
+
+
 def found() -> dict[str, Experiment]:
     """The experiments that there are by their titles, shipped ones first."""
-    named = [(each.title, each) for each in experiments(shipped("distillation"))]
-    named += [(f"yours: {each.title}", each) for each in experiments(runs(), student_of(DIGITS))]
+    own = experiments(runs(), student_of(DIGITS))
+    named = [(called(each.student), each) for each in experiments(shipped("distillation"))]
+    named += [(f"yours: {called(each.student)}", each) for each in own]
     titles = [title for title, _ in named]
-    return {f"{title} ({index + 1})" if title in titles[:index] else title: each
-            for index, (title, each) in enumerate(named)}  # fmt: skip
+    return {
+        f"{title} ({index + 1})" if title in titles[:index] else title: each
+        for index, (title, each) in enumerate(named)
+    }
 
 
 def titles(of: Sequence[Subject]) -> list[str]:
@@ -96,7 +106,21 @@ class DoesItHelp(View):
         yield Process("digits_experiment")
         yield Folded("Results of the paper", published)
         results = outcomes(experiment) if experiment else []
-        yield Numbers(partial(numbers, known, results))
+        rows = [
+            (kind, images, [gain.mean, gain.half])
+            for study in known
+            for kind, gained in teacher_gains(study).items()
+            for images, gain in gained.items()
+        ]
+        yield Numbers(
+            lambda: (
+                dict(zip(("teacher", "images", "gain"), zip(*rows, strict=True), strict=False))
+                | {
+                    "taught": [line.taught for line in results],
+                    "test": [line.test for line in results if line.test is not None],
+                }
+            )
+        )
 
 
 # ---- by how many pictures --------------------------------------------------------------------------------------------
@@ -119,8 +143,8 @@ def by_size(study: Study) -> Iterator[Block]:
     yield Columns(tuple(panels))
     seeds = joined([str(seed) for seed in study.seeds])
     yield Line(
-        f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {study.data} at {study.side_px} × "
-        f"{study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, one seed."
+        f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {WORDS.get(study.data, study.data)} at "
+        f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, one seed."
     )
     yield Folded("Numbers", partial(gain_table, gains))
 
@@ -133,7 +157,7 @@ def interval(gain: Estimate) -> tuple[float, float]:
 
 def line_of(name: str, gained: Mapping[int, Estimate]) -> Drawn:
     means, ends = [gain.mean for gain in gained.values()], [interval(gain) for gain in gained.values()]
-    return Drawn(f"{name} labels", "DeiT", list(gained), means, [low for low, _ in ends], [high for _, high in ends])
+    return Drawn(f"{name} labels", name, list(gained), means, [low for low, _ in ends], [high for _, high in ends])
 
 
 def alt(lines: Sequence[Drawn]) -> str:
@@ -155,7 +179,7 @@ def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
 
 # ---- one experiment --------------------------------------------------------------------------------------------------
 def comparison(experiment: Experiment) -> Iterator[Block]:
-    yield Heading(experiment.title)
+    yield Heading(called(experiment.student))
     if any(run.metrics() for run in experiment.runs):
         yield Columns(tuple((curve_chart(experiment, f"val_{name}", name),) for name in ("accuracy", "loss")))
     else:
@@ -237,20 +261,3 @@ def published() -> Iterator[Block]:
         "Top-1 on ImageNet at 224², teacher RegNetY-16GF with 82.9 %, T = 3 and λ = 0.1 where soft (Touvron et al. "
         "2021, table 3).",
     )
-
-
-def numbers(known: Sequence[Study], results: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Of every kind of teacher (kind, images, mean, half of the interval); of the experiment the test accuracies."""
-    rows = [
-        (kind, images, gain.mean, gain.half)
-        for study in known
-        for kind, gained in teacher_gains(study).items()
-        for images, gain in gained.items()
-    ]
-    return {
-        "teacher": np.array([kind for kind, *_ in rows]),
-        "images": np.array([images for _, images, *_ in rows]),
-        "gain": np.array([[mean, half] for *_, mean, half in rows]),
-        "taught": np.array([line.taught for line in results]),
-        "test": np.array([line.test for line in results if line.test is not None]),
-    }
