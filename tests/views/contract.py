@@ -167,6 +167,7 @@ def everything(blocks: Iterable) -> Iterator:
         elif isinstance(block, Part | Folded):
             yield from everything(block.make())
         elif isinstance(block, Later):
+            list(everything(block.show({})))  # as a page draws it before anything is there
             yield from everything(block.now())
         elif isinstance(block, Canvas):
             yield from everything(block.still)

@@ -67,7 +67,6 @@ class Augmentation(View):
         "In training another picture of the same batch.",
         key="mix_partner",
         when=only(MIX),
-        more=True,
     )
     mixup: float = number(
         "α of Mixup",
@@ -98,7 +97,6 @@ class Augmentation(View):
         step=0.05,
         key="mix_smoothing",
         when=only(MIX),
-        more=True,
     )
     chance: float = number(
         "Chance",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -157,7 +158,7 @@ class TeacherStudent(View):
             key = ("taught", name, tuple(students), self.data, self.folder, self.images)
             work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
             job = Job(key, f"Asking {1 + len(students)} models", work)
-            yield Later(of[0], (job,), lambda found: self.on_many(name, *found.values()))
+            yield Later(of[0], (job,), lambda found: chain(*(self.on_many(name, each) for each in found.values())))
         yield from map(Line, refused)
 
     # ---- who ---------------------------------------------------------------------------------------------------------
