@@ -12,7 +12,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
 from vizkit.image import Preprocessing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
 from vizkit.views.distillation.pictures import beside, enlarged, kind_of, label_space, seen
@@ -189,7 +189,7 @@ class Augmentation(View):
             each = f"; {rest} other classes have {mixture.label.min():.3f} each" if rest else ""
             picture = Picture(enlarged(mixture.picture), f"{kind} of both", "what the model gets")
             bars = rows.bars(mixture.label[list(rows.shown)].tolist(), f"The mixed label of {kind}")
-            pair = Columns(((picture,), (bars, Line(f"the mixed label{each}"))))
+            pair = side_by_side(picture, (bars, Line(f"the mixed label{each}")))
             columns.append((Heading(f"{kind}: λ = {mixture.share:.2f}"), pair))
         columns.append(
             tuple(
@@ -197,7 +197,7 @@ class Augmentation(View):
                 for name, rgb in zip((own, other), both, strict=True)
             )
         )
-        yield Columns(tuple(columns), (2, 2, 0.6))
+        yield side_by_side(*columns, widths=(2, 2, 0.6))
         yield Line("A teacher is run on the mixed picture itself: its prediction need not match λ.")
         pictures, values = ([getattr(each, part) for each in found.values()] for part in ("picture", "label"))
         yield Numbers(lambda: {"pictures": pictures, "values": values})
@@ -222,16 +222,10 @@ class Augmentation(View):
         figure.update_xaxes(type="category").update_yaxes(type="category")
         chance = {"chance": (np.arange(len(counts)) + 1.0, np.array(by_block))}
         curve = curves(chance, "block", "chance of being skipped", mode="lines+markers")
-        yield Columns(
-            (
-                (
-                    Chart(
-                        figure, f"{int(drawn.sum())} of {drawn.size} branches skipped", "Bright: works, dark: skipped"
-                    ),
-                ),
-                (Chart(curve, f"Chance of being skipped, from 0 to {self.rate:g}", "The later, the likelier"),),
-            ),
-            (1.6, 1),
+        yield side_by_side(
+            Chart(figure, f"{int(drawn.sum())} of {drawn.size} branches skipped", "Bright: works, dark: skipped"),
+            Chart(curve, f"Chance of being skipped, from 0 to {self.rate:g}", "The later, the likelier"),
+            widths=(1.6, 1),
         )
         yield Line(f"{of.name}: {len(counts)} blocks, {sum(counts)} branches.")
         yield Numbers(lambda: {"values": drawn})

@@ -25,7 +25,6 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Chart,
-    Columns,
     Folded,
     Heading,
     Job,
@@ -35,6 +34,7 @@ from vizkit.views.blocks import (
     Picture,
     Said,
     Table,
+    side_by_side,
 )
 from vizkit.views.controls import choice, folder, number
 from vizkit.views.distillation.answers import Answers, ask, same
@@ -193,14 +193,14 @@ class TeacherStudent(View):
             verdict = "" if not known else ", right" if first == label else f", not “{true}”"
             words = f"first choice: {answers.classes[first].split(',')[0]}{verdict}"
             columns.append((Heading(who), rows.bars(soft, f"{who}: probability of every class", hard), Line(words)))
-        yield Columns((*columns, *self.by_class(answers, rows)))
+        yield side_by_side(*columns, *self.by_class(answers, rows))
         yield Line(
             f"Bars of teacher and students: probabilities at T = {self.temperature:g}. Ticks: at T = 1. Bars of the "
             "gradient: of T² · KL. Ticks: of KL alone."
         )
         words = f"label: {true}" if known else f"no known label: “{true}”, the teacher's choice, stands in"
         seen = Picture(of.seen_rgb, "What the models see", words)
-        yield Columns(((seen,), tuple(self.losses(answers))), (0.6, 3))
+        yield side_by_side(seen, self.losses(answers), widths=(0.6, 3))
         yield from self.rest(answers)
 
     def on_many(self, name: str, answers: Answers) -> Iterator[Block]:
@@ -217,13 +217,13 @@ class TeacherStudent(View):
             figures = {who: class_matrix(answers.classes, each, top, *axes, "times the even share")
                        for who, each in values.items()}  # fmt: skip
             alt = "what images of each class resemble"
-            yield Columns(tuple((Chart(figure, f"{who}: {alt}", who),) for who, figure in figures.items()))
+            yield side_by_side(*(Chart(figure, f"{who}: {alt}", who) for who, figure in figures.items()))
             yield Line(
                 f"Rows: the labels of {len(answers.labels):,} pictures. Columns: the probability of every other class "
                 f"at T = {self.temperature:g}, relative to an even share; 1 is as likely as any other."
             )
         yield from self.losses(answers)
-        yield Columns(tuple(self.by_class(answers, Classes.of(answers.teacher.mean(0), answers.classes))))
+        yield side_by_side(*self.by_class(answers, Classes.of(answers.teacher.mean(0), answers.classes)))
         yield Line("Bars of the gradient: of T² · KL. Ticks: of KL alone.")
         yield from self.rest(answers)
 

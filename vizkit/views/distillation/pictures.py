@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from vizkit.datasets import samples
 from vizkit.image import Preprocessing, prepare, unprepare
-from vizkit.views.blocks import Block, Columns, Numbers, Picture
+from vizkit.views.blocks import Block, Numbers, Picture, side_by_side
 
 if TYPE_CHECKING:
     from vizkit.training.pictures.preview import Changed
@@ -25,7 +25,7 @@ def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
     named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]
     every = [Picture(enlarged(rgb), f"Picture: {said}", said) for said, rgb in named]
     for start in range(0, len(every), ACROSS):
-        yield Columns(tuple((each,) for each in every[start : start + ACROSS]))
+        yield side_by_side(*every[start : start + ACROSS])
     yield Numbers(lambda: {"pictures": [each.picture for each in changed]})
 
 

@@ -28,7 +28,7 @@ from vizkit.training.experiments.size_results import Study, studies
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Numbers, Process, Said, Table
+from vizkit.views.blocks import Block, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
@@ -131,7 +131,7 @@ def by_size(study: Study) -> Iterator[Block]:
     yield Said(said.words if said else "")
     ends = [end for gained in gains.values() for gain in gained.values() for end in interval(gain)]
     reach = (min([*ends, 0.0]) - 0.02, max([*ends, 0.0]) + 0.02)
-    panels: list[tuple[Block, ...]] = []
+    panels = []
     for whose, title in PANELS.items():
         lines = [
             line_of(METHODS[method].distillation, gains[kind])
@@ -139,8 +139,8 @@ def by_size(study: Study) -> Iterator[Block]:
             if kind in gains and METHODS[method].teacher == whose
         ]
         if lines:
-            panels.append((Chart(teacher_gain(lines, study.sizes, reach), f"{title}: {alt(lines)}", title),))
-    yield Columns(tuple(panels))
+            panels.append(Chart(teacher_gain(lines, study.sizes, reach), f"{title}: {alt(lines)}", title))
+    yield side_by_side(*panels)
     seeds = joined([str(seed) for seed in study.seeds])
     yield Line(
         f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {WORDS.get(study.data, study.data)} at "
@@ -181,7 +181,7 @@ def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
 def comparison(experiment: Experiment) -> Iterator[Block]:
     yield Heading(called(experiment.student))
     if any(run.metrics() for run in experiment.runs):
-        yield Columns(tuple((curve_chart(experiment, f"val_{name}", name),) for name in ("accuracy", "loss")))
+        yield side_by_side(*(curve_chart(experiment, f"val_{name}", name) for name in ("accuracy", "loss")))
     else:
         yield Line("No run has finished an epoch yet.")
     results = outcomes(experiment)

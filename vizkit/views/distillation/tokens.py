@@ -37,7 +37,8 @@ from vizkit.views.blocks import (
     Said,
     Table,
     Tile,
-    Tiles,
+    on_one_scale,
+    side_by_side,
 )
 from vizkit.views.controls import choice, folder, layer
 from vizkit.views.distillation.classes import Classes
@@ -118,7 +119,7 @@ class TwoTokens(View):
         said = remarks.overlapping(at + 1, shared[at]).words
         labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
         yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels).words}")
-        ends = (0.0, max(float(each.places.max()) for pair in maps for each in pair.values()))
+        most = max(float(each.places.max()) for pair in maps for each in pair.values())
         numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
         columns = []
         for name, words in NAMES.items():
@@ -135,22 +136,22 @@ class TwoTokens(View):
                         tuple((f"[{token}]", value) for token, value in special.items()),
                         room=False,
                     ),
-                    Tiles(
+                    on_one_scale(
                         f"The {words} by layer",
-                        tuple(Tile(f"{number}", places, note, unit="%") for number, places, note in tiles),
-                        (ends,) * len(own),
+                        (Tile(f"{number}", places, note, unit="%") for number, places, note in tiles),
                         f"Attention of the {words} in a layer. Click to see it large.",
-                        "layer",
-                        tuple(numbered),
-                        at + 1,
-                        76,
+                        most,
+                        picks="layer",
+                        values=tuple(numbered),
+                        chosen=at + 1,
+                        tile_px=76,
                     ),
                 )
             )
-        yield Columns(tuple(columns))
+        yield side_by_side(*columns)
         yield predictions(heads, labels)
         yield Answered(of.loaded)
-        yield Columns(((Part(partial(similarity, of)),), (Part(partial(rollouts, of)),)))
+        yield side_by_side(Part(partial(similarity, of)), Part(partial(rollouts, of)))
         yield from self.agreement(of)
         yield Proof(of.whole())
         yield Numbers(
@@ -214,7 +215,7 @@ def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
     ):
         values = softened(logits[0], 1.0).of(rows.shown)
         columns.append((Heading(name), rows.bars(values, f"What the {name.lower()} predicts"), Line(words)))
-    return Columns(tuple(columns))
+    return side_by_side(*columns)
 
 
 def similarity(of: Subject) -> Iterator[Block]:
@@ -234,11 +235,9 @@ def similarity(of: Subject) -> Iterator[Block]:
 
 def rollouts(of: Subject) -> Iterator[Block]:
     maps = {name: rollout(of.whole(), name) for name in NAMES}
-    ends = (0.0, max(float(each.max()) for each in maps.values()))
-    yield Tiles(
+    yield on_one_scale(
         "Rollout of each",
-        tuple(Tile(words, maps[name].numpy(), unit="%") for name, words in NAMES.items()),
-        (ends, ends),
+        (Tile(words, maps[name].numpy(), unit="%") for name, words in NAMES.items()),
         "All layers multiplied, heads averaged",
         tile_px=180,
     )
@@ -258,11 +257,9 @@ def tables(answered: Any, teacher: str) -> Iterator[Block]:  # noqa: ANN401
     unknown = "" if answered.labels is not None else " These pictures have no labels of this model."
     said = f"{answered.images:,} pictures; one standard error is at most {widest:.1%}. The two tokens agree with each "
     paper = [Row(name, label, taught) for name, (label, taught) in AGREEMENT.items()]
-    yield Columns(
-        (
-            (Table(lined(rows), "Agreement with label and teacher", f"{said}other on {both:.1%}.{unknown}"),),
-            (Table(lined(paper), "Published", "Published, DeiT-B on ImageNet (Touvron et al. 2021, table 4)."),),
-        )
+    yield side_by_side(
+        Table(lined(rows), "Agreement with label and teacher", f"{said}other on {both:.1%}.{unknown}"),
+        Table(lined(paper), "Published", "Published, DeiT-B on ImageNet (Touvron et al. 2021, table 4)."),
     )
 
 

@@ -15,7 +15,7 @@ from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models import family_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Line, Map, Numbers, Said
+from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import places
@@ -88,7 +88,7 @@ class Beside(View):
         yield Said(farther.words)
         # One scale: what a place has more than it would have if all had the same, whatever the grids are.
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
-        yield Columns(tuple(tuple(self.mapped(both[family], *maps[family], most)) for family in both))
+        yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))
         yield Line(
             f"One scale for both maps: the brightest place has {most:.1f} times an equal share."
             + ("" if ratio == 1 else f" All distances above are in pixels of the Swin's input, {wide['swin']} wide.")
@@ -99,9 +99,9 @@ class Beside(View):
             values = [layer.distance_px.numpy() for layer in counted[family]]
             figure = distances(values, allowed[family], top, CAPS[family], deepest)
             figure.update_yaxes(title={"text": "pixels of a {1} × {0} input".format(*each.seen.image_size)})
-            charts.append((Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"),))
+            charts.append(Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"))
         yield Heading("Mean attention distance")
-        yield Columns(tuple(charts))
+        yield side_by_side(*charts)
         yield Numbers(
             lambda: (
                 {f"{family}_places": places for family, (places, _, _) in maps.items()}

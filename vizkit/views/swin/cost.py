@@ -17,7 +17,19 @@ from vizkit.figure.swin.power_laws import power_laws
 from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Metrics, Numbers, Said, first_said
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Metrics,
+    Numbers,
+    Said,
+    first_said,
+    side_by_side,
+)
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import stages
@@ -100,8 +112,8 @@ class Cost(View):
         names, timed = ("global", f"windows of {side}"), Layer(stride, stage.channels, stage.heads)
         attention = by_formula(counts, names, size, "attention", "Attention of one layer", "multiply–adds")
         weights = by_formula(counts, names, size, "weight_bytes", "Its attention weights", "bytes, float32")
-        yield Columns(((attention,), (weights,)))
-        yield Columns(((measuring(of, timed, side),), tuple(whole_model(of))))
+        yield side_by_side(attention, weights)
+        yield side_by_side(measuring(of, timed, side), whole_model(of))
         ways = dict(zip(("global", "windows"), zip(*counts.values(), strict=True), strict=True))
         yield Numbers(
             lambda: (

@@ -18,7 +18,7 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -84,8 +84,8 @@ class Merging(View):
             Map(grid_for_browser(tokens), of.asked, f"{title}. Click a token of", "", room=False, instead=rgb)
             for title, rgb in pictures.items()
         ]
-        yield Columns(
-            tuple((Heading(title), map, Line(line)) for title, map, line in zip(pictures, maps, lines, strict=True))
+        yield side_by_side(
+            *((Heading(title), *both) for title, *both in zip(pictures, maps, map(Line, lines), strict=True))
         )
         if self.colours != "lengths":
             yield Line(
@@ -144,7 +144,7 @@ def vectors(of: Subject, made: Merged, cell: Cell) -> Columns:
         right.append(Picture(strip(vector, height=26, width=1024), name, words))
     own = f"gives {within(made.error)} the same" if made.error <= EXACT else "gives something else"
     right.append(Line(f"Checked: the model's own layer {own}."))
-    return Columns(((four,), tuple(right), (each,)), (1, 3, 1.6))
+    return side_by_side(four, right, each, widths=(1, 3, 1.6))
 
 
 def pixels(of: Subject, made: Merged, cell: Cell) -> np.ndarray:

@@ -15,7 +15,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.reach import growth, reach
 from vizkit.geometry import id_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said
+from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
 from vizkit.views.rows_of import MAX_MATRIX, grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
@@ -80,7 +80,7 @@ class Reach(View):
                 instead=reach(of.seen_rgb, after.numpy(), len(fields)),
             ),
         }
-        yield Columns(tuple((Heading(words), map) for words, map in maps.items()))
+        yield side_by_side(*((Heading(words), each) for words, each in maps.items()))
         yield Line(framed(end, field, blocks[number - 1], number, len(blocks)))
         yield from round_the_edge(blocks)
         names = [str(each) for each in range(1, len(blocks) + 1)]

@@ -27,7 +27,7 @@ from vizkit.figure.swin.windows import windows as drawn
 from vizkit.geometry import name_of
 from vizkit.models.probes.swin_stages import own_mask
 from vizkit.traces import PADDING, Tokens
-from vizkit.views.blocks import Block, Canvas, Columns, Line, Map, Numbers, Picture, Said, Table, first_said
+from vizkit.views.blocks import Block, Canvas, Line, Map, Numbers, Picture, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.rules import whole
 from vizkit.views.subject import CENTRE, Subject
@@ -110,7 +110,7 @@ class Shift(View):
             of,
         )
         yield Line(line)
-        yield Columns((tuple(facts(windows, window, position)), tuple(self.proof(of, here, windows))))
+        yield side_by_side(facts(windows, window, position), self.proof(of, here, windows))
         yield Numbers(
             lambda: {
                 "rolled_ids": windows.ids,
@@ -185,7 +185,7 @@ def on_paper(
     rows = Rows(weights[position][None, None].numpy(), windows.grid, windows.grid, np.array([[token]]), ids)
     x, y = ((token % windows.grid[1] + 0.5) / windows.grid[1], (token // windows.grid[1] + 0.5) / windows.grid[0])
     attends = Map(rows, (x, y), "Attention of", "share of the token's attention")
-    shown = (picture,) if countable else (Columns(((picture,), (attends,))),)
+    shown = (picture,) if countable else (side_by_side(picture, attends),)
     return *shown, *(Line(f"{n}  {name}. {each}") for n, (name, each) in enumerate(zip(STEPS, words, strict=True), 1))
 
 

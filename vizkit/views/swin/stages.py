@@ -10,7 +10,7 @@ from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Block, Columns, Heading, Map, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Block, Heading, Map, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -48,8 +48,8 @@ class Stages(View):
         stages = hierarchy(of.loaded)
         saved = swin.pairs_saved(self.placed(stages[0]), 1)
         yield Said(first_said(saved) or "In every stage 1 window holds the whole grid.")
-        yield Columns(
-            tuple((Heading(f"Stage {n}"), self.over_image(of, n, stage)) for n, stage in enumerate(stages, 1))
+        yield side_by_side(
+            *((Heading(f"Stage {n}"), self.over_image(of, n, stage)) for n, stage in enumerate(stages, 1))
         )
         height, width = of.loaded.preprocessing.size_hw
         rows = tuple({"stage": str(number), **row_of(stage)} for number, stage in enumerate(stages, 1))

@@ -22,7 +22,6 @@ from vizkit.views.blocks import (
     Answered,
     Block,
     Chart,
-    Columns,
     Heading,
     Job,
     Later,
@@ -31,8 +30,9 @@ from vizkit.views.blocks import (
     Numbers,
     Said,
     Tile,
-    Tiles,
     first_said,
+    on_one_scale,
+    side_by_side,
 )
 from vizkit.views.controls import layer, several
 from vizkit.views.subject import Subject
@@ -87,21 +87,20 @@ class SwitchedOff(View):
         token = token_at(of, here.of.tokens)
         top = max(float(each.row_of(token)[0].max()) for each in rows)  # one scale for both
         sides = zip(rows, windows, names, strict=True)
-        yield Columns(tuple(attention(of, here, replace(each, top=top), lie, name) for each, lie, name in sides))
+        yield side_by_side(*(attention(of, here, replace(each, top=top), lie, name) for each, lie, name in sides))
         yield Line(here.words())
         rolled = [
             of.kept(("swin rollout", name), partial(rollout, each, "mean"))
             for name, each in zip(names, both, strict=True)
         ]
-        tiles = Tiles(
+        tiles = on_one_scale(
             "Rollout: where the pooled output comes from",
-            tuple(Tile(name, each.numpy(), unit="%") for name, each in zip(names, rolled, strict=True)),
-            ((0.0, max(float(each.max()) for each in rolled)),) * 2,
+            (Tile(name, each.numpy(), unit="%") for name, each in zip(names, rolled, strict=True)),
             "Rollout with and without what is switched off",
             tile_px=220,
         )
         differs = Line(f"One scale for both · {total_variation(*rolled):.1%} of the rollout lies elsewhere than before")
-        yield Columns(((tiles, differs), tuple(answers(of, names, both))))
+        yield side_by_side((tiles, differs), answers(of, names, both))
         arrays = {"rollout": rolled, "logits": [each.logits for each in both]}
         kinds = ("as_it_is", "changed")
         yield Numbers(

@@ -15,7 +15,20 @@ from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
 from vizkit.traces import PADDING, Attention
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, Tile, Tiles, first_said
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Columns,
+    Heading,
+    Line,
+    Map,
+    Numbers,
+    Said,
+    Tile,
+    first_said,
+    on_one_scale,
+    side_by_side,
+)
 from vizkit.views.controls import head, layer
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import SHIFTS, in_windows, place, token_at, within
@@ -59,7 +72,7 @@ class Window(View):
         row = Row(parts, each, token, chosen)
         top = max(float(row.weights(name).max()) for name in NAMES)
         yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
-        yield Columns(tuple((Heading(words), mapped(of, row, name, top)) for name, words in NAMES.items()))
+        yield side_by_side(*((Heading(words), mapped(of, row, name, top)) for name, words in NAMES.items()))
         yield Line(here.words() + (f" · the last is shown for head {self.head}" if (self.head or 0) > count else ""))
         masked = int(parts.masked[row.at].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
@@ -87,19 +100,17 @@ class Window(View):
         weights = {name: getattr(row.sides, name)[window, :, position] for name in NAMES}
         highest = max(float(each.max()) for each in weights.values())
         numbered = tuple(range(1, len(weights["both"]) + 1))
-        return Columns(
-            tuple(
-                (
-                    Tiles(
-                        f"Every head, {NAMES[name]}",
-                        tuple(Tile(f"head {n}", on_grid(row, each[n - 1]), unit="%") for n in numbered),
-                        ((0.0, highest),) * len(numbered),
-                        f"Every head's weights, {NAMES[name]}. Click to see it large.",
-                        "head",
-                        numbered,
-                        self.head,
-                        100,
-                    ),
+        return side_by_side(
+            *(
+                on_one_scale(
+                    f"Every head, {NAMES[name]}",
+                    (Tile(f"head {n}", on_grid(row, each[n - 1]), unit="%") for n in numbered),
+                    f"Every head's weights, {NAMES[name]}. Click to see it large.",
+                    highest,
+                    picks="head",
+                    values=numbered,
+                    chosen=self.head,
+                    tile_px=100,
                 )
                 for name, each in weights.items()
             )
@@ -188,8 +199,8 @@ def step_by_step(row: Row) -> Iterator[Block]:
     for title, values, scale in rows:
         query = divmod(row.at[1], parts.window[1])
         figure = window_map(values, "", hidden=hidden, padded=padded, query=query, **names, **scale)
-        charts.append((Chart(figure, title, title),))
-    yield Columns(tuple(charts))
+        charts.append(Chart(figure, title, title))
+    yield side_by_side(*charts)
     words = [
         f"{'Mean over heads' if row.head is None else f'Head {row.head + 1}'}; the first three share one scale; rows "
         "and columns are those of the grid; framed: the token itself.",
