@@ -76,6 +76,7 @@ class DoesItHelp(View):
         titles,
         "Runs that differ in the teacher only; your own come from the Train page.",
         key="experiment",
+        listed=True,
     )
 
     overlays: ClassVar = False

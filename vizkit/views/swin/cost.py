@@ -27,6 +27,7 @@ from vizkit.views.blocks import (
     Metrics,
     Numbers,
     Said,
+    Table,
     first_said,
     side_by_side,
 )
@@ -208,14 +209,16 @@ def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> I
 # ---- the whole model -------------------------------------------------------------------------------------------------
 def whole_model(of: Subject) -> Iterator[Block]:
     counted, (height, width) = of.made(multiply_adds, of.loaded), of.loaded.preprocessing.size_hw
+    parts = {"one image": counted.total, "attention layers": sum(counted.attention)}
+    parts |= {f"those of stage {number}": count for number, count in enumerate(counted.attention, 1)}
+    parts |= {"QKᵀ and AV": counted.products}
     published = PUBLISHED_G.get(of.loaded.name)
     yield Heading(f"The whole model: {of.name} at {width} × {height} pixels, counted")
-    yield Metrics(
-        (
-            ("Multiply–adds of one image", short(counted.total), f"published: {published} G" if published else ""),
-            ("in attention layers", f"{sum(counted.attention) / counted.total:.0%}", ""),
-            ("in QKᵀ and AV", f"{counted.products / counted.total:.1%}", ""),
-        )
+    yield Table(
+        tuple(
+            {"": part, "multiply–adds": short(count), "share": f"{count / counted.total:.1%}"}
+            for part, count in parts.items()
+        ),
+        "Multiply–adds of the whole model",
+        "The rest are MLPs, mergings, patches and head." + (f" Published: {published} G." if published else ""),
     )
-    shares = " · ".join(f"stage {n}: {short(count)}" for n, count in enumerate(counted.attention, 1))
-    yield Line(f"Attention layers by stage: {shares}. The rest are MLPs, mergings, patches and head.")
