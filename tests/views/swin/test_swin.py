@@ -283,7 +283,7 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     assert 0 < apart[("shift",)] != apart[("relative bias",)] > 0
     assert all((each["logits_as_it_is"] == found[()]["logits_as_it_is"]).all() for each in found.values())
     said = words(SwitchedOff().show(of))
-    assert "Without shift the answer is right for 4 instead of 10 of 12 images of known class. On this one" in said
+    assert "Without shift the answer is right for 4 instead of 10 of 12 images of known class. On this image" in said
     assert len({each.rows.top for each in of_kind(SwitchedOff().show(of), Map)}) == 1
 
 

@@ -22,7 +22,7 @@ from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbe
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import stages, within
+from vizkit.views.swin.place import part_seen, stages, within
 from vizkit.views.view import How, View
 
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
@@ -78,7 +78,11 @@ class Merging(View):
         assert cell is not None
         yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES).words)
         colours, words = self.coloured(made)
-        pictures = {"The picture": None, "What leaves the stage": colours[0], "What the next stage gets": colours[1]}
+        pictures = {
+            "The picture": part_seen(of),
+            "What leaves the stage": colours[0],
+            "What the next stage gets": colours[1],
+        }
         lines = [f"Click a token of stage {number + 2} in any of them.", *words]
         maps = [
             Map(grid_for_browser(tokens), of.asked, f"{title}. Click a token of", "", room=False, instead=rgb)

@@ -9,6 +9,7 @@ from torch import Tensor
 from vizkit.analysis.swin.shifted_windows import Layout, layout
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at
+from vizkit.image import RGB
 from vizkit.models.families.swin import Block
 from vizkit.models.probes.swin_stages import Stage, hierarchy, is_swin
 from vizkit.traces import Attention, Tokens
@@ -68,6 +69,12 @@ def stages(of: Sequence[Subject]) -> list[str]:
     """By their numbers, as options of a choice; of a model that is no Swin a single one."""
     count = len(hierarchy(of[0].loaded)) if of and is_swin(of[0].loaded) else 1
     return [str(number + 1) for number in range(count)]
+
+
+def part_seen(of: Subject) -> RGB | None:
+    """What the model sees of the picture, where that is not all of it: so that maps beside one another are alike."""
+    height, width = of.rgb.shape[:2]
+    return None if of.box_xyxy == (0, 0, width, height) else of.seen_rgb
 
 
 def within(error: float) -> str:

@@ -19,7 +19,7 @@ from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said,
 from vizkit.views.controls import layer
 from vizkit.views.rows_of import MAX_MATRIX, grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
-from vizkit.views.swin.place import Place, places
+from vizkit.views.swin.place import Place, part_seen, places
 from vizkit.views.view import How, View
 
 HELD = 0.9
@@ -70,7 +70,14 @@ class Reach(View):
         strongly = rows_of(of, rolled, end, last, whole=number == len(blocks) and point == of.asked)
         after = reached_after(fields[:number])
         maps = {
-            "How strongly: rollout": Map(strongly, point, "Rollout of", "share of what reaches the token", room=False),
+            "How strongly: rollout": Map(
+                strongly,
+                point,
+                "Rollout of",
+                "share of what reaches the token",
+                room=False,
+                instead=part_seen(of),
+            ),
             "Which pixels at all: after which block they first reach it": Map(
                 grid_for_browser(last),
                 point,

@@ -122,7 +122,7 @@ class SwitchedOff(View):
         was, now = (loaded.head.values(each.logits) for each in (seen, after))
         known = {name: name.removeprefix("digit ") for name in samples.names()}
         pictures = {name: label for name, label in known.items() if label in loaded.labels}
-        one = "On this one" if pictures else f"{without.capitalize()}, on this image,"
+        one = "On this image" if pictures else f"{without.capitalize()}, on this image,"
         here = (
             first_said(after_change(was, now, labels, one)) or f"{one} the answer stays “{labels[int(was.argmax())]}”."
         )
