@@ -216,7 +216,9 @@ def test_the_chart_holds_means_bands_and_chance():
 
 
 def test_gains_stand_beside_one_another_around_zero():
-    lines = [Line(name, "DeiT", (100, 300), (0.1, -0.1), (0.05, -0.2), (0.2, 0.0)) for name in ("hard", "soft")]
+    lines = [
+        Line(f"{name} labels", name, (100, 300), (0.1, -0.1), (0.05, -0.2), (0.2, 0.0)) for name in ("hard", "soft")
+    ]
     zero, whiskers, hard, _, soft = teacher_gain(lines, (100, 300), (-0.3, 0.3)).data
     assert zero.y == (0, 0)
     assert hard.y == (0.1, -0.1)
@@ -224,6 +226,9 @@ def test_gains_stand_beside_one_another_around_zero():
     assert whiskers.x[:2] == (hard.x[0],) * 2
     assert hard.x[0] < 100 < soft.x[0]
     assert hard.x[0] * soft.x[0] == pytest.approx(100**2)
+    names = ("no teacher", "soft", "hard")
+    own = learning_curves([Curve(name, [1], [0.5]) for name in names], "accuracy").data
+    assert [each.line.color for each in (zero, soft, hard)] == [each.line.color for each in own]
 
 
 def test_curves_side_by_side_have_one_scale():

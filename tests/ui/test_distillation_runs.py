@@ -63,7 +63,7 @@ def test_runs_that_differ_in_the_teacher_only_are_one_experiment(tmp_path):
     assert len(found) == 1
     assert found[0].runs == (alone, soft, hard)
     assert found[0].student == STUDENT
-    assert found[0].title == "digits_vit on digits · 96 images · 2 epochs"
+    assert distillation_runs.called(found[0].student) == "ViT on digits · 96 images · 2 epochs"
     assert [line.name for line in curves(found[0], "val_loss")] == [NO_TEACHER, "soft, T = 2, λ = 0.7", "hard, λ = 0.5"]
     assert experiments([alone, other]) == []  # nothing to compare with
     assert [each.runs for each in experiments([alone, other], unfinished=STUDENT)] == [(alone,)]
@@ -249,7 +249,7 @@ def test_without_runs_the_experiment_is_offered_and_trained(acting, runs_home):
         RunFolder(run).write("result.json", {"test_accuracy": accuracy, "test_loss": 1.0, "test_images": 359})
     test.run()
     assert not test.exception
-    assert test.session_state["experiment"].startswith("yours: digits_vit on digits")
+    assert test.session_state["experiment"].startswith("yours: ViT on digits")
     assert "“hard, λ = 0.5” is 20.0 points above no teacher" in texts(test)
     assert "All three runs of this seed are done" in texts(test)
     test.number_input(key="experiment_seed").set_value(3).run()
@@ -276,6 +276,6 @@ def test_shipped_runs_come_first(tmp_path, runs_home, monkeypatch):
         trained(tmp_path / "shipped" / "distillation", name, {**changes, "epochs": 3}, accuracy)
         trained(runs_home, name, changes, accuracy)
     assert distillation_runs.titles([]) == [
-        "digits_vit on digits · 96 images · 3 epochs",
-        "yours: digits_vit on digits · 96 images · 2 epochs",
+        "ViT on digits · 96 images · 3 epochs",
+        "yours: ViT on digits · 96 images · 2 epochs",
     ]

@@ -168,6 +168,7 @@ def everything(blocks: Iterable) -> Iterator:
         elif isinstance(block, Part | Folded):
             yield from everything(block.make())
         elif isinstance(block, Later):
+            list(everything(block.show({})))  # as a page draws it before anything is there
             yield from everything(block.now())
         elif isinstance(block, Canvas):
             yield from everything(block.still)
@@ -188,7 +189,7 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
                 view = checked(view, [of])
                 shown = given(view, of)
                 blocks = list(everything(view.show(shown)))
-                arrays = [dict(block.make()) for block in blocks if isinstance(block, Numbers)]
+                arrays = [block.arrays() for block in blocks if isinstance(block, Numbers)]
                 view.title(shown)
             except Exception as error:  # which it is, is for a rule to say
                 refusal = error
@@ -295,7 +296,12 @@ def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str
         try:
             blocks = everything(cls().show(given(cls, of)))
             every.append(
-                {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.make().items()}
+                {
+                    name: array
+                    for block in blocks
+                    if isinstance(block, Numbers)
+                    for name, array in block.arrays().items()
+                }
             )
         except NotApplicable:
             return []

@@ -137,7 +137,7 @@ def test_counting_asks_the_teacher_and_the_models_beside():
 # ---- augmentation ----------------------------------------------------------------------------------------------------
 def test_the_mixed_label_is_of_the_classes_of_both_pictures():
     one = of("digits_cnn")
-    (mixed,) = [block.make() for block in shown(Augmentation(part="Mixup and CutMix"), one, Numbers)]
+    (mixed,) = [block.arrays() for block in shown(Augmentation(part="Mixup and CutMix"), one, Numbers)]
     assert mixed["values"].shape == (2, 10)
     assert mixed["values"].sum(1) == pytest.approx([1, 1])
     other = Augmentation(part="Mixup and CutMix", partner="flower")  # no classes in common: two names

@@ -10,28 +10,19 @@ from vizkit.figure.patches import MARK, number
 
 def feature_map(
     values: Float[np.ndarray, "row column 3"] | Float[np.ndarray, "row column"],
-    chosen: tuple[int, int, int, int] | None = None,
     *,
     side_px: int = 420,
     top: float = 0.0,
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Three numbers from 0 to 1 as red, green and blue, or one number ≥ 0 from dark (0) to bright (`top`, or the
-    largest).
-
-    `chosen`: the cells (first row, first column, end row, end column) that get a frame.
-    """
+    largest)."""
     zoom = max(1, side_px // max(values.shape[:2]))
     if values.ndim == 2:
         level = np.clip(values / (top or values.max() or 1.0) * 255, 0, 255).round().astype(np.uint8)
         cells = colours()[level]
     else:
         cells = np.clip(values * 255, 0, 255).round().astype(np.uint8)
-    out = np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
-    if chosen is not None:
-        top, left, bottom, right = (edge * zoom for edge in chosen)
-        for colour, line in (((0, 0, 0), 5), ((255, 255, 255), 2)):
-            cv2.rectangle(out, (left, top), (right - 1, bottom - 1), colour, line)
-    return out
+    return np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
 
 
 def neighbours(

@@ -62,5 +62,5 @@ def numbers(*columns: Iterable[Block]) -> dict[str, np.ndarray]:
         for index, blocks in enumerate(columns, 1)
         for block in flat(blocks)
         if isinstance(block, Numbers)
-        for name, array in block.make().items()
+        for name, array in block.arrays().items()
     }

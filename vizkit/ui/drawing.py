@@ -100,7 +100,8 @@ def show(to: Drawing, blocks: Iterable[Block]) -> None:
 # ---- one block each --------------------------------------------------------------------------------------------------
 def _map(to: Drawing, block: Map) -> None:
     of = to.subject(block)
-    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else cursor())
+    point = point_of(block, of)
+    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else point)
     field = to.state(block.picks) if block.picks else "query"  # of the page: a click asks for a patch
     show_map(
         to.next_key("map"),
@@ -112,11 +113,11 @@ def _map(to: Drawing, block: Map) -> None:
         block.bars,
         field,
         quantity=block.quantity,
-        point=point_of(block, of),
         sentence=block.said if block.room else None,
         sentences=block.said_by,
         guide=block.guide,
         instead=block.instead,
+        point=point,
     )
 
 

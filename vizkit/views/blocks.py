@@ -129,6 +129,13 @@ class Grid(Block):
     chosen: Any = None
 
 
+def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, **more: Any) -> Tiles:  # noqa: ANN401
+    """Small maps from 0 to `top`, or to the largest value of them all; `more`: of Tiles."""
+    maps = tuple(maps)
+    ends = (0.0, top or max(float(each.values.max()) for each in maps))
+    return Tiles(title, maps, (ends,) * len(maps), alt, **more)
+
+
 # ---- beside it -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Picture(Block):
@@ -214,6 +221,11 @@ class Columns(Block):
     widths: tuple[int | float, ...] = ()
 
 
+def side_by_side(*parts: Block | Iterable[Block], widths: tuple[int | float, ...] = ()) -> Columns:
+    """Columns, each of one block or of several below one another."""
+    return Columns(tuple((part,) if isinstance(part, Block) else tuple(part) for part in parts), widths)
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """`work(progress)` gives the result; it calls `progress(done, total)` between two passes, which raises where nobody
@@ -271,9 +283,12 @@ class Proof(Block):
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Block):
-    """What is saved as NPZ, made when somebody saves."""
+    """What is saved as NPZ, made when somebody saves: by name, whatever numpy takes for an array."""
 
-    make: Callable[[], Mapping[str, np.ndarray]]
+    make: Callable[[], Mapping[str, Any]]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(values) for name, values in self.make().items()}
 
 
 @dataclass(frozen=True, eq=False)

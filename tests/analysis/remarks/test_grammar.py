@@ -512,7 +512,7 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         swin.looks_farther(a, b, 2 * a, 20.0) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))
     ),
     swin.without_over: lambda: (
-        swin.without_over(right, still, images, "shift")
+        swin.without_over(right, still, images, "without shift")
         for images in (1, 5)
         for right, still in product(range(images + 1), repeat=2)
     ),

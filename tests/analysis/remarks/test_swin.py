@@ -17,6 +17,9 @@ def test_pairs_that_windows_save():
         "Window attention saves 75 % of the pairs in stage 2: 64 instead of 256."
     )
     assert swin.pairs_saved(layout((4, 4), (4, 4)), 1) is None
+    assert words_of(swin.pairs_saved(layout((4, 4), (3, 3)), 1)) == (
+        "With padding window attention takes 27 % more pairs in stage 1: 324 instead of 256."
+    )
 
 
 def test_weight_that_crosses_former_windows():
@@ -60,7 +63,7 @@ def test_reach(full: str | None, share: float, holding: float, words: str):
 
 def test_what_the_bias_moves():
     assert words_of(swin.bias_moves(torch.tensor([0.1, 0.4]), 3)) == (
-        "The relative bias moves the attention of block 3 to other keys, in head 2 of 2 heads most: 40 %."
+        "The relative bias moves 40 % of the attention of head 2 of block 3 to other keys, the most of its 2 heads."
     )
     assert swin.bias_moves(torch.tensor([0.04]), 1) is None
 
@@ -75,8 +78,8 @@ def test_who_looks_farther():
 
 
 def test_what_is_right_over_many():
-    assert swin.without_over(10, 4, 12, "shift").words == (
-        "One image proves nothing: over 12 images of known class, the answer is right for 10, and without shift for 4."
+    assert swin.without_over(10, 4, 12, "without shift").words == (
+        "Without shift the answer is right for 4 instead of 10 of 12 images of known class."
     )
 
 
@@ -111,7 +114,7 @@ def test_of_some_rows_nothing_is_said():
 
 def test_thresholds_and_the_numbers_behind_the_words():
     moves = swin.bias_moves(torch.tensor([0.25]), 3)
-    assert words_of(moves) == ("The relative bias moves the attention of block 3 to other keys, in its one head: 25 %.")
+    assert words_of(moves) == "The relative bias moves 25 % of the attention of the one head of block 3 to other keys."
     assert moves is not None
     assert moves.numbers == {"share": 0.25}
     assert swin.looks_farther(30.0, 15.0, 68.0, 147.0).numbers == {"swin": 30.0, "vit": 15.0}

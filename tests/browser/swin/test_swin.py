@@ -129,7 +129,7 @@ def test_what_is_switched_off_is_said(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
     ready(page)
     expect(page.get_by_text("· 12.8% of the rollout lies elsewhere")).to_be_visible()
-    expect(page.get_by_text("One image proves nothing: over 12 images")).to_be_visible()
+    expect(page.get_by_text("instead of 10 of 12 images of known class")).to_be_visible()
     page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
     expect(page.get_by_text("· 0.0% of the rollout lies elsewhere")).to_be_visible()
 

@@ -15,7 +15,7 @@ from vizkit.models.probes import attention_timing, window_parts
 from vizkit.models.probes.attention_timing import Timed
 from vizkit.report.item import Item, stem_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Picture, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Said, Table
 from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin import cost
@@ -60,7 +60,7 @@ def words(blocks) -> str:
 
 def numbers(view, of) -> dict[str, np.ndarray]:
     (found,) = of_kind(view.show(of), Numbers)
-    return dict(found.make())
+    return found.arrays()
 
 
 def sent(view, of) -> dict:
@@ -184,8 +184,9 @@ def test_before_any_click_reach_grows_in_steps():
 def test_merging_of_every_stage_but_the_last():
     of = subject(at=(0.3, 0.9))
     assert "the model's own layer gives exactly the same" in words(Merging().show(of))
-    captions = [picture.caption for picture in of_kind(Merging(colours="lengths").show(of), Picture)]
-    assert "14 × 14 tokens of 64 numbers · length of the vectors, one scale" in captions[0]
+    assert "14 × 14 tokens of 64 numbers · length of the vectors, one scale" in words(
+        Merging(colours="lengths").show(of)
+    )
     assert Merging(stage="3").title(subject(TINY)) == "Patch merging after stage 3"
     assert Merging(stage="4").title(subject(TINY)) == "Patch merging after stage 1"  # nothing is merged after the last
 
@@ -209,7 +210,8 @@ def values(blocks) -> dict[str, str]:
 def test_cost_of_swin_t_is_the_published_one():
     of = subject(TINY)
     found = values(Cost().show(of))
-    assert found["Multiply–adds of one image"] == "4.49 G"
+    (whole,) = of_kind(Cost().show(of), Table)
+    assert whole.rows[0]["multiply–adds"] == "4.49 G"
     assert found["Multiply–adds, global"] == "2.00 G"
     assert values(Cost(window="24").show(of))["Attention weights, windows"] == "20.7 MiB"  # 3 · 3,136 · 24² · 4 bytes
     last = values(Cost(stage="4").show(of))
@@ -281,7 +283,7 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     assert 0 < apart[("shift",)] != apart[("relative bias",)] > 0
     assert all((each["logits_as_it_is"] == found[()]["logits_as_it_is"]).all() for each in found.values())
     said = words(SwitchedOff().show(of))
-    assert "over 12 images of known class, the answer is right for 10, and without shift for 4" in said
+    assert "Without shift the answer is right for 4 instead of 10 of 12 images of known class. On this image" in said
     assert len({each.rows.top for each in of_kind(SwitchedOff().show(of), Map)}) == 1
 
 

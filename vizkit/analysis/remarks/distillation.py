@@ -90,8 +90,8 @@ def erased(lost: int, pictures: int, chance: float) -> Remark:
 def mixed(shares: Mapping[str, float], names: tuple[str, str]) -> Remark:
     """λ of each way of mixing: the share of the first of two pictures, and of its label."""
     parts = [f"{percent(share)} with {kind}" for kind, share in shares.items()]
-    return Remark(f"In this draw “{names[0]}” is {joined(parts)}, of the picture and of the label; the rest is "
-                  f"“{names[1]}”.", {**shares})  # fmt: skip
+    return Remark(f"In this draw “{names[0]}” is {joined(parts)}, of the picture, and of the label before smoothing; "
+                  f"the rest is “{names[1]}”.", {**shares})  # fmt: skip
 
 
 def skipped(branches: int, working: float, drawn: Bool[np.ndarray, "image branch"]) -> Remark:

@@ -7,7 +7,6 @@ from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.traces import PADDING, Attention
 
-SAVED = 0.05
 CROSSED = 0.02
 
 
@@ -16,10 +15,13 @@ def pairs_saved(windows: Layout, stage: int) -> Remark | None:
     tokens = windows.grid[0] * windows.grid[1]
     compared = windows.count * (windows.window[0] * windows.window[1]) ** 2
     saved = 1 - compared / tokens**2
-    if saved < SAVED:
+    if windows.count == 1:
         return None
-    return Remark(f"Window attention saves {percent(saved)} of the pairs in stage {stage}: {compared:,} instead of "
-                  f"{tokens**2:,}.", {"saved": saved, "pairs": compared, "of": tokens**2})  # fmt: skip
+    words = f"Window attention saves {percent(saved)} of the pairs in stage {stage}"
+    if saved < 0:
+        words = f"With padding window attention takes {percent(-saved)} more pairs in stage {stage}"
+    numbers = {"saved": saved, "pairs": compared, "of": tokens**2}
+    return Remark(f"{words}: {compared:,} instead of {tokens**2:,}.", numbers)
 
 
 def crossing(attention: Attention, windows: Layout) -> Remark | None:
@@ -68,10 +70,12 @@ def bias_moves(moved: Float[Tensor, " head"], block: int) -> Remark | None:
     share = float(moved[most])
     if share < 0.05:
         return None
-    heads = counted(len(moved), "head")
-    where = f"in head {most + 1} of {heads} most" if len(moved) > 1 else "in its one head"
-    return Remark(f"The relative bias moves the attention of block {block} to other keys, {where}: {percent(share)}.",
-                  {"share": share})  # fmt: skip
+    heads = f"head {most + 1}" if len(moved) > 1 else "the one head"
+    beside = f", the most of its {len(moved)} heads" if len(moved) > 1 else ""
+    return Remark(
+        f"The relative bias moves {percent(share)} of the attention of {heads} of block {block} to other keys{beside}.",
+        {"share": share},
+    )
 
 
 def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: float) -> Remark:
@@ -86,10 +90,10 @@ def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: flo
     )
 
 
-def without_over(right: int, still: int, images: int, what: str) -> Remark:
-    """On how many pictures whose class is known the answer is right with and without `what`."""
+def without_over(right: int, still: int, images: int, without: str) -> Remark:
+    """On how many pictures whose class is known the answer is right, and still so `without` something."""
+    of_images = f"{counted(images, 'image')} of known class"
     return Remark(
-        f"One image proves nothing: over {counted(images, 'image')} of known class, the answer is right for {right}, "
-        f"and without {what} for {still}.",
+        f"{begun(without)} the answer is right for {still} instead of {right} of {of_images}.",
         {"right": right, "without": still, "images": images},
     )

@@ -100,7 +100,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (data.key_grid) {
       const query = queryOf(point), row = rowOf(query)
       pen.globalAlpha = opacity
-      drawMap(pen, row, x0, y0, x1, y1)
+      if (data.kind !== 'pick') drawMap(pen, row, x0, y0, x1, y1)
       pen.globalAlpha = 1
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
       if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)

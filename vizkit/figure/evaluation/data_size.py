@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
+TEACHERS = ("soft", "hard")
 DODGE = 1.08  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
@@ -51,14 +52,15 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
 
 def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float, float]) -> "go.Figure":
     """Differences of accuracy with their intervals as whiskers, side by side around each number of pictures; a line at
-    zero, where a teacher changes nothing. `reach`: the ends of the axis, the same for charts side by side."""
+    zero, where a teacher changes nothing. `reach`: the ends of the axis, the same for charts side by side. Colours are
+    those of the learning curves of no, a soft and a hard teacher, which a line has as its `family`."""
     import plotly.graph_objects as go
 
     drawn: list[Any] = [go.Scatter(x=ends_of(sizes), y=[0, 0], mode="lines", name="no teacher", hoverinfo="skip",
-                                   line={"color": OTHERS, "width": 1.5, "dash": "dash"})]  # fmt: skip
+                                   line={"color": CLASSES[0], "width": 1.5, "dash": "dash"})]  # fmt: skip
     for place, line in enumerate(lines):
         at = [images * DODGE ** (place - (len(lines) - 1) / 2) for images in line.images]
-        colour = CLASSES[place]
+        colour = CLASSES[1 + TEACHERS.index(line.family)]
         spans = [[low, high, None] for low, high in zip(line.low, line.high, strict=True)]
         drawn += [
             go.Scatter(x=[x for each in at for x in (each, each, None)], y=[y for span in spans for y in span],

@@ -63,11 +63,6 @@ class Experiment:
     student: Recipe
     runs: tuple[RunFolder, ...]
 
-    @property
-    def title(self) -> str:
-        few = f" · {self.student.images:,} images" if self.student.images else ""
-        return f"{self.student.model} on {self.student.data}{few} · {self.student.epochs} epochs"
-
 
 def experiments(runs: Iterable[RunFolder], unfinished: Recipe | None = None) -> list[Experiment]:
     """Groups of runs whose recipes differ in the teacher (and perhaps the seed) only; at least two kinds of teaching.

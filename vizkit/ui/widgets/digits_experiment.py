@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vizkit.training.experiments.groups import DIGITS, Experiment, plan
+from vizkit.training.experiments.groups import DIGITS, plan
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.ui.plain import plain
@@ -10,6 +10,7 @@ from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.series import series
 from vizkit.ui.widgets.run_watch import progress_line
+from vizkit.views.distillation.runs import called
 
 
 def draw() -> None:
@@ -88,5 +89,4 @@ def start(seed: int) -> None:
     except (JobError, RecipeError) as error:
         st.session_state["_experiment_refused"] = str(error)
         return
-    student = Experiment(DIGITS, tuple(run for run, _ in todo))
-    st.session_state["experiment"] = f"yours: {student.title}"
+    st.session_state["experiment"] = f"yours: {called(DIGITS)}"

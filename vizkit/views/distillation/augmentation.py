@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,10 +12,10 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
 from vizkit.image import Preprocessing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
-from vizkit.views.distillation.pictures import beside, enlarged, kind_of, label_space, pictures, seen
+from vizkit.views.distillation.pictures import beside, enlarged, kind_of, label_space, seen
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -63,7 +62,11 @@ class Augmentation(View):
         when=only(RAND),
     )
     partner: str | None = choice(
-        "Partner", partners, "In training another picture of the same batch.", key="mix_partner", when=only(MIX)
+        "Partner",
+        partners,
+        "In training another picture of the same batch.",
+        key="mix_partner",
+        when=only(MIX),
     )
     mixup: float = number(
         "α of Mixup",
@@ -126,7 +129,7 @@ class Augmentation(View):
         "learns what does not matter for it. Mixup lays one picture over another and CutMix pastes a rectangle, and "
         "the labels are mixed with them: the bars are the target of the cross-entropy. Erasing fills 2 to 33 % of the "
         "picture with noise. Drop path goes past residual branches, of late blocks more often; when the model is used, "
-        "past none. The last part is what each of these was worth to DeiT.",
+        "past none. The last part is what each of these was worth to DeiT; the Train page offers them all.",
         r"x' = (o_n \circ \dots \circ o_1)(x), \quad y' = \lambda y_a + (1-\lambda) y_b, \ \lambda \sim "
         r"\mathrm{Beta}(\alpha, \alpha), \quad x_{l+1} = x_l + \frac{b_l}{1-p_l}\, f_l(x_l), \ b_l \sim "
         r"\mathrm{Bernoulli}(1-p_l), \ p_l = p\,\frac{l-1}{L-1}",
@@ -145,95 +148,59 @@ class Augmentation(View):
         yield from part[self.part](of, needs)
 
     def seeds(self, count: int) -> tuple[int, ...]:
-        return tuple(range(1000 * (self.draw + 1), 1000 * (self.draw + 1) + count))
+        first = 1000 * (self.draw + 2)  # so that the first draw has pictures with no, one and two operations
+        return tuple(range(first, first + count))
 
     # ---- single pictures ---------------------------------------------------------------------------------------------
     def rand_augment(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
         from vizkit.training.pictures.preview import rand_augmented
 
         changed = rand_augmented(of.rgb, needs, self.magnitude, self.operations, self.seeds(DRAWS))
-        words = [f"{index}: {each.words}" for index, each in enumerate(changed, 1)]
         unchanged = sum(each.words.startswith("nothing") for each in changed)
         yield Said(remarks.drawn(self.operations, unchanged, DRAWS).words)
-        yield from beside(seen(of.rgb, needs), [each.picture for each in changed], words)
-        yield Line(
-            f"timm calls this rand-m{self.magnitude}-n{self.operations}-mstd0.5-inc1; in a recipe: --randaugment."
-        )
-        yield pictures([each.picture for each in changed])
+        yield from beside(seen(of.rgb, needs), changed)
 
     def erasing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
         from vizkit.training.pictures.preview import erased
 
         changed = erased(of.rgb, needs, self.chance, self.seeds(DRAWS))
-        words = [f"{index}: {each.words}" for index, each in enumerate(changed, 1)]
         yield Said(remarks.erased(sum(each.words != "kept" for each in changed), DRAWS, self.chance).words)
-        yield from beside(seen(of.rgb, needs), [each.picture for each in changed], words)
-        yield Line("In a recipe: --erasing.")
-        yield pictures([each.picture for each in changed])
+        yield from beside(seen(of.rgb, needs), changed)
 
     # ---- two pictures ------------------------------------------------------------------------------------------------
     def mixing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
         from vizkit.training.pictures.preview import mixed
         from vizkit.training.recipe import Recipe
 
-        name = self.partner or partners([of])[0]
-        second = of.uploads[name] if name in of.uploads else samples.picture(name)
-        labels, places = label_space(of.image or "this image", name)
-        found = {
-            kind: mixed(
-                (of.rgb, second),
-                places,
-                len(labels),
-                needs,
-                Recipe(smoothing=self.smoothing).but({field: getattr(self, field)}),
-                2000 + 3 * self.draw,  # the first draw shows both pictures
-            )
-            for kind, field in ALPHAS.items()
-        }
+        own, other = of.image or "this image", self.partner or partners([of])[0]
+        both = (of.rgb, of.uploads[other] if other in of.uploads else samples.picture(other))
+        labels, (first, second) = label_space(own, other)
+        found = {}
+        for kind, field in ALPHAS.items():
+            recipe = Recipe(smoothing=self.smoothing).but({field: getattr(self, field)})
+            seed = 2000 + 3 * self.draw  # the first draw shows both pictures
+            found[kind] = mixed(both, (first, second), len(labels), needs, recipe, seed)
+        shares = {kind: each.share for kind, each in found.items()}
+        yield Said(remarks.mixed(shares, (labels[first], labels[second])).words)
         columns: list[tuple[Block, ...]] = []
         for kind, mixture in found.items():
             rows = Classes.of(torch.from_numpy(mixture.label), labels, 6)
             rest = len(labels) - len(rows.shown)
             each = f"; {rest} other classes have {mixture.label.min():.3f} each" if rest else ""
-            columns.append(
-                (
-                    Heading(f"{kind}: λ = {mixture.share:.2f}"),
-                    Columns(
-                        (
-                            (Picture(enlarged(mixture.picture), f"{kind} of both", "what the model gets"),),
-                            (
-                                rows.bars(mixture.label[list(rows.shown)].tolist(), f"The mixed label of {kind}"),
-                                Line(f"the mixed label{each}"),
-                            ),
-                        )
-                    ),
-                )
-            )
-        yield Columns(
-            (
-                *columns,
-                tuple(
-                    Picture(enlarged(seen(rgb, needs)), words, words, 0.7)
-                    for rgb, words in ((of.rgb, of.image or "this image"), (second, name))
-                ),
-            ),
-            (2, 2, 0.6),
-        )
-        shares = {kind: each.share for kind, each in found.items()}
-        yield Said(remarks.mixed(shares, (labels[places[0]], labels[places[1]])).words)
-        yield Line(
-            "A teacher is run on the mixed picture itself: its prediction need not match λ. In a recipe: --mixup, "
-            "--cutmix."
-        )
-        yield Numbers(
-            partial(
-                dict,
-                {
-                    "pictures": np.stack([each.picture for each in found.values()]),
-                    "values": np.stack([each.label for each in found.values()]),
-                },
+            picture = Picture(enlarged(mixture.picture), f"{kind} of both", "what the model gets")
+            bars = rows.bars(mixture.label[list(rows.shown)].tolist(), f"The mixed label of {kind}")
+            pair = side_by_side(picture, (bars, Line(f"the mixed label{each}")))
+            columns.append((Heading(f"{kind}: λ = {mixture.share:.2f}"), pair))
+        columns.append(
+            tuple(
+                Picture(enlarged(seen(rgb, needs)), name, name, 0.7)
+                for name, rgb in zip((own, other), both, strict=True)
             )
         )
+        yield side_by_side(*columns, widths=(2, 2, 0.6))
+        yield Line("A teacher is run on the mixed picture itself: its prediction need not match λ.")
+        pictures, values = ([getattr(each, part) for each in found.values()] for part in ("picture", "label"))
+        yield Numbers(lambda: {"pictures": pictures, "values": values})
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def drop_path(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
@@ -247,45 +214,38 @@ class Augmentation(View):
         by_branch = [chance for chance, count in zip(by_block, counts, strict=True) for _ in range(count)]
         drawn = skipped(by_branch, BATCH, self.seeds(1)[0])
         named = [f"{block}.{branch}" for block, count in enumerate(counts, 1) for branch in range(1, count + 1)]
-        figure = heat_map(
-            (~drawn).astype(float),
-            "block.branch",
-            "picture of the batch",
-            x_names=named,
-            y_names=[f"{index}" for index in range(1, BATCH + 1)],
-            limit=1.0,
-            square=False,
-        )
-        figure.update_traces(showscale=False, xgap=2, ygap=2).update_xaxes(type="category").update_yaxes(
-            type="category"
-        )
-        yield Chart(figure, f"{int(drawn.sum())} of {drawn.size} branches skipped", "Bright: works, dark: skipped")
         yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn).words)
+        works, axes = (~drawn).astype(float), ("block.branch", "picture of the batch")
+        rows = [f"{index}" for index in range(1, BATCH + 1)]
+        figure = heat_map(works, *axes, x_names=named, y_names=rows, limit=1.0, square=False)
+        figure.update_traces(showscale=False, xgap=2, ygap=2)
+        figure.update_xaxes(type="category").update_yaxes(type="category")
         chance = {"chance": (np.arange(len(counts)) + 1.0, np.array(by_block))}
-        yield Chart(
-            curves(chance, "block", "chance of being skipped", mode="lines+markers"),
-            f"Chance of being skipped, from 0 to {self.rate:g}",
-            "The later, the likelier",
+        curve = curves(chance, "block", "chance of being skipped", mode="lines+markers")
+        yield side_by_side(
+            Chart(figure, f"{int(drawn.sum())} of {drawn.size} branches skipped", "Bright: works, dark: skipped"),
+            Chart(curve, f"Chance of being skipped, from 0 to {self.rate:g}", "The later, the likelier"),
+            widths=(1.6, 1),
         )
-        yield Line(f"{of.name}: {len(counts)} blocks, {sum(counts)} branches. In a recipe: --drop-path.")
-        yield Numbers(partial(dict, {"pictures": np.zeros((0, 1, 1, 3), np.uint8), "values": drawn.astype(float)}))
+        yield Line(f"{of.name}: {len(counts)} blocks, {sum(counts)} branches.")
+        yield Numbers(lambda: {"values": drawn})
 
 
 def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
-    """What each part was worth to DeiT-B."""
+    """What each part was worth to DeiT-B, the dearest first."""
     from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED
 
+    lines = sorted(ABLATION, key=lambda line: line.at_224)
     changes = {
-        "trained at 224²": [line.at_224 - BASELINE.at_224 for line in ABLATION],
-        "fine-tuned at 384²": [line.at_384 - BASELINE.at_384 for line in ABLATION],
+        "trained at 224²": [line.at_224 - BASELINE.at_224 for line in lines],
+        "fine-tuned at 384²": [line.at_384 - BASELINE.at_384 for line in lines],
     }
-    figure = paired_bars([line.change for line in ABLATION], changes, "points of top-1 on ImageNet, against the recipe")
-    yield Said(remarks.worth({line.change: line.at_224 for line in ABLATION}, BASELINE.at_224).words)
+    figure = paired_bars([line.change for line in lines], changes, "points of top-1 on ImageNet, against the recipe")
+    yield Said(remarks.worth({line.change: line.at_224 for line in lines}, BASELINE.at_224).words)
     yield Chart(figure, "DeiT's ablation: the points that every change of the recipe costs")
     failed = " and ".join(f"{line.change} ({line.at_224:.1f} %)" for line in FAILED)
     yield Line(
         f"{BASELINE.change} reaches {BASELINE.at_224} % at 224² and {BASELINE.at_384} % at 384². Two runs did not "
         f"train at all: {failed}; the paper says that other hyper-parameters might have made them."
     )
-    values = np.array(list(changes.values()))
-    yield Numbers(partial(dict, {"pictures": np.zeros((0, 1, 1, 3), np.uint8), "values": values}))
+    yield Numbers(lambda: {"values": [*changes.values()]})

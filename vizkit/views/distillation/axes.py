@@ -10,7 +10,7 @@ from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.distillation.loss_surface import loss_surface
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.views.blocks import Block, Chart, Columns, Line
+from vizkit.views.blocks import Block, Chart, Line, side_by_side
 from vizkit.views.distillation.answers import Answers
 
 __all__ = ["LOWEST", "axes"]
@@ -33,15 +33,13 @@ def axes(answers: Answers, student: Tensor, t: float, share: float) -> Iterator[
     loss = surface(answers.teacher, student, answers.labels, shares(31), temperatures(49, LOWEST))
     levels = [(level, line.numpy()) for level, line in level_lines(loss)]
     whole = loss_surface(loss.temperatures.numpy(), loss.shares.numpy(), loss.values.numpy(), levels, (t, share))
-    yield Columns(
+    yield side_by_side(
         (
-            (
-                Chart(gradient, "Length of the gradient by T", "Why T²: the size of the gradient"),
-                Line("Without T² the teacher's gradient vanishes beside the label's as T grows."),
-            ),
-            (
-                Chart(whole, "Loss by temperature and teacher's share", "Soft distillation over T and λ"),
-                Line("White lines: equal loss. The point marks the chosen values."),
-            ),
-        )
+            Chart(gradient, "Length of the gradient by T", "Why T²: the size of the gradient"),
+            Line("Without T² the teacher's gradient vanishes beside the label's as T grows."),
+        ),
+        (
+            Chart(whole, "Loss by temperature and teacher's share", "Soft distillation over T and λ"),
+            Line("White lines: equal loss. The point marks the chosen values."),
+        ),
     )

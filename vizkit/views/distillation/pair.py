@@ -1,9 +1,10 @@
 """Teacher and student: their predictions at a temperature, the loss for every difference, and its gradient."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from itertools import chain
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -24,7 +25,6 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Chart,
-    Columns,
     Folded,
     Heading,
     Job,
@@ -34,6 +34,7 @@ from vizkit.views.blocks import (
     Picture,
     Said,
     Table,
+    side_by_side,
 )
 from vizkit.views.controls import choice, folder, number
 from vizkit.views.distillation.answers import Answers, ask, same
@@ -97,6 +98,7 @@ class TeacherStudent(View):
         default=OWN,
         key="label",
         when=lambda view: view.over == THIS,
+        more=True,
     )
     data: str | None = choice(
         "Pictures",
@@ -106,14 +108,23 @@ class TeacherStudent(View):
         key="distil_set",
         when=lambda view: view.over == MANY,
         runs=True,
+        more=True,
     )
     folder: str = folder(
-        "Folder", key="distil_folder", when=lambda view: view.over == MANY and view.data == FOLDER, runs=True
+        "Folder", key="distil_folder", when=lambda view: view.over == MANY and view.data == FOLDER, runs=True, more=True
     )
     images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
-        "How many", COUNTS, default="100", key="distil_images", when=lambda view: view.over == MANY, runs=True
+        "How many",
+        COUNTS,
+        default="100",
+        key="distil_images",
+        when=lambda view: view.over == MANY,
+        runs=True,
+        more=True,
     )
-    student: str | None = choice("Student", names_of, "Whose loss is taken apart below.", key="student", more=True)
+    student: str | None = choice(
+        "Student", names_of, "Whose loss is taken apart, class by class.", key="student", more=True
+    )
 
     together: ClassVar = True
     overlays: ClassVar = False
@@ -136,27 +147,19 @@ class TeacherStudent(View):
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         name, teacher, students = self._whom(of)
         orders, refused = same(name, teacher, students)
-        yield from map(Line, refused)
         students = {each: students[each] for each in orders}
         if self.over == THIS:
             logits = {each: student.seen.logits[None, orders[each]] for each, student in students.items()}
-            classes = class_names(teacher)
-            found = teacher.seen.logits[None]
-            answers = Answers(found, logits, classes, self._label(of[0].image, classes, found))
-            yield from self.on_image(name, answers, of[0])
-            yield from self.losses(answers)
-            return
-        if sentence := awaited(of[0], self.data, self.folder):
+            classes, found = class_names(teacher), teacher.seen.logits[None]
+            yield from self.on_image(name, Answers(found, logits, classes, self._label(of[0], classes, found)), of[0])
+        elif sentence := awaited(of[0], self.data, self.folder):
             raise NotApplicable(sentence)
-        key = ("taught", name, tuple(students), self.data, self.folder, self.images)
-        work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
-
-        def show(results: Mapping[Any, Answers]) -> Iterator[Block]:
-            for answers in results.values():
-                yield from self.on_many(name, answers)
-                yield from self.losses(answers)
-
-        yield Later(of[0], (Job(key, f"Asking {1 + len(students)} models", work),), show)
+        else:
+            key = ("taught", name, tuple(students), self.data, self.folder, self.images)
+            work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
+            job = Job(key, f"Asking {1 + len(students)} models", work)
+            yield Later(of[0], (job,), lambda found: chain(*(self.on_many(name, each) for each in found.values())))
+        yield from map(Line, refused)
 
     # ---- who ---------------------------------------------------------------------------------------------------------
     def _whom(self, of: Sequence[Subject]) -> tuple[str, Subject, dict[str, Subject]]:
@@ -171,31 +174,34 @@ class TeacherStudent(View):
             students = {others[0]: subject_called(others[0], of)}
         return name, subject_called(name, of), dict(list(students.items())[:MOST_STUDENTS])
 
-    def _label(self, image: str, classes: tuple[str, ...], teacher: Tensor) -> Tensor:
-        wanted = image.removeprefix("digit ") if self.label == OWN else self.label
+    def _label(self, of: Subject, classes: tuple[str, ...], teacher: Tensor) -> Tensor:
+        wanted = of.image.removeprefix("digit ") if self.label == OWN else self.label
         return torch.tensor([classes.index(wanted) if wanted in classes else int(teacher[0].argmax())])
-
-    def _focus(self, answers: Answers) -> str:
-        return self.student if self.student in answers.students else next(iter(answers.students))
 
     # ---- predictions -------------------------------------------------------------------------------------------------
     def on_image(self, name: str, answers: Answers, of: Subject) -> Iterator[Block]:
-        """Soft labels and soft predictions as bars, on one scale."""
+        """Soft labels, soft predictions, and the loss for every difference: a row is a class in all of them."""
         rows, label = Classes.of(answers.teacher[0], answers.classes), int(answers.labels[0])
         logits = {each: found[0] for each, found in answers.students.items()}
         yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes).words)
         true = answers.classes[label].split(",")[0]
         known = self.label != OWN or of.image.removeprefix("digit ") in answers.classes
-        words = f"label: {true}" if known else f"no known label: “{true}”, the teacher's choice, stands in"
-        columns: list[tuple[Block, ...]] = [(Picture(of.seen_rgb, "What the models see", words),)]
+        columns: list[tuple[Block, ...]] = []
         for who, each in {f"Teacher: {name}": answers.teacher[0], **logits}.items():
             soft, hard = (softened(each, t).of(rows.shown) for t in (self.temperature, 1.0))
             first = int(each.argmax())
             verdict = "" if not known else ", right" if first == label else f", not “{true}”"
             words = f"first choice: {answers.classes[first].split(',')[0]}{verdict}"
             columns.append((Heading(who), rows.bars(soft, f"{who}: probability of every class", hard), Line(words)))
-        yield Columns(tuple(columns), (0.75, *(1,) * (len(columns) - 1)))
-        yield Line(f"Bars: probabilities at T = {self.temperature:g}. Ticks: at T = 1.")
+        yield side_by_side(*columns, *self.by_class(answers, rows))
+        yield Line(
+            f"Bars of teacher and students: probabilities at T = {self.temperature:g}. Ticks: at T = 1. Bars of the "
+            "gradient: of T² · KL. Ticks: of KL alone."
+        )
+        words = f"label: {true}" if known else f"no known label: “{true}”, the teacher's choice, stands in"
+        seen = Picture(of.seen_rgb, "What the models see", words)
+        yield side_by_side(seen, self.losses(answers), widths=(0.6, 3))
+        yield from self.rest(answers)
 
     def on_many(self, name: str, answers: Answers) -> Iterator[Block]:
         """What each says of the pictures of every class beside that class."""
@@ -204,72 +210,72 @@ class TeacherStudent(View):
         yield Said(remarks.agreed(right, agrees, len(answers.labels)).words)
         if len(answers.classes) > MOST_ROWS:
             yield Line(f"{len(answers.classes)} classes are too many for a picture of every pair.")
-            return
-        every = {f"Teacher: {name}": answers.teacher, **answers.students}
-        values = {who: against_even(z, answers.labels, self.temperature).numpy() for who, z in every.items()}
-        top = max(float(np.nanmax(matrix)) for matrix in values.values())
-        yield Columns(
-            tuple(
-                (
-                    Chart(
-                        class_matrix(answers.classes, matrix, top, "label", "other class", "times the even share"),
-                        f"{who}: what images of each class resemble",
-                        who,
-                    ),
-                )
-                for who, matrix in values.items()
+        else:
+            every = {f"Teacher: {name}": answers.teacher, **answers.students}
+            values = {who: against_even(z, answers.labels, self.temperature).numpy() for who, z in every.items()}
+            top, axes = max(float(np.nanmax(each)) for each in values.values()), ("label", "other class")
+            figures = {who: class_matrix(answers.classes, each, top, *axes, "times the even share")
+                       for who, each in values.items()}  # fmt: skip
+            alt = "what images of each class resemble"
+            yield side_by_side(*(Chart(figure, f"{who}: {alt}", who) for who, figure in figures.items()))
+            yield Line(
+                f"Rows: the labels of {len(answers.labels):,} pictures. Columns: the probability of every other class "
+                f"at T = {self.temperature:g}, relative to an even share; 1 is as likely as any other."
             )
-        )
-        yield Line(
-            f"Rows: the labels of {len(answers.labels):,} pictures. Columns: the probability of every other class at "
-            f"T = {self.temperature:g}, relative to an even share; 1 is as likely as any other."
-        )
+        yield from self.losses(answers)
+        yield side_by_side(*self.by_class(answers, Classes.of(answers.teacher.mean(0), answers.classes)))
+        yield Line("Bars of the gradient: of T² · KL. Ticks: of KL alone.")
+        yield from self.rest(answers)
 
     # ---- what it costs -----------------------------------------------------------------------------------------------
+    def _apart(self, answers: Answers) -> tuple[str, Tensor, Tensor, Tensor]:
+        """(whose, what every class adds to KL, the gradient of KL, that of T² · KL), means over the pictures."""
+        name = self.student if self.student in answers.students else next(iter(answers.students))
+        given = (answers.teacher, answers.students[name], self.temperature)
+        parts, plain, scaled = (make(*given).mean(0) for make in (kl_by_label, kl_gradient, soft_gradient))
+        return name, parts, plain, scaled
+
+    def by_class(self, answers: Answers, rows: Classes) -> Iterator[tuple[Block, ...]]:
+        name, *each = self._apart(answers)
+        parts, plain, scaled = (values[list(rows.shown)].tolist() for values in each)
+        wide, steep = Axis(reach(each[0].tolist()), signed=True), Axis(reach(plain, scaled), signed=True)
+        yield (
+            Heading("Adds to KL"),
+            rows.bars(parts, "What every class adds to KL", None, wide, "nats"),
+            Line(
+                f"{name}: together {float(each[0].sum()):.3f} nats. Below zero it gives a class more than the teacher: "
+                "single terms may be negative, their sum cannot."
+            ),
+        )
+        yield (
+            Heading("Gradient"),
+            rows.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
+            Line(f"{name}: training goes against it. To the left a logit rises."),
+        )
+
     def losses(self, answers: Answers) -> Iterator[Block]:
-        several, focus = len(answers.labels) > 1, self._focus(answers)
-        student, t = answers.students[focus], self.temperature
+        several = len(answers.labels) > 1
         yield Heading(f"Losses in nats{f', mean over {len(answers.labels):,} pictures' if several else ''}")
         yield Table(
             tuple(self._row(name, answers, several) for name in answers.students),
             "Parts of the loss of every student",
-            f"Soft: (1 − λ) · CE with the label + λ · T² · KL, with λ = {self.share:g} and T = {t:g}. Hard: the "
-            "teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
+            f"Soft: (1 − λ) · CE with the label + λ · T² · KL, with λ = {self.share:g} and T = {self.temperature:g}. "
+            "Hard: the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
         )
-        rows = Classes.of(answers.teacher.mean(0), answers.classes)
-        shown = list(rows.shown)
-        parts = kl_by_label(answers.teacher, student, t).mean(0)
-        plain, scaled = (make(answers.teacher, student, t).mean(0) for make in (kl_gradient, soft_gradient))
-        wide, steep = reach(parts.tolist()), reach(plain.tolist(), scaled.tolist())
-        yield Columns(
-            (
-                (
-                    Heading(f"What each class adds to KL: {focus}"),
-                    rows.bars(
-                        parts[shown].tolist(), "What every class adds to KL", None, Axis(wide, signed=True), "nats"
-                    ),
-                    Line(
-                        f"Together {float(parts.sum()):.3f} nats. Below zero the student gives a class more than the "
-                        "teacher: single terms may be negative, their sum cannot."
-                    ),
-                ),
-                (
-                    Heading(f"Gradient on the logits: {focus}"),
-                    rows.bars(
-                        scaled[shown].tolist(),
-                        "Gradient of the soft loss on every logit",
-                        plain[shown].tolist(),
-                        Axis(steep, signed=True),
-                        "∂L / ∂z",
-                    ),
-                    Line("Bars: of T² · KL. Ticks: of KL alone. Training goes against it: to the left a logit rises."),
-                ),
-            )
+
+    def rest(self, answers: Answers) -> Iterator[Block]:
+        name, parts, _, scaled = self._apart(answers)
+        along = partial(axes, answers, answers.students[name], self.temperature, self.share)
+        yield Folded("Every temperature and every share", along)
+        yield Numbers(
+            lambda: {
+                "logits": torch.stack([answers.teacher, *answers.students.values()]).double(),
+                "names": ["teacher", *answers.students],
+                "labels": answers.labels,
+                "by_class": parts,
+                "gradient": scaled,
+            }
         )
-        yield Folded("Every temperature and every share", partial(axes, answers, student, t, self.share))
-        every = torch.stack([answers.teacher, *answers.students.values()]).double().numpy()
-        arrays = {"logits": every, "names": np.array(["teacher", *answers.students]), "labels": answers.labels.numpy()}
-        yield Numbers(partial(dict, arrays | {"by_class": parts.numpy(), "gradient": scaled.numpy()}))
 
     def _row(self, name: str, answers: Answers, several: bool) -> dict[str, str | float | None]:
         loss = losses(answers.teacher, answers.students[name], answers.labels, self.temperature, self.share)

@@ -1,29 +1,32 @@
 """Pictures before and after a recipe has changed them, and the labels of two that it mixes."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.datasets import samples
 from vizkit.image import Preprocessing, prepare, unprepare
-from vizkit.views.blocks import Block, Columns, Numbers, Picture
+from vizkit.views.blocks import Block, Numbers, Picture, side_by_side
 
-__all__ = ["beside", "enlarged", "kind_of", "label_space", "pictures", "seen"]
+if TYPE_CHECKING:
+    from vizkit.training.pictures.preview import Changed
+
+__all__ = ["beside", "enlarged", "kind_of", "label_space", "seen"]
 
 ACROSS = 3  # beside one another
 Rgb = UInt8[np.ndarray, "_row _column 3"]
 
 
-def beside(original: Rgb, changed: Sequence[Rgb], words: Sequence[str]) -> Iterator[Block]:
+def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
     """The original and what became of it, in rows."""
-    every = [
-        Picture(enlarged(rgb), f"Picture: {said}", said)
-        for rgb, said in zip((original, *changed), ("as the model sees it", *words), strict=True)
-    ]
+    named = [("as the model sees it", original)]
+    named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]
+    every = [Picture(enlarged(rgb), f"Picture: {said}", said) for said, rgb in named]
     for start in range(0, len(every), ACROSS):
-        yield Columns(tuple((each,) for each in every[start : start + ACROSS]))
+        yield side_by_side(*every[start : start + ACROSS])
+    yield Numbers(lambda: {"pictures": [each.picture for each in changed]})
 
 
 def seen(rgb: Rgb, needs: Preprocessing) -> Rgb:
@@ -34,10 +37,6 @@ def enlarged(rgb: Rgb) -> Rgb:
     """Small pictures keep their pixels as squares."""
     zoom = max(1, -(-300 // max(rgb.shape[:2])))
     return rgb.repeat(zoom, 0).repeat(zoom, 1)
-
-
-def pictures(changed: Sequence[Rgb]) -> Numbers:
-    return Numbers(partial(dict, {"pictures": np.stack(changed), "values": np.zeros(0)}))
 
 
 def kind_of(name: str) -> str:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.data_size import signed
 from vizkit.analysis.remarks.remark import counted, joined
@@ -27,10 +25,12 @@ from vizkit.training.experiments.groups import (
 )
 from vizkit.training.experiments.size_findings import TEACHERS, teacher_finding, teacher_gains
 from vizkit.training.experiments.size_results import Study, studies
+from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Numbers, Process, Said, Table
+from vizkit.views.blocks import Block, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
 from vizkit.views.controls import choice
+from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -44,13 +44,23 @@ def shipped(name: str) -> list[RunFolder]:
     return [RunFolder(file.parent) for file in sorted((SHIPPED / name).glob("*/recipe.json"))]
 
 
+def called(student: Recipe) -> str:
+    """What all runs of an experiment have in common, in words."""
+    network = bundled.KINDS.get(student.model.rpartition("_")[2], student.model)
+    few = f" · {student.images:,} images" if student.images else ""
+    return f"{network} on {WORDS.get(student.data, student.data)}{few} · {student.epochs} epochs"
+
+
 def found() -> dict[str, Experiment]:
     """The experiments that there are by their titles, shipped ones first."""
-    named = [(each.title, each) for each in experiments(shipped("distillation"))]
-    named += [(f"yours: {each.title}", each) for each in experiments(runs(), student_of(DIGITS))]
+    own = experiments(runs(), student_of(DIGITS))
+    named = [(called(each.student), each) for each in experiments(shipped("distillation"))]
+    named += [(f"yours: {called(each.student)}", each) for each in own]
     titles = [title for title, _ in named]
-    return {f"{title} ({index + 1})" if title in titles[:index] else title: each
-            for index, (title, each) in enumerate(named)}  # fmt: skip
+    return {
+        f"{title} ({index + 1})" if title in titles[:index] else title: each
+        for index, (title, each) in enumerate(named)
+    }
 
 
 def titles(of: Sequence[Subject]) -> list[str]:
@@ -66,6 +76,7 @@ class DoesItHelp(View):
         titles,
         "Runs that differ in the teacher only; your own come from the Train page.",
         key="experiment",
+        listed=True,
     )
 
     overlays: ClassVar = False
@@ -96,7 +107,21 @@ class DoesItHelp(View):
         yield Process("digits_experiment")
         yield Folded("Results of the paper", published)
         results = outcomes(experiment) if experiment else []
-        yield Numbers(partial(numbers, known, results))
+        rows = [
+            (kind, images, [gain.mean, gain.half])
+            for study in known
+            for kind, gained in teacher_gains(study).items()
+            for images, gain in gained.items()
+        ]
+        yield Numbers(
+            lambda: (
+                dict(zip(("teacher", "images", "gain"), zip(*rows, strict=True), strict=False))
+                | {
+                    "taught": [line.taught for line in results],
+                    "test": [line.test for line in results if line.test is not None],
+                }
+            )
+        )
 
 
 # ---- by how many pictures --------------------------------------------------------------------------------------------
@@ -107,7 +132,7 @@ def by_size(study: Study) -> Iterator[Block]:
     yield Said(said.words if said else "")
     ends = [end for gained in gains.values() for gain in gained.values() for end in interval(gain)]
     reach = (min([*ends, 0.0]) - 0.02, max([*ends, 0.0]) + 0.02)
-    panels: list[tuple[Block, ...]] = []
+    panels = []
     for whose, title in PANELS.items():
         lines = [
             line_of(METHODS[method].distillation, gains[kind])
@@ -115,12 +140,12 @@ def by_size(study: Study) -> Iterator[Block]:
             if kind in gains and METHODS[method].teacher == whose
         ]
         if lines:
-            panels.append((Chart(teacher_gain(lines, study.sizes, reach), f"{title}: {alt(lines)}", title),))
-    yield Columns(tuple(panels))
+            panels.append(Chart(teacher_gain(lines, study.sizes, reach), f"{title}: {alt(lines)}", title))
+    yield side_by_side(*panels)
     seeds = joined([str(seed) for seed in study.seeds])
     yield Line(
-        f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {study.data} at {study.side_px} × "
-        f"{study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, one seed."
+        f"A DeiT with a CNN for a teacher against {CONTROLS[study.control]}: {WORDS.get(study.data, study.data)} at "
+        f"{study.side_px} × {study.side_px} pixels, seeds {seeds}, 95 % intervals; without a whisker, one seed."
     )
     yield Folded("Numbers", partial(gain_table, gains))
 
@@ -133,7 +158,7 @@ def interval(gain: Estimate) -> tuple[float, float]:
 
 def line_of(name: str, gained: Mapping[int, Estimate]) -> Drawn:
     means, ends = [gain.mean for gain in gained.values()], [interval(gain) for gain in gained.values()]
-    return Drawn(f"{name} labels", "DeiT", list(gained), means, [low for low, _ in ends], [high for _, high in ends])
+    return Drawn(f"{name} labels", name, list(gained), means, [low for low, _ in ends], [high for _, high in ends])
 
 
 def alt(lines: Sequence[Drawn]) -> str:
@@ -155,9 +180,9 @@ def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
 
 # ---- one experiment --------------------------------------------------------------------------------------------------
 def comparison(experiment: Experiment) -> Iterator[Block]:
-    yield Heading(experiment.title)
+    yield Heading(called(experiment.student))
     if any(run.metrics() for run in experiment.runs):
-        yield Columns(tuple((curve_chart(experiment, f"val_{name}", name),) for name in ("accuracy", "loss")))
+        yield side_by_side(*(curve_chart(experiment, f"val_{name}", name) for name in ("accuracy", "loss")))
     else:
         yield Line("No run has finished an epoch yet.")
     results = outcomes(experiment)
@@ -237,20 +262,3 @@ def published() -> Iterator[Block]:
         "Top-1 on ImageNet at 224², teacher RegNetY-16GF with 82.9 %, T = 3 and λ = 0.1 where soft (Touvron et al. "
         "2021, table 3).",
     )
-
-
-def numbers(known: Sequence[Study], results: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Of every kind of teacher (kind, images, mean, half of the interval); of the experiment the test accuracies."""
-    rows = [
-        (kind, images, gain.mean, gain.half)
-        for study in known
-        for kind, gained in teacher_gains(study).items()
-        for images, gain in gained.items()
-    ]
-    return {
-        "teacher": np.array([kind for kind, *_ in rows]),
-        "images": np.array([images for _, images, *_ in rows]),
-        "gain": np.array([[mean, half] for *_, mean, half in rows]),
-        "taught": np.array([line.taught for line in results]),
-        "test": np.array([line.test for line in results if line.test is not None]),
-    }

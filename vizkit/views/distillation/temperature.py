@@ -23,7 +23,7 @@ from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.palette import OTHERS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Line, Numbers, Said
+from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number, switch, text
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
@@ -85,12 +85,10 @@ class Temperature(View):
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
         yield Said(distillation.softened(logits, self.temperature, names).words)
-        yield Columns(
-            (
-                *(self.at(logits, classes, t, axis) for t in FIXED),
-                self.at(logits, classes, self.temperature, axis, "yours"),
-                self.dark(logits, classes),
-            )
+        yield side_by_side(
+            *(self.at(logits, classes, t, axis) for t in FIXED),
+            self.at(logits, classes, self.temperature, axis, "yours"),
+            self.dark(logits, classes),
         )
         if self.source == MODEL and of.has_model:
             yield Answered(of.loaded)

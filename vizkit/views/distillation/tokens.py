@@ -13,13 +13,14 @@ from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.distillation.agreement import PUBLISHED as AGREEMENT
 from vizkit.analysis.distillation.agreement import Row, share, standard_error
 from vizkit.analysis.distillation.agreement import table as counted
+from vizkit.analysis.distillation.temperature import softened
 from vizkit.analysis.distillation.two_tokens import DEPTH, PUBLISHED, cosines, overlaps
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.attention.by_layer import by_layer
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models.probes.two_heads import TwoHeads, learned_tokens, two_heads
-from vizkit.traces import Attention
+from vizkit.traces import Attention, query_row
 from vizkit.views.blocks import (
     Answered,
     Block,
@@ -36,7 +37,8 @@ from vizkit.views.blocks import (
     Said,
     Table,
     Tile,
-    Tiles,
+    on_one_scale,
+    side_by_side,
 )
 from vizkit.views.controls import choice, folder, layer
 from vizkit.views.distillation.classes import Classes
@@ -117,8 +119,13 @@ class TwoTokens(View):
         said = remarks.overlapping(at + 1, shared[at]).words
         labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
         yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels).words}")
-        yield Columns(
-            tuple(
+        most = max(float(each.places.max()) for pair in maps for each in pair.values())
+        numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
+        columns = []
+        for name, words in NAMES.items():
+            own, special = [pair[name].places.numpy() for pair in maps], maps[at][name].special
+            tiles = zip(numbered, own, notes.get(name, [""] * len(own)), strict=True)
+            columns.append(
                 (
                     Heading(f"Attention of the {words}"),
                     Map(
@@ -126,35 +133,33 @@ class TwoTokens(View):
                         name,
                         f"Attention of the {words}",
                         f"share of the {words}'s attention",
-                        tuple((f"[{token}]", value) for token, value in maps[at][name].special.items()),
+                        tuple((f"[{token}]", value) for token, value in special.items()),
+                        room=False,
+                    ),
+                    on_one_scale(
+                        f"The {words} by layer",
+                        (Tile(f"{number}", places, note, unit="%") for number, places, note in tiles),
+                        f"Attention of the {words} in a layer. Click to see it large.",
+                        most,
+                        picks="layer",
+                        values=tuple(numbered),
+                        chosen=at + 1,
+                        tile_px=76,
                     ),
                 )
-                for name, words in NAMES.items()
             )
-        )
-        ends = (0.0, max(float(each.places.max()) for pair in maps for each in pair.values()))
-        for name, words in NAMES.items():
-            notes = [f"shared {percent(value)}" for value in shared] if name == "dist" else [""] * len(maps)
-            yield Tiles(
-                f"The {words} by layer",
-                tuple(
-                    Tile(f"{index}", pair[name].places.numpy(), note, unit="%")
-                    for index, (pair, note) in enumerate(zip(maps, notes, strict=True), 1)
-                ),
-                (ends,) * len(maps),
-                f"Attention of the {words} in a layer. Click to see it large.",
-                "layer",
-                tuple(range(1, len(maps) + 1)),
-                at + 1,
-            )
-        yield from predictions(heads, labels)
+        yield side_by_side(*columns)
+        yield predictions(heads, labels)
         yield Answered(of.loaded)
-        yield Columns(((Part(partial(similarity, of)),), (Part(partial(rollouts, of)),)))
+        yield side_by_side(Part(partial(similarity, of)), Part(partial(rollouts, of)))
         yield from self.agreement(of)
         yield Proof(of.whole())
-        arrays = {"cls": heads.cls[0].numpy(), "dist": heads.dist[0].numpy(), "overlap": np.array(shared)}
-        arrays |= {f"attention_{name}": np.stack([pair[name].places.numpy() for pair in maps]) for name in NAMES}
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(
+            lambda: (
+                {"cls": heads.cls[0], "dist": heads.dist[0], "overlap": shared}
+                | {f"attention_{name}": torch.stack([pair[name].places for pair in maps]) for name in NAMES}
+            )
+        )
 
     # ---- over many pictures ------------------------------------------------------------------------------------------
     def agreement(self, of: Subject) -> Iterator[Block]:
@@ -194,22 +199,13 @@ def heads_of(of: Subject) -> TwoHeads:
 
 def row_of(attention: Attention, name: str, top: float) -> Rows:
     """The row of one token in the mean of the heads."""
-    found, special = attention_map(attention, name), attention.key.special
-    values = [*(float(found.special[each]) for each in special), *found.places.flatten().tolist()]
-    position = np.array([attention.query.special.index(name)])
-    return Rows(
-        np.array([values], np.float32),
-        attention.key.grid,
-        attention.query.grid,
-        position,
-        None,
-        attention.query.special,
-        special,
-        top=top,
-    )
+    asked, key = attention.query.special.index(name), attention.key
+    row = query_row(attention, asked).mean(0, keepdim=True).numpy()
+    position, special = np.array([asked]), attention.query.special
+    return Rows(row, key.grid, attention.query.grid, position, None, special, key.special, top=top)
 
 
-def predictions(heads: TwoHeads, labels: Sequence[str]) -> Iterator[Block]:
+def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
     """Both heads and their mean, in one order."""
     rows, columns = Classes.of(heads.averaged[0], labels, ROWS), list[tuple[Block, ...]]()
     for name, logits, words in (
@@ -217,11 +213,9 @@ def predictions(heads: TwoHeads, labels: Sequence[str]) -> Iterator[Block]:
         ("Distillation token", heads.dist, "its head learned from the teacher alone, where there is one"),
         ("Both averaged", heads.averaged, "the mean of the logits: the model's prediction"),
     ):
-        values = logits[0].softmax(0)
-        shown = values[list(rows.shown)].tolist()
-        rest = [float(1 - sum(shown))] if rows.rest else []
-        columns.append((Heading(name), rows.bars([*shown, *rest], f"What the {name.lower()} predicts"), Line(words)))
-    yield Columns(tuple(columns))
+        values = softened(logits[0], 1.0).of(rows.shown)
+        columns.append((Heading(name), rows.bars(values, f"What the {name.lower()} predicts"), Line(words)))
+    return side_by_side(*columns)
 
 
 def similarity(of: Subject) -> Iterator[Block]:
@@ -241,11 +235,9 @@ def similarity(of: Subject) -> Iterator[Block]:
 
 def rollouts(of: Subject) -> Iterator[Block]:
     maps = {name: rollout(of.whole(), name) for name in NAMES}
-    ends = (0.0, max(float(each.max()) for each in maps.values()))
-    yield Tiles(
+    yield on_one_scale(
         "Rollout of each",
-        tuple(Tile(words, maps[name].numpy(), unit="%") for name, words in NAMES.items()),
-        (ends, ends),
+        (Tile(words, maps[name].numpy(), unit="%") for name, words in NAMES.items()),
         "All layers multiplied, heads averaged",
         tile_px=180,
     )
@@ -265,11 +257,9 @@ def tables(answered: Any, teacher: str) -> Iterator[Block]:  # noqa: ANN401
     unknown = "" if answered.labels is not None else " These pictures have no labels of this model."
     said = f"{answered.images:,} pictures; one standard error is at most {widest:.1%}. The two tokens agree with each "
     paper = [Row(name, label, taught) for name, (label, taught) in AGREEMENT.items()]
-    yield Columns(
-        (
-            (Table(lined(rows), "Agreement with label and teacher", f"{said}other on {both:.1%}.{unknown}"),),
-            (Table(lined(paper), "Published", "Published, DeiT-B on ImageNet (Touvron et al. 2021, table 4)."),),
-        )
+    yield side_by_side(
+        Table(lined(rows), "Agreement with label and teacher", f"{said}other on {both:.1%}.{unknown}"),
+        Table(lined(paper), "Published", "Published, DeiT-B on ImageNet (Touvron et al. 2021, table 4)."),
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-import numpy as np
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import attention_map
@@ -16,7 +15,7 @@ from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models import family_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Line, Map, Numbers, Said
+from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import places
@@ -80,9 +79,6 @@ class Beside(View):
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         both = self.both(of)
         maps = {family: self.pooled(each, family) for family, each in both.items()}
-        # One scale: what a place has more than it would have if all had the same, whatever the grids are.
-        most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
-        yield Columns(tuple(tuple(self.mapped(both[family], *maps[family], most)) for family in both))
         counted = {family: each.made(by_layer, each.seen) for family, each in both.items()}
         first = {family: float(layers[0].distance_px.mean()) for family, layers in counted.items()}
         allowed = {family: caps(each) for family, each in both.items()}
@@ -90,20 +86,32 @@ class Beside(View):
         ratio = wide["swin"] / wide["vit"]  # what is compared is in pixels of one input
         farther = swin.looks_farther(first["swin"], ratio * first["vit"], allowed["swin"][0], ratio * allowed["vit"][0])
         yield Said(farther.words)
-        if ratio != 1:
-            yield Line(f"Both in pixels of the Swin's input; the ViT's is {wide['vit']} pixels wide.")
-        yield Line(f"One scale for both maps: the brightest place has {most:.1f} times an equal share.")
+        # One scale: what a place has more than it would have if all had the same, whatever the grids are.
+        most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
+        yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))
+        yield Line(
+            f"One scale for both maps: the brightest place has {most:.1f} times an equal share."
+            + ("" if ratio == 1 else f" All distances above are in pixels of the Swin's input, {wide['swin']} wide.")
+        )
         top, deepest = max(*allowed["swin"], *allowed["vit"]), max(map(len, allowed.values()))
         charts = []
         for family, each in both.items():
-            height, width = each.seen.image_size
             values = [layer.distance_px.numpy() for layer in counted[family]]
             figure = distances(values, allowed[family], top, CAPS[family], deepest)
-            figure.update_yaxes(title={"text": f"pixels of a {width} × {height} input"})
-            charts.append((Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"),))
+            figure.update_yaxes(title={"text": "pixels of a {1} × {0} input".format(*each.seen.image_size)})
+            charts.append(Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"))
         yield Heading("Mean attention distance")
-        yield Columns(tuple(charts))
-        yield Numbers(partial(numbers, maps, counted))
+        yield side_by_side(*charts)
+        yield Numbers(
+            lambda: (
+                {f"{family}_places": places for family, (places, _, _) in maps.items()}
+                | {
+                    f"{family}_layer{number}_distance_px": each.distance_px
+                    for family, layers in counted.items()
+                    for number, each in enumerate(layers, 1)
+                }
+            )
+        )
 
     def pooled(self, of: Subject, family: str) -> tuple[Tensor, str, dict[str, float]]:
         """(what the head reads, places only, sum 1; of which token; what is left out)."""
@@ -145,12 +153,3 @@ def caps(of: Subject) -> list[float]:
     if family_of(of.loaded.model) == "swin":
         return [farthest_px(each.block.window, each.of.tokens.stride) for each in places(of)]
     return [farthest_px(each.key.grid or (1, 1), each.key.stride) for each in of.layers]
-
-
-def numbers(maps: dict[str, tuple[Tensor, str, dict[str, float]]], counted: dict) -> dict[str, np.ndarray]:
-    found = {f"{family}_places": places.numpy() for family, (places, _, _) in maps.items()}
-    for family, layers in counted.items():
-        found |= {
-            f"{family}_layer{number}_distance_px": each.distance_px.numpy() for number, each in enumerate(layers, 1)
-        }
-    return found

@@ -17,7 +17,20 @@ from vizkit.figure.swin.power_laws import power_laws
 from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Metrics, Numbers, Said, first_said
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Metrics,
+    Numbers,
+    Said,
+    Table,
+    first_said,
+    side_by_side,
+)
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import stages
@@ -100,9 +113,19 @@ class Cost(View):
         names, timed = ("global", f"windows of {side}"), Layer(stride, stage.channels, stage.heads)
         attention = by_formula(counts, names, size, "attention", "Attention of one layer", "multiply–adds")
         weights = by_formula(counts, names, size, "weight_bytes", "Its attention weights", "bytes, float32")
-        yield Columns(((attention,), (weights,), (measuring(of, timed, side),)))
-        yield from whole_model(of)
-        yield Numbers(partial(numbers, counts))
+        yield side_by_side(attention, weights)
+        yield side_by_side(measuring(of, timed, side), whole_model(of))
+        ways = dict(zip(("global", "windows"), zip(*counts.values(), strict=True), strict=True))
+        yield Numbers(
+            lambda: (
+                {"side_px": list(counts), "tokens": [each.tokens for each in ways["global"]]}
+                | {
+                    f"{name}_{kind}": [getattr(each, kind) for each in costs]
+                    for name, costs in ways.items()
+                    for kind in ("attention", "weight_bytes")
+                }
+            )
+        )
 
 
 # ---- by formula ------------------------------------------------------------------------------------------------------
@@ -122,8 +145,8 @@ def short(count: int) -> str:
 
 
 def bytes_of(counts: Counts) -> str:
-    count = counts.weight_bytes
-    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.1f} MiB"
+    power = min(max(0, int(np.log2(counts.weight_bytes)) // 10 - 1), 2)
+    return f"{counts.weight_bytes / 2 ** (10 * power + 10):,.1f} {('KiB', 'MiB', 'GiB')[power]}"
 
 
 # ---- measured --------------------------------------------------------------------------------------------------------
@@ -186,23 +209,16 @@ def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> I
 # ---- the whole model -------------------------------------------------------------------------------------------------
 def whole_model(of: Subject) -> Iterator[Block]:
     counted, (height, width) = of.made(multiply_adds, of.loaded), of.loaded.preprocessing.size_hw
+    parts = {"one image": counted.total, "attention layers": sum(counted.attention)}
+    parts |= {f"those of stage {number}": count for number, count in enumerate(counted.attention, 1)}
+    parts |= {"QKᵀ and AV": counted.products}
     published = PUBLISHED_G.get(of.loaded.name)
     yield Heading(f"The whole model: {of.name} at {width} × {height} pixels, counted")
-    yield Metrics(
-        (
-            ("Multiply–adds of one image", short(counted.total), f"published: {published} G" if published else ""),
-            ("in attention layers", f"{sum(counted.attention) / counted.total:.0%}", ""),
-            ("in QKᵀ and AV", f"{counted.products / counted.total:.1%}", ""),
-        )
+    yield Table(
+        tuple(
+            {"": part, "multiply–adds": short(count), "share": f"{count / counted.total:.1%}"}
+            for part, count in parts.items()
+        ),
+        "Multiply–adds of the whole model",
+        "The rest are MLPs, mergings, patches and head." + (f" Published: {published} G." if published else ""),
     )
-    shares = " · ".join(f"stage {n}: {short(count)}" for n, count in enumerate(counted.attention, 1))
-    yield Line(f"Attention layers by stage: {shares}. The rest are MLPs, mergings, patches and head.")
-
-
-def numbers(counts: Mapping[int, Both]) -> dict[str, np.ndarray]:
-    """Against the side of the image."""
-    found = {"side_px": np.array(list(counts)), "tokens": np.array([whole.tokens for whole, _ in counts.values()])}
-    for way, name in enumerate(("global", "windows")):
-        for kind in ("attention", "weight_bytes"):
-            found[f"{name}_{kind}"] = np.array([getattr(both[way], kind) for both in counts.values()])
-    return found

@@ -6,7 +6,9 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.remarks import swin
@@ -16,11 +18,11 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import stages, within
+from vizkit.views.swin.place import part_seen, stages, within
 from vizkit.views.view import How, View
 
 CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
@@ -74,90 +76,84 @@ class Merging(View):
         tokens = hierarchy(of.loaded)[number + 1].tokens
         cell = of.cell(tokens)
         assert cell is not None
-        pick = Map(grid_for_browser(tokens), of.asked, f"Click a token of stage {number + 2} in", "", room=False)
-        before, after = self.pictures(made, cell)
-        yield Columns(
-            (
-                (Heading(f"Click a token of stage {number + 2}"), pick),
-                (Heading("What leaves the stage"), before),
-                (Heading("What the next stage gets"), after),
-            )
+        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES).words)
+        colours, words = self.coloured(made)
+        pictures = {
+            "The picture": part_seen(of),
+            "What leaves the stage": colours[0],
+            "What the next stage gets": colours[1],
+        }
+        lines = [f"Click a token of stage {number + 2} in any of them.", *words]
+        maps = [
+            Map(grid_for_browser(tokens), of.asked, f"{title}. Click a token of", "", room=False, instead=rgb)
+            for title, rgb in pictures.items()
+        ]
+        yield side_by_side(
+            *((Heading(title), *both) for title, *both in zip(pictures, maps, map(Line, lines), strict=True))
         )
-        row, column = cell
-        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[row, column], NAMES).words)
         if self.colours != "lengths":
             yield Line(
                 "The colours of the second are turned to match the first: an equal colour in both is no equal token."
             )
+        row, column = cell
         yield Heading(f"The token of row {row + 1}, column {column + 1}: its four neighbours in the order of the model")
-        yield from vectors(of, made, cell)
-        yield Numbers(partial(numbers, made, cell))
+        yield vectors(of, made, cell)
+        steps = ("beside", "normalised", "mapped", "parts")
+        own = {name: getattr(made, name)[cell] for name in steps}
+        yield Numbers(lambda: {"before": made.before, "after": made.after, **own})
 
-    def pictures(self, made: Merged, cell: Cell) -> tuple[Picture, Picture]:
-        """The tokens before and after, in one system of colours, the chosen ones framed."""
-        (row, column), (rows, across, _) = cell, made.before.shape
-        own = (row, column, row + 1, column + 1)
-        four = (2 * row, 2 * column, min(2 * row + 2, rows), min(2 * column + 2, across))
+    def coloured(self, made: Merged) -> tuple[list[np.ndarray], list[str]]:
+        """The tokens before and after, in one system of colours, and what there are."""
+        pair = (made.before, made.after)
         if self.colours == "lengths":
-            lengths = [each.norm(dim=-1).numpy() for each in (made.before, made.after)]
+            lengths = [each.norm(dim=-1) for each in pair]
             top = max(float(each.max()) for each in lengths)
             words = [f"length of the vectors, one scale from 0 to {top:.1f}"] * 2
-            drawn = [each / top for each in lengths]
+            colours = [each / top for each in lengths]
         else:
             first = pca_rgb(made.before)
-            padded = F.pad(first.rgb.movedim(-1, 0)[None], (0, across % 2, 0, rows % 2), mode="replicate")
-            second = turned_to(F.avg_pool2d(padded, 2)[0].movedim(0, -1), made.after)
+            second = turned_to(F.avg_pool2d(even(first.rgb).movedim(-1, 0), 2).movedim(0, -1), made.after)
             words = [f"colours hold {float(each.explained.sum()):.0%} of the variance" for each in (first, second)]
-            drawn = [each.rgb.numpy() for each in (first, second)]
-        pictures = []
-        for values, vectors, framed, said in zip(drawn, (made.before, made.after), (four, own), words, strict=True):
-            down, right, channels = vectors.shape
-            count = f"{down} × {right} tokens of {channels} numbers"
-            pictures.append(
-                Picture(feature_map(values, framed, top=1.0), f"{count}, a colour each", f"{count} · {said}")
-            )
-        return pictures[0], pictures[1]
+            colours = [first.rgb, second.rgb]
+        counts = ["{} × {} tokens of {} numbers".format(*each.shape) for each in pair]
+        said = [f"{count} · {own}" for count, own in zip(counts, words, strict=True)]
+        return [feature_map(even(each).numpy(), top=1.0) for each in colours], said
+
+
+def even(values: Tensor) -> Tensor:
+    """(row, column) or (row, column, channel); an odd edge once more, where the model merges with padding."""
+    rows, columns = (torch.arange(side + side % 2).clamp(max=side - 1) for side in values.shape[:2])
+    return values[rows][:, columns]
 
 
 def made_of(of: Subject, number: int) -> Merged:
     return merged(of.loaded, leaving(of.loaded, of.pixels, of.seen, number), number)
 
 
-def vectors(of: Subject, made: Merged, cell: Cell) -> Iterator[Block]:
+def vectors(of: Subject, made: Merged, cell: Cell) -> Columns:
     """The chosen token's four neighbours, and what becomes of them."""
-    row, column = cell
     large = neighbours(pixels(of, made, cell), list(NEIGHBOURS))
-    figure = bars(NAMES, made.parts[row, column].tolist(), "length", "Contribution of each")
+    figure = bars(NAMES, made.parts[cell].tolist(), "length", "Contribution of each")
     four = Picture(large, "The pixels of the four neighbours, numbered in their order")
     each = Chart(figure, "What each of four neighbours contributes to the merged token")
-    channels, mapped = made.before.shape[-1], made.mapped.shape[-1]
-    steps = [
-        (f"1 2 3 4 side by side: 4 × {channels} numbers", made.beside),
-        *([(f"after LayerNorm: {4 * channels} numbers", made.normalised)] if made.norm_first else []),
-        (f"after the linear map: {mapped} numbers", made.mapped),
-        *([] if made.norm_first else [(f"after LayerNorm: {mapped} numbers", made.normalised)]),
-    ]
+    channels, normalised = made.before.shape[-1], f"after LayerNorm: {made.normalised.shape[-1]} numbers"
+    mapped = {f"after the linear map: {made.mapped.shape[-1]} numbers": made.mapped}
+    steps = {f"1 2 3 4 side by side: 4 × {channels} numbers": made.beside}
+    steps |= {normalised: made.normalised, **mapped} if made.norm_first else {**mapped, normalised: made.normalised}
     right: list[Block] = []
-    for name, values in steps:
-        vector = values[row, column].numpy()
-        low, high, length = vector.min(), vector.max(), np.linalg.norm(vector)
-        words = f"{name}, from {low:.2f} (blue) to {high:.2f} (red) · length {length:.2f}"
+    for name, values in steps.items():
+        vector = values[cell].numpy()
+        span = f"from {vector.min():.2f} (blue) to {vector.max():.2f} (red)".replace("-", "−")
+        words = f"{name}, {span} · length {np.linalg.norm(vector):.2f}"
         right.append(Picture(strip(vector, height=26, width=1024), name, words))
     own = f"gives {within(made.error)} the same" if made.error <= EXACT else "gives something else"
     right.append(Line(f"Checked: the model's own layer {own}."))
-    yield Columns(((four,), tuple(right), (each,)), (1, 3, 1.6))
+    return side_by_side(four, right, each, widths=(1, 3, 1.6))
 
 
 def pixels(of: Subject, made: Merged, cell: Cell) -> np.ndarray:
     """The part of the model's input that the four neighbours stand for; an edge is repeated where they are padding."""
-    seen, (rows, columns) = of.seen_rgb, made.before.shape[:2]
-    height, width = round(2 * seen.shape[0] / rows), round(2 * seen.shape[1] / columns)
-    down = (cell[0] * height + np.arange(height)).clip(max=seen.shape[0] - 1)
-    across = (cell[1] * width + np.arange(width)).clip(max=seen.shape[1] - 1)
-    return np.ascontiguousarray(seen[down][:, across])
-
-
-def numbers(made: Merged, cell: Cell) -> dict[str, np.ndarray]:
-    """Of all tokens what leaves and what comes next; of the chosen one every step."""
-    own = {name: getattr(made, name)[cell].numpy() for name in ("beside", "normalised", "mapped", "parts")}
-    return {"before": made.before.numpy(), "after": made.after.numpy(), **own}
+    sides = zip(of.seen_rgb.shape, made.before.shape, cell, strict=False)
+    spans = [(round(2 * pixels / tokens), pixels, at) for pixels, tokens, at in sides][:2]
+    down, across = ((at * side + np.arange(side)).clip(max=pixels - 1) for side, pixels, at in spans)
+    return np.ascontiguousarray(of.seen_rgb[down][:, across])

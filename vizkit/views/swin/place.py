@@ -1,13 +1,19 @@
 """One block of a Swin: where it stands, and how it cuts its tokens into windows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from jaxtyping import Int
+from torch import Tensor
 
 from vizkit.analysis.swin.shifted_windows import Layout, layout
+from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at
+from vizkit.image import RGB
 from vizkit.models.families.swin import Block
 from vizkit.models.probes.swin_stages import Stage, hierarchy, is_swin
-from vizkit.traces import Tokens
+from vizkit.traces import Attention, Tokens
+from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import Subject
 
 Size = tuple[int, int]
@@ -65,6 +71,12 @@ def stages(of: Sequence[Subject]) -> list[str]:
     return [str(number + 1) for number in range(count)]
 
 
+def part_seen(of: Subject) -> RGB | None:
+    """What the model sees of the picture, where that is not all of it: so that maps beside one another are alike."""
+    height, width = of.rgb.shape[:2]
+    return None if of.box_xyxy == (0, 0, width, height) else of.seen_rgb
+
+
 def within(error: float) -> str:
     """How far two numbers lie apart that should be the same."""
     return "exactly" if error == 0 else f"to within {error:.0e}"
@@ -75,3 +87,16 @@ def token_at(of: Subject, tokens: Tokens) -> int:
     token = id_at(tokens, of.asked)
     assert token is not None
     return token
+
+
+def in_windows(
+    of: Subject, layer: Attention, head: int | None, regions: Int[Tensor, "window token"], top: float = 0.0
+) -> Rows:
+    """The weights of a layer in all its windows, or one row of them, with what its mask keeps apart: places of another
+    of its `regions`. `top`: the brightest colour."""
+    rows = layer_for_browser(layer, head, of.asked, False)
+    query, key = regions.numpy(), regions.numpy()
+    if rows.values.shape[-2] < rows.values.shape[-1] and rows.query_ids is not None:  # of a very large layer
+        window, position = (layer.query_ids == int(rows.query_ids)).nonzero()[0].tolist()
+        query, key = query[window, position].reshape(1, 1), key[None, window]
+    return replace(rows, query_regions=query, key_regions=key, top=top)

@@ -13,12 +13,13 @@ from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, 
 from vizkit.analysis.swin.shifted_windows import cut, strangers
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.reach import growth, reach
-from vizkit.geometry import Box, id_of
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said
+from vizkit.geometry import id_of
+from vizkit.traces import Tokens
+from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
-from vizkit.views.rows_of import MAX_MATRIX
+from vizkit.views.rows_of import MAX_MATRIX, grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
-from vizkit.views.swin.place import Place, places
+from vizkit.views.swin.place import Place, part_seen, places
 from vizkit.views.view import How, View
 
 HELD = 0.9
@@ -63,33 +64,44 @@ class Reach(View):
         end, number = fields[-1], self.last(blocks)
         field, grown = fields[number - 1], of.made(rollout_by_layer, of.seen, end.cell)
         full = next((each for each, known in enumerate(fields[:number], 1) if known.share == 1), None)
-        shaded = reach(
-            of.rgb,
-            reached_after(fields[:number]).numpy(),
-            of.box_xyxy,
-            box_of(end, of.box_xyxy),
-            len(fields),
-            side_px=560,
-        )
-        which = Heading("Which pixels at all: after which block they first reach it")
-        alt = "The image shaded by the block after which a place first reaches the token; what never does is dark"
-        strongly = Map(
-            rows_of(of, grown[number - 1], end, whole=number == len(blocks) and point == of.asked),
-            point,
-            "Rollout of",
-            "share of what reaches the token",
-            room=False,
-        )
-        yield Columns(((Heading("How strongly: rollout"), strongly), (which, Picture(shaded, alt))))
         shares = [holding(each.grid, HELD) for each in grown]
         yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD).words)
+        last, rolled = last_tokens(of), grown[number - 1]
+        strongly = rows_of(of, rolled, end, last, whole=number == len(blocks) and point == of.asked)
+        after = reached_after(fields[:number])
+        maps = {
+            "How strongly: rollout": Map(
+                strongly,
+                point,
+                "Rollout of",
+                "share of what reaches the token",
+                room=False,
+                instead=part_seen(of),
+            ),
+            "Which pixels at all: after which block they first reach it": Map(
+                grid_for_browser(last),
+                point,
+                "Shaded by the block after which a place first reaches the token; what never does is dark. A token of",
+                "",
+                room=False,
+                instead=reach(of.seen_rgb, after.numpy(), len(fields)),
+            ),
+        }
+        yield side_by_side(*((Heading(words), each) for words, each in maps.items()))
         yield Line(framed(end, field, blocks[number - 1], number, len(blocks)))
         yield from round_the_edge(blocks)
         names = [str(each) for each in range(1, len(blocks) + 1)]
         words = ("can reach it", f"holds {HELD:.0%} of rollout")
         figure = growth(names, [each.share for each in fields], shares, words, of_stages(blocks))
         yield Chart(figure, "Share of the image that can reach the token, block by block")
-        yield Numbers(partial(numbers, fields, shares, grown[number - 1]))
+        yield Numbers(
+            lambda: {
+                "reached_after": reached_after(fields),
+                "can_reach": [each.share for each in fields],
+                "holds_rollout": shares,
+                "rollout": rolled.grid,
+            }
+        )
 
 
 def fields_of(of: Subject, blocks: list[Place], point: tuple[float, float]) -> list[Field]:
@@ -131,28 +143,14 @@ def round_the_edge(blocks: list[Place]) -> Iterator[Block]:
         )
 
 
-def box_of(field: Field, box_xyxy: Box) -> Box:
-    """A token's share of the model's input, in pixels of the picture."""
-    x0, y0, x1, y1 = box_xyxy
-    (row, column), (rows, columns) = field.cell, field.grid
-    width, height = (x1 - x0) / columns, (y1 - y0) / rows
-    return x0 + column * width, y0 + row * height, x0 + (column + 1) * width, y0 + (row + 1) * height
+def last_tokens(of: Subject) -> Tokens:
+    return next(each.query for each in reversed(of.seen.attention) if each.query.grid)
 
 
-def rows_of(of: Subject, rolled: Rollout, end: Field, *, whole: bool) -> Rows:
+def rows_of(of: Subject, rolled: Rollout, end: Field, last: Tokens, *, whole: bool) -> Rows:
     """The rollout of the chosen token of the last stage; `whole`: of all of them, where they are few enough."""
-    last = next(each.query for each in reversed(of.seen.attention) if each.query.grid)
     if whole and len(last) * len(rolled.tokens) <= MAX_MATRIX:
         values, query_ids = of.made(rollout_matrix, of.seen).numpy(), None
     else:
         values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([id_of(last, end.cell)])
     return Rows(values, rolled.tokens.grid, last.grid, query_ids, verb="draws")
-
-
-def numbers(fields: list[Field], shares: list[float], rolled: Rollout) -> dict[str, np.ndarray]:
-    return {
-        "reached_after": reached_after(fields).numpy(),
-        "can_reach": np.array([each.share for each in fields]),
-        "holds_rollout": np.array(shares),
-        "rollout": rolled.grid.numpy(),
-    }

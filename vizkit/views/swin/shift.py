@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +27,7 @@ from vizkit.figure.swin.windows import windows as drawn
 from vizkit.geometry import name_of
 from vizkit.models.probes.swin_stages import own_mask
 from vizkit.traces import PADDING, Tokens
-from vizkit.views.blocks import Block, Canvas, Columns, Line, Map, Numbers, Picture, Said, Table, first_said
+from vizkit.views.blocks import Block, Canvas, Line, Map, Numbers, Picture, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.rules import whole
 from vizkit.views.subject import CENTRE, Subject
@@ -89,6 +88,19 @@ class Shift(View):
         attention = None if here is None else of.layers[here.index]
         weights = evenly(may_meet) if attention is None else fused(attention, None)[window]
         words = sentences(windows, window, position, weights, 0 if attention is None else attention.heads)
+        if attention is None or here is None:
+            yield Said(
+                f"{int(may_meet.sum()):,} of {len(may_meet)}² = {may_meet.numel():,} pairs of this window may see each "
+                f"other; rolling saves cutting {len(pieces(windows).unique())} uneven windows: there are "
+                f"{windows.count} as before."
+            )
+            line = "An example of our own, with no model: windows of 4 × 4 tokens, shifted by 2."
+        else:
+            yield Said(
+                first_said(swin.crossing(attention, windows), swin.pairs_saved(windows, here.stage + 1))
+                or "1 window holds the whole grid: nothing is cut, so nothing has to shift."
+            )
+            line = here.words()
         yield Canvas(
             "vizkit_windows",
             for_browser(windows, token, weights, words, self.step, countable=here is None),
@@ -97,20 +109,17 @@ class Shift(View):
             on_paper(of, windows, token, weights, words, countable=here is None),
             of,
         )
-        if attention is None or here is None:
-            yield Said(
-                f"{int(may_meet.sum()):,} of {len(may_meet)}² = {may_meet.numel():,} pairs of this window may see each "
-                f"other; rolling saves cutting {uneven(windows)} uneven windows: there are {windows.count} as before."
-            )
-            yield Line("An example of our own, with no model: windows of 4 × 4 tokens, shifted by 2.")
-        else:
-            yield Said(
-                first_said(swin.crossing(attention, windows), swin.pairs_saved(windows, here.stage + 1))
-                or "One window holds the whole grid: nothing is cut, so nothing has to shift."
-            )
-            yield Line(here.words())
-        yield Columns((tuple(facts(windows, window, position)), tuple(self.proof(of, here, windows))))
-        yield Numbers(partial(numbers, windows, weights, window))
+        yield Line(line)
+        yield side_by_side(facts(windows, window, position), self.proof(of, here, windows))
+        yield Numbers(
+            lambda: {
+                "rolled_ids": windows.ids,
+                "regions": windows.regions,
+                "allowed": may_meet,
+                "weights": weights,
+                "window": window + 1,
+            }
+        )
 
     def proof(self, of: Subject, here: Place | None, windows: Layout) -> Iterator[Block]:
         """The drawn mask beside the model's own, and whom it lets meet across the edges of the image."""
@@ -137,11 +146,6 @@ def asked(of: Subject, windows: Layout) -> int:
 
 def on(windows: Layout) -> Tokens:
     return Tokens("tokens", grid=windows.grid, stride=1.0)
-
-
-def uneven(windows: Layout) -> int:
-    """How many windows a grid has that is cut where it stands, instead of being rolled."""
-    return len(pieces(windows).unique())
 
 
 # ---- the script's ----------------------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ def on_paper(
     rows = Rows(weights[position][None, None].numpy(), windows.grid, windows.grid, np.array([[token]]), ids)
     x, y = ((token % windows.grid[1] + 0.5) / windows.grid[1], (token // windows.grid[1] + 0.5) / windows.grid[0])
     attends = Map(rows, (x, y), "Attention of", "share of the token's attention")
-    shown = (picture,) if countable else (Columns(((picture,), (attends,))),)
+    shown = (picture,) if countable else (side_by_side(picture, attends),)
     return *shown, *(Line(f"{n}  {name}. {each}") for n, (name, each) in enumerate(zip(STEPS, words, strict=True), 1))
 
 
@@ -251,13 +255,3 @@ def facts(windows: Layout, window: int, position: int) -> Iterator[Block]:
     share = f"{int(may_meet.sum()):,} of {len(may_meet)}² = {may_meet.numel():,} pairs may see each other: "
     share += f"{float(may_meet.float().mean()):.0%}"
     yield Table(rows, "The regions of the window", f"Window {window + 1} of {windows.count}. {share}")
-
-
-def numbers(windows: Layout, weights: Tensor, window: int) -> dict[str, np.ndarray]:
-    return {
-        "rolled_ids": windows.ids.numpy(),
-        "regions": windows.regions.numpy(),
-        "allowed": allowed(windows, window).numpy(),
-        "weights": weights.numpy(),
-        "window": np.array(window + 1),
-    }

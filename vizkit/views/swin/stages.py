@@ -2,10 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal
-
-import numpy as np
 
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.remarks.remark import counted
@@ -13,7 +10,7 @@ from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Block, Columns, Heading, Map, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Block, Heading, Map, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -49,48 +46,53 @@ class Stages(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         stages = hierarchy(of.loaded)
-        yield Columns(tuple(tuple(self.over_image(of, number, each)) for number, each in enumerate(stages, 1)))
-        first = stages[0]
-        placed = layout(first.grid, first.blocks[0].window, pad_first=first.pad_first)
-        yield Said(first_said(swin.pairs_saved(placed, 1)) or "One window holds the whole grid in every stage.")
+        saved = swin.pairs_saved(self.placed(stages[0]), 1)
+        yield Said(first_said(saved) or "In every stage 1 window holds the whole grid.")
+        yield side_by_side(
+            *((Heading(f"Stage {n}"), self.over_image(of, n, stage)) for n, stage in enumerate(stages, 1))
+        )
         height, width = of.loaded.preprocessing.size_hw
-        rows = tuple(row_of(number, stage) for number, stage in enumerate(stages, 1))
+        rows = tuple({"stage": str(number), **row_of(stage)} for number, stage in enumerate(stages, 1))
         yield Table(rows, "The stages", f"Pixels are those of the model's input, {width} × {height}.")
-        yield Numbers(partial(numbers, stages))
+        yield Numbers(
+            lambda: {
+                "grid": [stage.grid for stage in stages],
+                "channels": [stage.channels for stage in stages],
+                "heads": [stage.heads for stage in stages],
+                "blocks": [len(stage.blocks) for stage in stages],
+                "token_px": [stage.tokens.stride for stage in stages],
+                "window": [stage.blocks[0].window for stage in stages],
+                "shift": [max(block.shift for block in stage.blocks) for stage in stages],
+            }
+        )
 
-    def over_image(self, of: Subject, number: int, stage: Stage) -> Iterator[Block]:
-        placed, moved = self.placed(stage)
-        rows, columns = stage.grid
-        token = token_at(of, stage.tokens)
-        alone = ", so no shift" if self.lie == "shifted" and not moved else ""
-        yield Heading(f"Stage {number}")
-        yield Map(
+    def over_image(self, of: Subject, number: int, stage: Stage) -> Map:
+        placed, (rows, columns) = self.placed(stage), stage.grid
+        alone = ", so no shift" if self.lie == "shifted" and not any(placed.shift) else ""
+        return Map(
             grid_for_browser(stage.tokens),
             of.asked,
             f"Click a token of stage {number} to see what is in its window, in",
             "",
             said=f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels in "
             f"{counted(placed.count, 'window')}{alone}.",
-            instead=windows(of.seen_rgb, pieces(placed).numpy(), cell_of(stage.tokens, token)),
+            instead=windows(of.seen_rgb, pieces(placed).numpy(), cell_of(stage.tokens, token_at(of, stage.tokens))),
         )
 
-    def placed(self, stage: Stage) -> tuple[Layout, bool]:
-        """The windows, and whether they are shifted: those of the first block that shifts, where any does."""
-        shifting = next((block for block in stage.blocks if any(block.shift)), None) if self.lie == "shifted" else None
-        shift = shifting.shift if shifting else (0, 0)
-        return layout(stage.grid, stage.blocks[0].window, shift, pad_first=stage.pad_first), shifting is not None
+    def placed(self, stage: Stage) -> Layout:
+        """The windows: where they are to be shifted, those of the first block that shifts, if any does."""
+        shifts = [block.shift for block in stage.blocks if any(block.shift)] if self.lie == "shifted" else []
+        return layout(stage.grid, stage.blocks[0].window, *shifts[:1], pad_first=stage.pad_first)
 
 
-def row_of(number: int, stage: Stage) -> dict[str, str]:
+def row_of(stage: Stage) -> dict[str, str]:
     (rows, columns), (tall, wide), side = stage.grid, stage.blocks[0].window, stage.tokens.stride
     placed = layout(stage.grid, (tall, wide))
-    padded = (
-        f" (padded to {placed.ids.shape[0]} × {placed.ids.shape[1]})" if placed.ids.numel() > rows * columns else ""
-    )
+    down, across = placed.ids.shape
     shifts = {block.shift for block in stage.blocks if any(block.shift)}
     return {
-        "stage": str(number),
-        "tokens": f"{rows} × {columns} = {rows * columns:,}{padded}",
+        "tokens": f"{rows} × {columns} = {rows * columns:,}"
+        + ("" if stage.grid == (down, across) else f" (padded to {down} × {across})"),
         "channels": str(stage.channels),
         "numbers in all": f"{rows * columns * stage.channels:,}",
         "heads": str(stage.heads),
@@ -100,17 +102,4 @@ def row_of(number: int, stage: Stage) -> dict[str, str]:
         "window, px": f"{tall * side:.0f} × {wide * side:.0f}",
         "windows": str(placed.count),
         "shift, tokens": " and ".join(f"{down}, {right}" for down, right in sorted(shifts)) or "none",
-    }
-
-
-def numbers(stages: tuple[Stage, ...]) -> dict[str, np.ndarray]:
-    """A row for each stage; two numbers are (rows, columns)."""
-    return {
-        "grid": np.array([stage.grid for stage in stages]),
-        "channels": np.array([stage.channels for stage in stages]),
-        "heads": np.array([stage.heads for stage in stages]),
-        "blocks": np.array([len(stage.blocks) for stage in stages]),
-        "token_px": np.array([stage.tokens.stride for stage in stages]),
-        "window": np.array([stage.blocks[0].window for stage in stages]),
-        "shift": np.array([max(block.shift for block in stage.blocks) for stage in stages]),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -11,29 +11,32 @@ from torch import Tensor
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
-from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, Tile, Tiles, first_said
+from vizkit.traces import PADDING, Attention
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Columns,
+    Heading,
+    Line,
+    Map,
+    Numbers,
+    Said,
+    Tile,
+    first_said,
+    on_one_scale,
+    side_by_side,
+)
 from vizkit.views.controls import head, layer
-from vizkit.views.rows_of import MAX_MATRIX
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import SHIFTS, place, token_at, within
+from vizkit.views.swin.place import SHIFTS, in_windows, place, token_at, within
 from vizkit.views.view import How, View
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
 EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The token under the cursor: its id, its window, and its place in it."""
-
-    token: int
-    window: int
-    position: int
 
 
 @dataclass(frozen=True)
@@ -64,57 +67,86 @@ class Window(View):
     def show(self, of: Subject) -> Iterator[Block]:
         here = place(of, self.block)
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
-        token = token_at(of, parts.tokens)
-        asked = Asked(token, *(parts.ids == token).nonzero()[0].tolist())
-        chosen = None if self.head is None else min(self.head, len(parts.relative)) - 1
-        top = max(float(fused(getattr(each, name), chosen)[asked.window, asked.position].max()) for name in NAMES)
-        maps = [
-            (Heading(words), self.mapped(of, words, rows_of(fused(getattr(each, name), chosen), parts, asked, top)))
-            for name, words in NAMES.items()
-        ]
-        yield Columns(tuple(maps))
-        differs = moved(each.both, each.content, parts.ids)
-        yield Said(first_said(swin.bias_moves(differs, here.index + 1)))
-        count = len(parts.relative)
+        count, token = len(parts.relative), token_at(of, parts.tokens)
+        chosen = None if self.head is None else min(self.head, count) - 1
+        row = Row(parts, each, token, chosen)
+        top = max(float(row.weights(name).max()) for name in NAMES)
+        yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
+        yield side_by_side(*((Heading(words), mapped(of, row, name, top)) for name, words in NAMES.items()))
         yield Line(here.words() + (f" · the last is shown for head {self.head}" if (self.head or 0) > count else ""))
-        masked = int(parts.masked[asked.window, asked.position].sum())
+        masked = int(parts.masked[row.at].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
         yield Line(
-            f"{name_of(parts.tokens, token)} · window {asked.window + 1} of {len(parts.ids)} · {hatched} · one scale, "
+            f"{name_of(parts.tokens, token)} · window {row.at[0] + 1} of {len(parts.ids)} · {hatched} · one scale, "
             f"0 to {top:.0%}, for the three maps, another one for all heads"
         )
-        yield from self.every_head(parts, each, asked)
-        yield Heading("The chosen token's row, step by step")
-        yield from row_by_row(parts, each, chosen, asked)
-        if bool((parts.ids < 0).any()):
+        yield self.every_head(row)
+        yield from step_by_step(row)
+        if bool((parts.ids == PADDING).any()):
             yield from padding(parts, token)
         yield Line(proof(parts))
-        yield Numbers(partial(numbers, parts, each, asked, chosen))
+        yield Numbers(
+            lambda: {
+                "ids": row.laid(parts.ids[row.at[0]]),
+                **row.steps(),
+                "weights": row.weights("both"),
+                **{f"weights_{name}_alone": row.weights(name) for name in ("content", "bias")},
+            }
+        )
 
-    def mapped(self, of: Subject, words: str, rows: Rows) -> Map:
-        return Map(rows, of.asked, f"Weights of {words}, of", "attention", room=False)
-
-    def every_head(self, parts: WindowParts, each: Sides, asked: Asked) -> Iterator[Block]:
+    def every_head(self, row: "Row") -> Columns:
         """All heads, on one scale for the three."""
-        rows = {name: getattr(each, name)[asked.window, :, asked.position].numpy() for name in NAMES}
-        highest, numbered = max(float(row.max()) for row in rows.values()), tuple(range(1, len(parts.relative) + 1))
-        yield Columns(
-            tuple(
-                (
-                    Tiles(
-                        f"Every head, {NAMES[name]}",
-                        tuple(Tile(f"head {n}", on_grid(row[n - 1], parts, asked), unit="%") for n in numbered),
-                        ((0.0, highest),) * len(numbered),
-                        f"Every head's weights, {NAMES[name]}. Click to see it large.",
-                        "head",
-                        numbered,
-                        self.head,
-                        100,
-                    ),
+        window, position = row.at
+        weights = {name: getattr(row.sides, name)[window, :, position] for name in NAMES}
+        highest = max(float(each.max()) for each in weights.values())
+        numbered = tuple(range(1, len(weights["both"]) + 1))
+        return side_by_side(
+            *(
+                on_one_scale(
+                    f"Every head, {NAMES[name]}",
+                    (Tile(f"head {n}", on_grid(row, each[n - 1]), unit="%") for n in numbered),
+                    f"Every head's weights, {NAMES[name]}. Click to see it large.",
+                    highest,
+                    picks="head",
+                    values=numbered,
+                    chosen=self.head,
+                    tile_px=100,
                 )
-                for name, row in rows.items()
+                for name, each in weights.items()
             )
         )
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of a layer taken apart the row of one token, in one head or in the mean of all."""
+
+    parts: WindowParts
+    sides: Sides
+    token: int
+    head: int | None
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """Its window, and its place there."""
+        window, position = (self.parts.ids == self.token).nonzero()[0].tolist()
+        return window, position
+
+    def laid(self, values: Tensor) -> np.ndarray:
+        """One value for each key, as they lie in the window."""
+        return values.view(self.parts.window).numpy()
+
+    def of(self, matrix: Tensor) -> np.ndarray:
+        """Of (head, query, key) of the window."""
+        own = matrix[:, self.at[1]]
+        return self.laid(own.mean(0) if self.head is None else own[self.head])
+
+    def weights(self, name: str) -> np.ndarray:
+        return self.of(getattr(self.sides, name)[self.at[0]])
+
+    def steps(self) -> dict[str, np.ndarray]:
+        """The scores before softmax add up, the mean of heads as well."""
+        return {"content": self.of(self.parts.content[self.at[0]]), "bias": self.of(self.parts.relative)}
 
 
 def taken_apart(of: Subject, index: int) -> tuple[WindowParts, Sides]:
@@ -123,30 +155,20 @@ def taken_apart(of: Subject, index: int) -> tuple[WindowParts, Sides]:
     return parts, sides(parts.content, parts.relative, parts.masked)
 
 
-def fused(weights: Tensor, head: int | None) -> Tensor:
-    return weights.mean(1) if head is None else weights[:, head]
+def mapped(of: Subject, row: Row, name: str, top: float) -> Map:
+    parts = row.parts
+    weights = Attention(parts.name, getattr(row.sides, name), parts.tokens, parts.tokens, parts.ids, parts.ids)
+    rows = in_windows(of, weights, row.head, regions(parts.masked), top)
+    return Map(rows, of.asked, f"Weights of {NAMES[name]}, of", "attention", room=False)
 
 
-def rows_of(weights: Tensor, parts: WindowParts, asked: Asked, top: float) -> Rows:
-    """All windows; above `MAX_MATRIX` weights only the chosen row."""
-    values, ids, region = weights.numpy(), parts.ids.numpy(), regions(parts.masked).numpy()
-    query_ids, query_regions = ids, region
-    if values.size > MAX_MATRIX:
-        window, position = asked.window, asked.position
-        values, ids = values[window, position][None, None], ids[window][None]
-        query_ids, query_regions = query_ids[window, position][None, None], region[window, position][None, None]
-        region = region[window][None]
-    grid = parts.tokens.grid
-    return Rows(values, grid, grid, query_ids, ids, top=top, query_regions=query_regions, key_regions=region)
-
-
-def on_grid(row: np.ndarray, parts: WindowParts, asked: Asked) -> np.ndarray:
+def on_grid(row: Row, weights: Tensor) -> np.ndarray:
     """Weights of one window's keys where they lie on the picture, 0 elsewhere."""
-    ids = parts.ids[asked.window].numpy()
-    assert parts.tokens.grid is not None
-    flat = np.zeros(len(parts.tokens))
-    flat[ids[ids >= 0]] = row[ids >= 0]
-    return flat.reshape(parts.tokens.grid)
+    ids, tokens = row.parts.ids[row.at[0]], row.parts.tokens
+    assert tokens.grid is not None
+    flat = weights.new_zeros(len(tokens) + 1)  # the last collects padding
+    flat[ids] = weights
+    return flat[:-1].view(tokens.grid).numpy()
 
 
 def proof(parts: WindowParts) -> str:
@@ -158,68 +180,42 @@ def proof(parts: WindowParts) -> str:
     return f"Checked: {words}." if ok else f"Not right, so do not trust these pictures: {words}."
 
 
-def row_by_row(parts: WindowParts, each: Sides, head: int | None, asked: Asked) -> Iterator[Block]:
-    """Content, bias, their sum, weights: one row each, laid out as the window. The mean of heads adds up as well."""
-    content, bias, weights = steps(parts, each, head, asked)
-    limit = float(max(abs(content).max(), abs(bias).max(), abs(content + bias).max())) or 1.0
-    hidden = parts.masked[asked.window, asked.position].view(parts.window).numpy()
-    padded = (parts.ids[asked.window] < 0).view(parts.window).numpy()
-    names = names_in(parts, asked.window)
-    room, across = max(parts.window) <= NUMBERS_UP_TO, parts.window[1]
-    rows = (
-        ("content: q · k, scaled", content, True),
-        ("+ relative position bias", bias, True),
-        ("= scores", content + bias, True),
-        (
-            "weights after softmax, %, on their own scale",
-            np.where(hidden, np.nan, 100 * weights),
-            False,
-        ),  # 0 where hidden
+def step_by_step(row: Row) -> Iterator[Block]:
+    """Content, bias, their sum, weights: laid out as the window."""
+    parts, (content, bias) = row.parts, row.steps().values()
+    limit = float(max(abs(each).max() for each in (content, bias, content + bias))) or 1.0
+    hidden, padded = row.laid(parts.masked[row.at]), row.laid(parts.ids[row.at[0]] == PADDING)
+    room = max(parts.window) <= NUMBERS_UP_TO
+    scores: dict[str, Any] = {"signed": True, "limit": limit, "digits": (1 if limit >= 1 else 2) if room else None}
+    names = named(parts, row.laid(parts.ids[row.at[0]]))
+    rows: tuple[tuple[str, np.ndarray, dict[str, Any]], ...] = (
+        ("content: q · k, scaled", content, scores),
+        ("+ relative position bias", bias, scores),
+        ("= scores", content + bias, scores),
+        ("weights, %, own scale", np.where(hidden, np.nan, 100 * row.weights("both")), {"digits": 1 if room else None}),
     )
+    yield Heading("The chosen token's row, step by step")
     charts = []
-    for name, values, signed in rows:
-        figure = window_map(
-            values,
-            "",
-            hidden=hidden,
-            padded=padded,
-            row_names=names[0],
-            column_names=names[1],
-            query=divmod(asked.position, across),
-            signed=signed,
-            limit=limit if signed else None,
-            digits=(1 if limit >= 1 or not signed else 2) if room else None,
-        )
-        charts.append((Chart(figure, name, name),))
-    yield Columns(tuple(charts))
+    for title, values, scale in rows:
+        query = divmod(row.at[1], parts.window[1])
+        figure = window_map(values, "", hidden=hidden, padded=padded, query=query, **names, **scale)
+        charts.append(Chart(figure, title, title))
+    yield side_by_side(*charts)
     words = [
-        "Mean over heads" if head is None else f"Head {head + 1}",
-        "the first three share one scale; rows and columns are those of the grid; framed: the token itself.",
+        f"{'Mean over heads' if row.head is None else f'Head {row.head + 1}'}; the first three share one scale; rows "
+        "and columns are those of the grid; framed: the token itself.",
         *(["Hatched: masked, −100 is added and nothing is left."] if hidden.any() else []),
         *(["Struck through: padding."] if padded.any() else []),
     ]
-    yield Line("; ".join(words[:2]) + " " + " ".join(words[2:]))
+    yield Line(" ".join(words))
 
 
-def steps(parts: WindowParts, each: Sides, head: int | None, asked: Asked) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(content, bias, weights of both) of the chosen row, laid out as the window."""
-
-    def laid(values: Tensor) -> np.ndarray:  # head key
-        return (values.mean(0) if head is None else values[head]).view(parts.window).numpy()
-
-    window, position = asked.window, asked.position
-    own = (parts.content[window, :, position], parts.relative[:, position], each.both[window, :, position])
-    content, bias, weights = map(laid, own)
-    return content, bias, weights
-
-
-def names_in(parts: WindowParts, window: int) -> tuple[list[str], list[str]]:
-    """Rows and columns of the grid, counted from 1, along the window; a dash where there is only padding."""
+def named(parts: WindowParts, ids: np.ndarray) -> dict[str, Any]:
+    """Rows and columns of the grid, counted from 1, along places of it; a dash where there is only padding."""
     assert parts.tokens.grid is not None
-    ids, across = parts.ids[window].view(parts.window).numpy(), parts.tokens.grid[1]
-    rows = [str(line.max() // across + 1) if line.max() >= 0 else "–" for line in ids]
-    columns = [str(line.max() % across + 1) if line.max() >= 0 else "–" for line in ids.T]
-    return rows, columns
+    across = parts.tokens.grid[1]
+    rows = [str(n // across + 1) if n >= 0 else "–" for n in ids.max(1)]
+    return {"row_names": rows, "column_names": [str(n % across + 1) if n >= 0 else "–" for n in ids.max(0)]}
 
 
 def padding(parts: WindowParts, token: int) -> Iterator[Block]:
@@ -240,20 +236,9 @@ def padding(parts: WindowParts, token: int) -> Iterator[Block]:
         100 * whole(lost, size, window).numpy(),
         "attention lost to padding, %, on the grid as the block cuts it",
         hidden=np.zeros(size, bool),
-        padded=ids < 0,
-        row_names=[str(n // grid[1] + 1) if n >= 0 else "–" for n in ids.max(1)],
-        column_names=[str(n % grid[1] + 1) if n >= 0 else "–" for n in ids.max(0)],
+        padded=ids == PADDING,
         lines=window,
         height=min(520, 140 + 24 * size[0]),
+        **named(parts, ids),
     )
     yield Chart(figure, "Windows over the padded grid")
-
-
-def numbers(parts: WindowParts, each: Sides, asked: Asked, head: int | None) -> dict[str, np.ndarray]:
-    content, bias, weights = steps(parts, each, head, asked)
-    alone = {
-        f"weights_{name}_alone": fused(getattr(each, name), head)[asked.window, asked.position].numpy()
-        for name in ("content", "bias")
-    }
-    ids = parts.ids[asked.window].view(parts.window).numpy()
-    return {"ids": ids, "content": content, "bias": bias, "weights": weights, **alone}
