@@ -10,7 +10,7 @@ A new view is one file with its class, and one line in `VIEWS`: of its page's fo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vizkit.views import attention, convolution, distillation, patches, positions, relevance, swin
+from vizkit.views import attention, convolution, distillation, patches, positions, relevance, sequences, swin
 from vizkit.views.entry import Entry, Reads
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ VIEWS = {
         *swin.VIEWS,
         *distillation.VIEWS,
         *convolution.VIEWS,
+        *sequences.VIEWS,
     )
 }
 

@@ -13,6 +13,16 @@ FALL = 0.05
 """Of the answers: what 200 texts of each of three seeds can tell."""
 
 
+def of_written(model: str, became: str, word: str, place: int, looked: tuple[str, float, int], how: str = "") -> Remark:
+    """A written word and the word of the source that it looks at most: that word, its share, and how many written words
+    look at it most; `how`: what the share is of, where it is no attention."""
+    at, share, count = looked
+    most = f"depends most on “{at}”, {how}," if how else f"looks most at “{at}”,"
+    others = f" So do {count - 1} other words." if count > 2 else " So does another word." if count == 2 else ""
+    words = f"The {model} writes {became}: word {place}, “{word}”, {most} {percent(share)} of the whole.{others}"
+    return Remark(words, {"share": share, "words": count})
+
+
 def of_beams(
     greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]
 ) -> Remark | None:

@@ -51,7 +51,24 @@ _FEATURE_MAPS = (
     "<div class='maps'><div class='inside'><section><canvas class='photo'></canvas><span class='said'></span>"
     "</section><div class='grid'></div></div></div>"
 )
+_TEXTS = _HERE / "texts"
+_TRANSLATE = (
+    "<div class='translate'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<button>Step ▶</button><button class='undo'>Undo the forced words</button></div><div class='inside'>"
+    "<svg class='arcs' tabindex='0' role='img'></svg>"
+    "<section><h4 class='next-title'></h4><div class='next'></div><p class='says'></p>"
+    "<div class='heads'></div></section></div></div>"
+)
+_STRIPS = (
+    "<div class='strips'><div class='controls'><button>◀ Back</button><button>▶ Play</button>"
+    "<button>Next ▶</button><span class='choices'></span></div><ol></ol><p class='says' aria-live='polite'></p>"
+    "<div class='rows'></div><p class='read'></p></div>"
+)
+_PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
 SCRIPTS = {
+    "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
+    "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, _TEXTS / "strips.js")),
+    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (_TEXTS / "predict.js",)),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
     "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
