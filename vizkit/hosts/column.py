@@ -205,7 +205,11 @@ def _matrix(to: Column, block: Matrix) -> None:
 
 def _proof(to: Column, block: Proof) -> None:
     """Only of one that failed: its sentence has to stand beside the pictures."""
-    to.text(block.trace.check.failure or ("" if block.holds else block.words), TEXT, CLASSES[5])
+    to.text(
+        (block.trace is not None and block.trace.check.failure) or ("" if block.holds else block.words),
+        TEXT,
+        CLASSES[5],
+    )
 
 
 def _canvas(to: Column, block: Canvas) -> None:

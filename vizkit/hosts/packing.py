@@ -239,7 +239,7 @@ def on_picture(of: Subject, url: str) -> Packed:
 
 
 def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:
-    words = block.words or proof(block.trace.check)
+    words = block.words or (proof(block.trace.check) if block.trace else "")
     yield {"kind": "proof", "text": f"{'Proof' if block.holds else 'NOT PROVEN'}: {words}"}
 
 

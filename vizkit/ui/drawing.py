@@ -272,6 +272,13 @@ def _folded(to: Drawing, block: Folded) -> None:
             show(to, block.make())
 
 
+def _proof(to: Drawing, block: Proof) -> None:
+    if block.trace is None:
+        st.caption(reading.badge(plain(block.words), block.holds))
+    else:
+        reading.proof(block.trace, block.words, holds=block.holds)
+
+
 def _said(to: Drawing, block: Said) -> None:
     st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
 
@@ -299,7 +306,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Part: _part,
     Folded: _folded,
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
-    Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
+    Proof: _proof,
     Numbers: lambda to, block: None,  # of a Save alone
     Download: lambda to, block: to.files.update({block.label: block.make}),
 }

@@ -287,9 +287,9 @@ class Process(Block):
 @dataclass(frozen=True, eq=False)
 class Proof(Block):
     """Why the pictures are true: the check of a trace; or what else has been computed again, in words of its own, and
-    whether it agrees."""
+    whether it agrees, where `trace` may be None."""
 
-    trace: "Trace"
+    trace: "Trace | None"
     words: str = ""
     holds: bool = True
 

@@ -60,7 +60,7 @@ _TRANSLATE = (
     "<div class='heads'></div></section></div></div>"
 )
 _STRIPS = (
-    "<div class='strips'><div class='controls'><button>◀ Back</button><button>▶ Play</button>"
+    "<div class='strips'><div class='tops'></div><div class='controls'><button>◀ Back</button><button>▶ Play</button>"
     "<button>Next ▶</button><span class='choices'></span></div><ol></ol><p class='says' aria-live='polite'></p>"
     "<div class='rows'></div><p class='read'></p></div>"
 )

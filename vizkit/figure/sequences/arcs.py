@@ -70,7 +70,11 @@ class Arcs:
             yield cell(left, top, wide, on_white(FOCUS, 0.06))
             yield cell(left, top, max(1.0, probability * wide), on_white(FOCUS, 0.32))
             yield Words(fitting(text, SIZE, wide - 40), left + 4, y(place) + 3, SIZE)
-            yield Words(f"{probability:.1%}", width - 4, y(place) + 3, SIZE, INK, "end")
+            yield Words(chance(probability), width - 4, y(place) + 3, SIZE, INK, "end")
+
+
+def chance(probability: float) -> str:
+    return "> 99.9 %" if probability > 0.9995 else "< 0.1 %" if probability < 0.0005 else f"{100 * probability:.1f} %"
 
 
 def y(row: int) -> float:

@@ -14,4 +14,22 @@ VIEWS = (
         name="translate",
         page="sequences",
     ),
+    Entry(
+        "Step by step",
+        "One word through one layer, every number from its embedding to the answer.",
+        "sequences.steps:StepByStep",
+        "",
+        reads="nothing",
+        name="word-steps",
+        page="sequences",
+    ),
+    Entry(
+        "Masks",
+        "Who may look at whom: everybody, what came before, or another text.",
+        "sequences.masks:Masks",
+        "",
+        reads="nothing",
+        name="masks",
+        page="sequences",
+    ),
 )

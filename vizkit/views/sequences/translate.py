@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 KINDS = ("encoder", "decoder", "cross")
 HEAD = tuple_of(below(1000), maybe(below(1000)))  # a layer and its head; the script knows how many there are
-FOR = " ⇐ "  # between forced words and the source that they are forced for
 Picked = dict[str, tuple[int, int | None]]
 Many = "tuple[Written, Trace, Tensor | None]"
 
@@ -87,9 +86,8 @@ class Translate(View):
             raise NotApplicable(
                 f"{read.title} reads one text and has no decoder: Masks shows where it looks and what it expects."
             )
-        words, _, source = self.force.partition(FOR)
-        known = read.model.vocabulary.numbers
-        forced = tuple(words.split(" ")[:40]) if words and source in ("", " ".join(read.words)) else ()
+        words, known = read.told(self.force), read.model.vocabulary.numbers
+        forced = tuple(words.split(" ")[:40]) if words else ()
         return read, read.made(translated, forced if all(word in known for word in forced) else ())
 
     def show(self, of: Subject) -> Iterator[Block]:
@@ -112,11 +110,10 @@ class Translate(View):
             f"{read.title}: {' '.join(read.words)} becomes {' '.join(written.words)}. Arrow keys go from word to word."
         )
         tells = {
-            "force": (forced_rule(written, " ".join(read.words)), "force"),
+            "force": (forced_rule(written, read), "force"),
             "at": (whole(1, len(written.steps)), "word"),
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
-        yield Line(facts(read.model))
         yield Canvas("vizkit_translate", data, label, tells, (Paper(partial(on_paper, source, written, drawn, at)),))
         if cross is not None:
             row = cross[at - 1]
@@ -130,6 +127,7 @@ class Translate(View):
                 "last state. The lines are shares of the gradient instead: which word would change the written one "
                 "most."
             )
+        yield Line(facts(read.model))
         yield Proof(trace)
         if self.beams != "0":
             yield from beams(read, int(self.beams))
@@ -220,17 +218,17 @@ def heads_rule(kinds: Collection[str]) -> Rule[str]:
     return read
 
 
-def forced_rule(written: "Written", source: str) -> Rule[str]:
+def forced_rule(written: "Written", read: Typed) -> Rule[str]:
     """A word in the place of another: the words before it and this one; the step 0 lets go of all."""
     words = [step.taken.word for step in written.steps]
     known = {choice.word for step in written.steps for choice in step.top}
     rule = record(step=whole(0, len(words)), word=one_of({"", *known}))
 
-    def read(told: object) -> str:
+    def forced(told: object) -> str:
         step, word = rule(told).values()
-        return " ".join([*words[: step - 1], word]) + FOR + source if step and word else ""
+        return read.telling(" ".join([*words[: step - 1], word]) if step and word else "")
 
-    return read
+    return forced
 
 
 # ---- paper, beams, numbers -------------------------------------------------------------------------------------------

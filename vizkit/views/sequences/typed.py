@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 LONGEST = 200  # characters
+FOR = " ⇐ "  # between what was clicked and the text that it is meant for
 LETTERS = ("bfac........?", "hag?", "bcdaefgh....?")
 FREE = (
     "The animal didn't cross the street because it was too tired.",
@@ -84,6 +85,15 @@ class Typed:
             return self.of.kept(key, lambda: make(self.model, self.words, *given, **named))
         except TextError as sentence:
             raise NotApplicable(str(sentence)) from None
+
+    def told(self, clicked: str) -> str:
+        """What was clicked, where it is meant for this text; whoever names no text means any."""
+        told, _, text = clicked.partition(FOR)
+        return told if text in ("", " ".join(self.words)) else ""
+
+    def telling(self, clicked: str) -> str:
+        """As the field keeps it."""
+        return f"{clicked}{FOR}{' '.join(self.words)}" if clicked else ""
 
     def by(self, title: str) -> "Typed":
         """The same words in another model."""

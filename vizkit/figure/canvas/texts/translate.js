@@ -3,7 +3,7 @@
 
 const STORE = new WeakMap()
 const SVG = 'http:' + '//www.w3.org/2000/svg'
-const ROW = 27, TOP = 30, STEP_MS = 800, FAINT = 0.03
+const ROW = 32, TOP = 30, STEP_MS = 800, FAINT = 0.03
 const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(--cross)' }
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
 const chance = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'

@@ -3,11 +3,6 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Translate", "Which words each digit of a date looks at while it is written.",
-         "translate", "", reads="nothing"),
-    View("Step by step", "One word through one layer, every number from its embedding to the answer.",
-         "steps", "", reads="nothing"),
-    View("Masks", "Who may look at whom: everybody, what came before, or another text.", "masks", "", reads="nothing"),
     View("Memory", "What a recurrent network forgets on the way, and what attention keeps in reach.",
          "memory", "", reads="nothing"),
     View("Words", "Which words are alike, and what becomes of one word at two places.", "words", "", reads="nothing"),
