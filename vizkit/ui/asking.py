@@ -180,7 +180,7 @@ def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> st
         placeholder=usual or None,
         help=control.help or None,
         live=not control.runs,
-        **({"width": TEXT_PX} if examples else {}),
+        width=TEXT_PX if examples else "stretch",
     )
     if examples:
         with st.popover("Examples", icon=":material/list:"):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences.known import BERT, DATES, GPT
 from vizkit.views.sequences.predict import hidden_words, next_word
-from vizkit.views.sequences.typed import Typed, opened, typed, typed_text
+from vizkit.views.sequences.typed import opened, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -34,7 +34,7 @@ KINDS: "dict[str, tuple[Kind, ...]]" = {
     "causal": ("causal",),
 }
 SIX, OWN = "six words", "a date"
-Traced = "tuple[tuple[str, ...], tuple[str, ...], Trace]"
+Traced: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], Trace]"
 
 
 def kinds(of: Sequence[Subject], view: Any) -> "tuple[Kind, ...]":  # noqa: ANN401
@@ -98,7 +98,7 @@ class Masks(View):
         return not self.six and self.mask != "BERT"
 
     def kind(self, of: Subject) -> "Kind":
-        known = kinds([of], self)
+        known: Sequence[Kind] = kinds([of], self)
         return next((each for each in known if each == self.mask), known[0])
 
     def title(self, of: Subject) -> str:

@@ -5,7 +5,7 @@ A line of text is a row of buttons. A click hides a word, or writes the next one
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST = 40  # words of a link
 SIZE, ROW = 9.0, 14.0
-Tops = "dict[int, tuple[Choice, ...]]"
+Tops: TypeAlias = "dict[int, tuple[Choice, ...]]"
 
 
 def numbers_of(told: str) -> list[int]:

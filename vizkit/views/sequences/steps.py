@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from vizkit.traces import NotApplicable, tolerance
 from vizkit.views.blocks import Block, Proof, Said
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizkit.models.sequences.walk import Walk
 
 MOST = 99
-Walked = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
+Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
 
 
 def count(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KINDS = ("encoder", "decoder", "cross")
 HEAD = tuple_of(below(1000), maybe(below(1000)))  # a layer and its head; the script knows how many there are
 Picked = dict[str, tuple[int, int | None]]
-Many = "tuple[Written, Trace, Tensor | None]"
+Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
 
 
 @dataclass(frozen=True)

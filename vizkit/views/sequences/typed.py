@@ -43,13 +43,15 @@ def examples(of: Sequence[Subject], view: Any) -> Sequence[str]:  # noqa: ANN401
 
 
 def opened(of: Subject, title: str) -> "tuple[SequenceModel, Hashable]":
-    """(a model by its name in the picker, what tells it from others). Raises NotApplicable with a sentence."""
+    """(a model by its name in the picker, or as "bundled:<name>"; what tells it from others). Raises NotApplicable with
+    a sentence."""
     from vizkit.models import ModelError
     from vizkit.models.sequences import open_sequence
 
-    source, written = f"bundled:{BUNDLED.get(title)}", 0
+    own = title.startswith("bundled:")
+    source, written = title if own else f"bundled:{BUNDLED.get(title)}", 0
     try:
-        if title not in BUNDLED:
+        if not own and title not in BUNDLED:
             source = of.texts[title]
             written = max((file.stat().st_mtime_ns for file in Path(source).glob("model*.safetensors")), default=0)
         key = "model of texts", source, written  # another training may have replaced the weights
