@@ -40,23 +40,23 @@ class Arcs:
         lines: list[tuple[bool, Mark]] = []
         if self.cross is not None:
             for q, row in enumerate(self.cross[: len(self.written) - 1]):
-                for k, weight in enumerate(row):
+                for k, weight in enumerate(row.tolist()):
                     way = ((end, y(q + 1)), ((begin + end) / 2, y(q + 1)), ((begin + end) / 2, y(k)), (begin, y(k)))
                     lines += line(way, ORANGE, weight, q == at)
         if self.encoder is not None:
             for q, k in np.ndindex(self.encoder.shape):
                 if q != k:
-                    lines += line(bow(room - 3, q, k, -room), BLUE, self.encoder[q, k], False)
+                    lines += line(bow(room - 3, q, k, -room), BLUE, float(self.encoder[q, k]), False)
         if self.decoder is not None:
             for q, row in enumerate(self.decoder[: len(self.written) - 1]):
-                for k, weight in enumerate(row[: q + 1]):
+                for k, weight in enumerate(row[: q + 1].tolist()):
                     lines += line(bow(right + 3, q + 1, k, room), GREEN, weight, q == at)
         marks = [mark for strong in (False, True) for own, mark in lines if own is strong]
         marks += [Words("Source", room, SIZE, SIZE, PALE), Words("Written", right - word, SIZE, SIZE, PALE)]
         for place, text in enumerate(self.source):
-            marks += box(room, place, word, text, ORANGE, None if self.cross is None else self.cross[at][place])
+            marks += box(room, place, word, text, ORANGE, None if self.cross is None else float(self.cross[at, place]))
         for place, text in enumerate(self.written):
-            looked = None if self.decoder is None or place > at else self.decoder[at][place]
+            looked = None if self.decoder is None or place > at else float(self.decoder[at, place])
             marks += box(right - word, place, word, text, GREEN, looked)
         marks.append(Outline(right - word, y(self.focus) - ROW / 2 + 1, word, ROW - 2, FOCUS, 1.5))
         marks += self.answers(right + room + 6, width)

@@ -85,7 +85,7 @@ class WordMatrix:
         across = (width - names - 2) / (len(self.keys) + (1.2 if self.sums else 0))
         down, marks = min(max(across, 9.0), 15.0), list[Mark]()
         lines = wrapped(self.title, SIZE + 1, width, 3)
-        marks += [Words(line, 0, (at + 1) * (SIZE + 3), SIZE + 1) for at, line in enumerate(lines)]
+        marks += [Words(line, 0.0, (at + 1) * (SIZE + 3), SIZE + 1) for at, line in enumerate(lines)]
         top = (SIZE + 3) * len(lines) + 4
         # Long names of columns stand in two rows by turns, so that none is cut off.
         longest = max((font(SIZE - 1).getlength(key) for key in self.keys), default=0.0)

@@ -82,7 +82,8 @@ def _beside(places: Float[np.ndarray, "word 2"], words: Sequence[str], size_px: 
     spread = np.ptp(places, axis=0)
     spread[spread == 0] = 1.0
     at = (places - places.min(0)) / spread / (1.2, 1.12) * size_px
-    taken: list[tuple[float, float, float, float]] = []
+    written = [at[i] for i, word in enumerate(words) if word]
+    taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in written]  # dots, which no name may hide
     found: dict[int, str] = {}
     for index in sorted((i for i, word in enumerate(words) if word), key=lambda i: -at[i, 1]):
         wide, tall = 0.6 * FONT_PX * len(words[index]), 1.25 * FONT_PX

@@ -46,7 +46,7 @@ def kinds(of: Sequence[Subject], view: Any) -> "tuple[Kind, ...]":  # noqa: ANN4
 
 
 def depth(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
-    return len(view.layers(of[0]))
+    return max(1, len(view.layers(of[0])))
 
 
 def heads(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
@@ -98,8 +98,8 @@ class Masks(View):
         return not self.six and self.mask != "BERT"
 
     def kind(self, of: Subject) -> "Kind":
-        known: Sequence[Kind] = kinds([of], self)
-        return next((each for each in known if each == self.mask), known[0])
+        known: tuple[Kind, ...] = kinds([of], self)
+        return known[known.index(self.mask)] if self.mask in known else known[0]
 
     def title(self, of: Subject) -> str:
         return f"Mask: {self.kind(of)}, {'six words' if self.six else typed(of, self.text_model, self.text).title}"

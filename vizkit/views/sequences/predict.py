@@ -173,13 +173,13 @@ def on_paper(
     for at, choices in sorted(tops.items()):
         truth = line[at] if at < len(line) else ""
         head = "The next word" if not truth else "Behind [MASK]" + ("" if truth == "[MASK]" else f", truly “{truth}”")
-        drawn.append(Words(head, 0, top + SIZE, SIZE, PALE))
+        drawn.append(Words(head, 0.0, top + SIZE, SIZE, PALE))
         top += SIZE + 5
         for choice in choices:
             bar = max(1.0, choice.probability * width)
-            drawn.append(Raster(np.array([[on_white(BLUE, 0.06)]], np.uint8), 0, top, width, ROW - 2))
-            drawn.append(Raster(np.array([[on_white("#4338ca", 0.32)]], np.uint8), 0, top, bar, ROW - 2))
-            drawn.append(Words(fitting(choice.word, SIZE, width - 60), 4, top + 9, SIZE))
+            drawn.append(Raster(np.array([[on_white(BLUE, 0.06)]], np.uint8), 0.0, top, width, ROW - 2))
+            drawn.append(Raster(np.array([[on_white("#4338ca", 0.32)]], np.uint8), 0.0, top, bar, ROW - 2))
+            drawn.append(Words(fitting(choice.word, SIZE, width - 60), 4.0, top + 9, SIZE))
             drawn.append(Words(chance(choice.probability), width - 4, top + 9, SIZE, INK, "end"))
             top += ROW
         top += 6

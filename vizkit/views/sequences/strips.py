@@ -146,10 +146,10 @@ def marks(strips: Sequence[Strip], width: float) -> tuple[list[Mark], float]:
         most = limit if vector else float(values.max()) if crowd else 1.0
         for line in wrapped(strip.name, SIZE + 1, width, 2):
             top += SIZE + 4
-            drawn.append(Words(line, 0, top, SIZE + 1, INK))
+            drawn.append(Words(line, 0.0, top, SIZE + 1, INK))
         top += 3
-        rgb = np.array([[colour(value, most, vector) for value in values]], np.uint8)
-        drawn.append(Raster(rgb, 0, top, width, TALL))
+        rgb = np.array([[colour(value, most, vector) for value in values.tolist()]], np.uint8)
+        drawn.append(Raster(rgb, 0.0, top, width, TALL))
         across = width / count
         if strip.frame is not None:
             first, last = strip.frame
@@ -166,7 +166,7 @@ def marks(strips: Sequence[Strip], width: float) -> tuple[list[Mark], float]:
     ends = f"vectors from −{limit:.3g}, blue, over 0, white, to {limit:.3g}, red" if vectors else ""
     if ends:
         top += SIZE + 2
-        drawn.append(Words(fitting(ends, SIZE - 0.5, width), 0, top, SIZE - 0.5, PALE))
+        drawn.append(Words(fitting(ends, SIZE - 0.5, width), 0.0, top, SIZE - 0.5, PALE))
     return drawn, top + 4
 
 

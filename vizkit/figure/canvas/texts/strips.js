@@ -126,6 +126,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     return figure
   }
+  root.classList.toggle('pictured', data.columns.some(column => column.image))
   tops.replaceChildren(...data.columns.map(column => {
     const top = made('div', 'top'), words = made('div', 'words')
     words.append(...chips(column.words || [], column.chosen))
