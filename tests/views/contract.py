@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from inspect import signature
+from itertools import chain, combinations
 
 import numpy as np
 import torch
@@ -119,15 +120,12 @@ def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
 
 
 def _asking(cls: type[View], name: str, of: Subject) -> View | None:
-    """A view of which this field is asked; None where this model leaves no choice that asks it."""
+    """A view of which this field is asked, with one other setting or two; None where this model leaves no choice that
+    asks it."""
     asked = controls(cls)
-    changed = (
-        replace(cls(), **{other: value})
-        for other, control in asked.items()
-        if control.when is None
-        for value in values(control, [of])
-    )
-    return next((view for view in changed if asked[name].when(view)), None)
+    changes = [{other: value} for other, control in asked.items() if other != name for value in values(control, [of])]
+    every = chain(changes, (one | two for one, two in combinations(changes, 2)))
+    return next((view for change in every if asked[name].when(view := replace(cls(), **change))), None)
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------

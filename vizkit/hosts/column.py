@@ -24,9 +24,12 @@ from vizkit.views.blocks import (
     Heading,
     Limits,
     Line,
+    Link,
     Map,
+    Matrix,
     Metrics,
     Numbers,
+    Paper,
     Picture,
     Process,
     Proof,
@@ -41,7 +44,15 @@ from vizkit.views.subject import Subject
 __all__ = ["DRAWN", "GAP", "Column"]
 
 GAP = 10.0
-LEAST = {Bars: 110.0, Map: 320.0, Table: 200.0, Chart: 200.0, Tiles: 200.0, Grid: 320.0}  # widths; of others:
+LEAST = {
+    Bars: 110.0,
+    Matrix: 190.0,
+    Map: 320.0,
+    Table: 200.0,
+    Chart: 200.0,
+    Tiles: 200.0,
+    Grid: 320.0,
+}  # widths; of others:
 NARROWEST = 60.0
 Draw = tuple[float, float]
 
@@ -186,9 +197,22 @@ def _bars(to: Column, block: Bars) -> None:
     to.add(class_rows(block.bars, to.y, to.width), 4)
 
 
+def _paper(to: Column, block: Paper) -> None:
+    marks, height = block.draw(to.inner)
+    to.add(([moved(mark, MARGIN, to.y) for mark in marks], to.y + height), GAP)
+
+
+def _matrix(to: Column, block: Matrix) -> None:
+    _paper(to, Paper(block.matrix.marks))
+
+
 def _proof(to: Column, block: Proof) -> None:
     """Only of one that failed: its sentence has to stand beside the pictures."""
-    to.text(block.trace.check.failure or ("" if block.holds else block.words), TEXT, CLASSES[5])
+    to.text(
+        (block.trace is not None and block.trace.check.failure) or ("" if block.holds else block.words),
+        TEXT,
+        CLASSES[5],
+    )
 
 
 def _canvas(to: Column, block: Canvas) -> None:
@@ -239,6 +263,9 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Bars: _bars,
     Table: _table,
     Metrics: _metrics,
+    Matrix: _matrix,
+    Paper: _paper,
+    Link: _nothing,
     Canvas: _canvas,
     Columns: _columns,
     Folded: _nothing,

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,10 @@ def show(
     pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
     subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
+    for name, control in controls(view).items():
+        if control.kind == "text model" and Path(folder := getattr(view, name)).is_dir():
+            for subject in subjects:
+                subject.texts = {**subject.texts, folder: folder}
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
 

@@ -31,6 +31,7 @@ from vizkit.views.blocks import (
     Limits,
     Line,
     Map,
+    Matrix,
     Metrics,
     Picture,
     Proof,
@@ -213,6 +214,10 @@ def _bars(pack: Packing, block: Bars, of: Sequence[Subject]) -> Iterator[Packed]
     yield {"kind": "bars", "html": block.bars.html(), "alt": block.alt}
 
 
+def _matrix(pack: Packing, block: Matrix, of: Sequence[Subject]) -> Iterator[Packed]:
+    yield {"kind": "bars", "html": block.matrix.html(), "alt": block.alt}
+
+
 def _table(pack: Packing, block: Table, of: Sequence[Subject]) -> Iterator[Packed]:
     names = list(block.rows[0]) if block.rows else []
     rows = [["–" if row.get(name) is None else str(row[name]) for name in names] for row in block.rows]
@@ -245,7 +250,7 @@ def on_picture(of: Subject, url: str) -> Packed:
 
 
 def _proof(pack: Packing, block: Proof, of: Sequence[Subject]) -> Iterator[Packed]:
-    words = block.words or proof(block.trace.check)
+    words = block.words or (proof(block.trace.check) if block.trace else "")
     yield {"kind": "proof", "text": f"{'Proof' if block.holds else 'NOT PROVEN'}: {words}"}
 
 
@@ -260,6 +265,7 @@ PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]
     Picture: _picture,
     Chart: _chart,
     Bars: _bars,
+    Matrix: _matrix,
     Table: _table,
     Metrics: _metrics,
     Canvas: _canvas,

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import folders
+from vizkit.ui.widgets import texts
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import scrubber
 from vizkit.views import Entry
@@ -31,14 +33,15 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
     values, drawn = dict[str, Any](), next(iter(OPACITIES))
 
     def choose(rare: bool) -> None:
-        for name, control in asked.items():
+        for name in asked:
+            control = controls(cls(**values))[name]
             if control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), _default(cls, name)
             if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
                 values[name] = known[0]  # these models leave nothing to choose
             elif control.inside:
-                values[name] = _told(key, control, partial(setting, cls, name, of=of), default)
+                values[name] = _told(key, control, partial(setting, cls(**values), name, of=of), default)
             else:
                 values[name] = WIDGETS[control.kind](key, control, of, default)
 
@@ -162,20 +165,50 @@ def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) ->
 
 
 def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
-    return st.text_input(
+    examples = list(control.examples(of) if callable(control.examples) else control.examples)
+    usual = examples[0] if examples else default
+    former = st.session_state.get(f"_{key}_examples", examples)
+    if former != examples and st.session_state.get(key) in former:  # of another model, and nobody typed it
+        del st.session_state[key]
+    st.session_state[f"_{key}_examples"] = examples
+    text = st.text_input(
         control.label,
-        default,
+        usual,
         control.longest,
         key=key,
         bind="query-params",
+        placeholder=usual or None,
         help=control.help or None,
         live=not control.runs,
         width=TEXT_PX,
     )
+    if examples:
+        with st.popover("Examples", icon=":material/list:"):
+            for number, example in enumerate(examples):
+                st.button(plain(example), key=f"_{key}_{number}", on_click=_take, args=(key, example), type="tertiary")
+    return default if text == usual else text
+
+
+def _take(key: str, text: str) -> None:
+    st.session_state[key] = text
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
     return str(st.session_state[key]) if folders.choose(key, LIST_PX) else default
+
+
+def _text_model(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    known = options(control, of)
+    linked = st.query_params.get(key)
+    if key not in st.session_state and linked and linked not in known:
+        st.session_state[f"_{key}_missing"] = linked[:60]
+    if st.session_state.get(key, default) != default:
+        st.session_state.pop(f"_{key}_missing", None)
+    chosen = str(_choice(key, replace(control, listed=True), of, default))
+    texts.dialog(key)
+    if name := st.session_state.get(f"_{key}_missing"):  # what another session opened, until a model is chosen
+        st.warning(f"This link shows {plain(name)}, which is not here: open its files again, or choose another model.")
+    return chosen
 
 
 WIDGETS = {
@@ -188,4 +221,5 @@ WIDGETS = {
     "switch": _switch,
     "text": _text,
     "folder": _folder,
+    "text model": _text_model,
 }

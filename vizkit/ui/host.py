@@ -14,12 +14,13 @@ from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, asked_there, show
-from vizkit.ui.session import saved
+from vizkit.ui.session import saved, texts
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of
 from vizkit.views.controls import controls, rule_of
+from vizkit.views.subject import no_model, no_picture
 from vizkit.views.view import View
 
 FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
@@ -39,13 +40,14 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
             reading.guarded(_add_able, able, cls, column, of)
     if not able and entry.needs:
         return
-    without = saved.NOTHING
+    without: Any = saved.Shelved(no_model, no_picture())  # of this session alone
     if "picture" in entry.reads and not able:
         without = saved.picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
     others = (
         [saved.subject_of(shown, page.picture) for shown in page.shown if shown is not page.focus] if cls.alone else []
     )
+    texts.give(cls, without, *(of for _, of in able))
     for _, of in able:
         of.beside = (*(other for _, other in able if other is not of), *others)
     with asking:

@@ -43,9 +43,11 @@ def proof(trace: "Trace", own: str = "", *, holds: bool = True) -> None:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
     if own and check.passed:
         text = plain(own)
-    agrees = check.passed and holds
-    badge = f":green[:material/verified: {text}]" if agrees else f":red[:material/error: {text}]"
-    st.caption(badge, help=help_text)
+    st.caption(badge(text, check.passed and holds), help=help_text)
+
+
+def badge(text: str, agrees: bool) -> str:
+    return f":green[:material/verified: {text}]" if agrees else f":red[:material/error: {text}]"
 
 
 def numbers_of(check: "Check") -> str:

@@ -10,7 +10,17 @@ A new view is one file with its class, and one line in `VIEWS`: of its page's fo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vizkit.views import attention, convolution, distillation, intervene, patches, positions, relevance, swin
+from vizkit.views import (
+    attention,
+    convolution,
+    distillation,
+    intervene,
+    patches,
+    positions,
+    relevance,
+    sequences,
+    swin,
+)
 from vizkit.views.entry import Entry, Reads
 
 if TYPE_CHECKING:
@@ -46,6 +56,7 @@ VIEWS = {
         *distillation.VIEWS,
         *convolution.VIEWS,
         *intervene.VIEWS,
+        *sequences.VIEWS,
     )
 }
 

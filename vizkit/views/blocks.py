@@ -3,7 +3,7 @@
 A block holds numbers and words, never elements of a page. Text is text: no host reads it as Markdown.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from vizkit.figure.canvas.tile_maps import Tile
 if TYPE_CHECKING:
     from vizkit.analysis.remarks.remark import Remark
     from vizkit.figure.class_bars import ClassBars
+    from vizkit.figure.saved.plate import Mark
+    from vizkit.figure.sequences.word_matrix import WordMatrix
     from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
@@ -168,6 +170,14 @@ class Bars(Block):
     alt: str
 
 
+@dataclass(frozen=True, eq=False)
+class Matrix(Block):
+    """Numbers as cells, with words on the sides."""
+
+    matrix: "WordMatrix"
+    alt: str
+
+
 @dataclass(frozen=True)
 class Metrics(Block):
     """Numbers to be read at a glance: (what, number, more) of each."""
@@ -205,6 +215,22 @@ class Canvas(Block):
 
 
 # ---- of other blocks -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Paper(Block):
+    """What a canvas shows, drawn for paper alone: `draw(width)` gives marks from the top left, and how high they are
+    together."""
+
+    draw: "Callable[[float], tuple[Sequence[Mark], float]]"
+
+
+@dataclass(frozen=True)
+class Link(Block):
+    """Another view to go on with, by its name in `VIEWS`; on a page a button with these words."""
+
+    words: str
+    view: str
+
+
 @dataclass(frozen=True, eq=False)
 class Part(Block):
     """Blocks that may have no meaning for this model while the rest has: `make` may raise NotApplicable, whose sentence
@@ -274,9 +300,9 @@ class Process(Block):
 @dataclass(frozen=True, eq=False)
 class Proof(Block):
     """Why the pictures are true: the check of a trace; or what else has been computed again, in words of its own, and
-    whether it agrees."""
+    whether it agrees, where `trace` may be None."""
 
-    trace: "Trace"
+    trace: "Trace | None"
     words: str = ""
     holds: bool = True
 

@@ -12,6 +12,7 @@ last layer, or the mean of the heads.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from math import inf
 from typing import Any, Literal, TypeVar
 
@@ -22,9 +23,10 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 Subjects = Sequence[Subject]
-Options = Sequence[str] | Callable[[Subjects], Sequence[str]]
-End = int | float | Callable[[Subjects], int | float]
-Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text", "folder"]
+Options = Sequence[str] | Callable[..., Sequence[str]]
+End = int | float | Callable[..., int | float]
+"""Functions are given the subjects; those of a control that `follows` the view as it is set so far, too."""
+Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text", "folder", "text model"]
 V = TypeVar("V", bound=View)
 USUAL = {
     "layer": "; by default the last",
@@ -48,7 +50,8 @@ class Control:
     `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
     `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
     model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so that a page
-    has no element for it; it is in the link, on the command line and in a notebook as any other.
+    has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
+    the first of which "" stands for. `follows`: its functions depend on other settings, and are given them as `view`.
     """
 
     kind: Kind
@@ -68,6 +71,8 @@ class Control:
     listed: bool = False
     runs: bool = False
     inside: bool = False
+    examples: Options = ()
+    follows: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -89,6 +94,8 @@ class Control:
             return "the name of a folder at hand"
         if self.kind == "text":
             return f"at most {self.longest} characters"
+        if self.kind == "text model":
+            return "one that comes with vizkit, a finished run by its name, or the path of a folder"
         if self.kind == "query":
             named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
             return f"“patch” for that at the point, {named}, or a patch as {cell}"
@@ -160,6 +167,15 @@ def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:  # 
     return _field(default, Control("text", label, help, **more))
 
 
+def text_model(*bundled: str, **more: Any) -> Any:  # noqa: ANN401
+    """A model of texts: one of these, which come with vizkit, or of those at hand, by its name."""
+
+    def known(of: Subjects) -> list[str]:
+        return list(dict.fromkeys([*bundled, *(name for each in of for name in each.texts)]))
+
+    return _field(bundled[0], Control("text model", "Model", options=known, **more))
+
+
 def folder(label: str, help: str = "", **more: Any) -> Any:  # noqa: ANN401
     """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
     return _field("", Control("folder", label, help, **more))
@@ -191,8 +207,17 @@ def rule_of(control: Control, of: Subjects) -> Rule[Any]:
 
 
 def controls(view: type[View] | View) -> dict[str, Control]:
-    """By the names of its fields, in their order."""
-    return {part.name: part.metadata["control"] for part in fields(view) if "control" in part.metadata}
+    """By the names of its fields, in their order, as its settings leave them; those of a class as the usual ones do."""
+    own = view() if isinstance(view, type) else view
+    return {part.name: _after(part.metadata["control"], own) for part in fields(view) if "control" in part.metadata}
+
+
+def _after(control: Control, view: View) -> Control:
+    if not control.follows:
+        return control
+    bound = {name: partial(made, view=view) for name in ("options", "low", "high", "examples")
+             if callable(made := getattr(control, name))}  # fmt: skip
+    return replace(control, **bound)
 
 
 def changed(view: View) -> dict[str, Any]:
@@ -204,23 +229,23 @@ def changed(view: View) -> dict[str, Any]:
 def checked(view: V, of: Subjects) -> V:
     """The view, with every setting one that these subjects have. Raises ControlError with a sentence for the first that
     is not; a layer or head beyond a model's own becomes its last, for another model beside it may have it."""
-    for name, control in controls(view).items():
-        value = getattr(view, name)
+    for name in controls(view):
+        control, value = controls(view)[name], getattr(view, name)  # as what has been checked leaves it
         asked = control.when is None or control.when(view)
         if asked and value is not None and control.kind in ("layer", "head"):
             last = int(control.ends(of)[1])
             value, asked = min(value, max(1, last)), last > 0  # of a model that has none the view itself says so
-        view = replace(view, **{name: setting(type(view), name, value, of if asked else None)})
+        view = replace(view, **{name: setting(view, name, value, of if asked else None)})
     return view
 
 
-def setting(cls: type[View], name: str, value: Any, of: Subjects | None = None) -> Any:  # noqa: ANN401
+def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None = None) -> Any:  # noqa: ANN401
     """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
     without them, where none can."""
-    if value is not None and (sentence := refusal(controls(cls)[name], value, of)):
+    if value is not None and (sentence := refusal(controls(view)[name], value, of)):
         raise ControlError(f"{name} {sentence}")
     try:
-        return read_fields(cls, {name: value})[name]
+        return read_fields(view if isinstance(view, type) else type(view), {name: value})[name]
     except ReportError:
         raise ControlError(f"{name} cannot be {_short(value)}.") from None
 

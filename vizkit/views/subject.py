@@ -143,6 +143,13 @@ class Subject:
         loaded = load(source, pretrained=True, device=self.loaded.device)
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Folders of models of texts at hand, by the names that people see; hosts may know more."""
+        from vizkit.views.sequences.known import trained_texts
+
+        return trained_texts()
+
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property
     def name(self) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from jaxtyping import Float
+from torch import Tensor
+
 from vizkit.analysis.remarks.remark import Remark, counted, joined, of_all, percent
 from vizkit.analysis.sequences.masks import Masked
 
@@ -15,6 +18,14 @@ def rows(result: Masked) -> Remark | None:
     words = (f"Masked after the softmax, {counted(short, 'row sums', 'rows sum')} to less than 1, the first to "
              f"{float(result.kept[0]):.3f}; masked before it, every row sums to 1.")  # fmt: skip
     return Remark(words, {"least": least, "rows": short})
+
+
+def strongest(weights: Float[Tensor, "query key"], queries: Sequence[str], keys: Sequence[str]) -> Remark:
+    """Who looks at one other word most, of one head."""
+    query, key = divmod(int(weights.argmax()), len(keys))
+    share = float(weights[query, key])
+    words = f"The largest weight is {percent(share)}: “{queries[query]}” at place {query + 1} looks at “{keys[key]}”."
+    return Remark(words, {"share": share})
 
 
 def guessed(truth: Sequence[str], guesses: Sequence[str], probabilities: Sequence[float]) -> Remark | None:

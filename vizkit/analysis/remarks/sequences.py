@@ -13,6 +13,16 @@ FALL = 0.05
 """Of the answers: what 200 texts of each of three seeds can tell."""
 
 
+def of_written(model: str, became: str, word: str, place: int, looked: tuple[str, float, int], how: str = "") -> Remark:
+    """A written word and the word of the source that it looks at most: that word, its share, and how many written words
+    look at it most; `how`: what the share is of, where it is no attention."""
+    at, share, count = looked
+    most = f"depends most on “{at}”, {how}," if how else f"looks most at “{at}”,"
+    others = f" So do {count - 1} other words." if count > 2 else " So does another word." if count == 2 else ""
+    words = f"The {model} writes {became}: word {place}, “{word}”, {most} {percent(share)} of the whole.{others}"
+    return Remark(words, {"share": share, "words": count})
+
+
 def of_beams(
     greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]
 ) -> Remark | None:
@@ -72,6 +82,15 @@ def of_forget_gates(left: Sequence[float], words: Sequence[str]) -> Remark:
         f"After the last word {percent(left[0])} of what was written at the first, “{words[0]}”, is left in the cell, "
         f"mean over the units; half or more from word {first + 1}, “{words[first]}”, on.",
         {"first": left[0], "from": first + 1},
+    )
+
+
+def of_states(mean: float, words: Sequence[str]) -> Remark:
+    """`mean`: the size of a number of the states, over all units and words; an RNN has no gate that would keep it."""
+    return Remark(
+        f"After each of {len(words)} words all states are made anew: a number of them is {mean:.2f} in size on "
+        "average, and no gate keeps any of it.",
+        {"mean": mean},
     )
 
 

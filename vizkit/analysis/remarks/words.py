@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, of_all
+from vizkit.analysis.remarks.remark import Remark, percent
 
 LITTLE = 0.02  # of a cosine
 MANY = 1 / 3
+MOST = 0.5
 
 
 def kind(alike: Float[Tensor, "word word2"], own: Sequence[int], name: str) -> Remark | None:
@@ -44,9 +45,24 @@ def partners(
     if len(near) < MANY * len(pairs) or not near:
         return None
     word, other = near[-1]
-    words = (f"The nearest of all {len(alike)} words says the same for {of_all(len(near), len(pairs), 'word')} of the "
-             f"{name}: “{names[word]}” and “{names[other]}”, cosine {float(alike[word, other]):.2f}.")  # fmt: skip
+    words = (f"Among all {len(alike)} words, {len(near)} of {len(pairs)} {name} lie nearest to the word that says the "
+             f"same, such as “{names[word]}” to “{names[other]}”, cosine {float(alike[word, other]):.2f}.")  # fmt: skip
     return Remark(words, {"near": len(near), "pairs": len(pairs)})
+
+
+def nearest(alike: Float[Tensor, "word word2"], names: Sequence[str]) -> Remark:
+    """The two words that are most alike."""
+    others = alike.clone().fill_diagonal_(-2.0)
+    first, second = divmod(int(others.argmax()), len(names))
+    cosine = float(alike[first, second])
+    words = f"Of these words “{names[first]}” and “{names[second]}” are most alike: cosine {cosine:.2f}."
+    return Remark(words.replace("-", "−"), {"cosine": cosine})
+
+
+def explained(share: float) -> Remark:
+    """Of the variance of the vectors, by both components."""
+    little = ": most of what tells the words apart is not in this plane" if share < MOST else ""
+    return Remark(f"The two components hold {percent(share)} of the variance{little}.", {"share": share})
 
 
 def twins(word: str, places: tuple[int, int], cosines: Sequence[float]) -> Remark:

@@ -62,8 +62,25 @@ _SWITCHES = (
     "<section><h4>Answers<small>bar now, grey line before</small></h4><div class='answers'></div>"
     "<nav><button class='undo'>Undo</button><button class='reset'>Reset</button></nav></section></div></div>"
 )
+_TEXTS = _HERE / "texts"
+_TRANSLATE = (
+    "<div class='translate'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
+    "<button>Step ▶</button><button class='undo'>Undo the forced words</button></div><div class='inside'>"
+    "<svg class='arcs' tabindex='0' role='img'></svg>"
+    "<section><h4 class='next-title'></h4><div class='next'></div><p class='says'></p>"
+    "<div class='heads'></div></section></div></div>"
+)
+_STRIPS = (
+    "<div class='strips'><div class='tops'></div><div class='controls'><button>◀ Back</button><button>▶ Play</button>"
+    "<button>Next ▶</button><span class='choices'></span></div><ol></ol><p class='says' aria-live='polite'></p>"
+    "<div class='rows'></div><p class='read'></p></div>"
+)
+_PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
 SCRIPTS = {
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
+    "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
+    "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, _TEXTS / "strips.js")),
+    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (_TEXTS / "predict.js",)),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
     "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),

@@ -1,64 +1,129 @@
 """A small matrix with words on its sides and, where wanted, the sum of every row beside it.
 
-HTML, not a plot: a text may hold a word twice, cells say their numbers themselves, and it reads as a table.
+Not a plot: a text may hold a word twice, cells say their numbers themselves, and it reads as a table.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from vizkit.figure.palette import CLASSES, faint
+from vizkit.figure.saved.plate import INK, Mark, Raster, Words
+from vizkit.figure.saved.text import fitting, font, wrapped
 
-__all__ = ["BLUE", "GREEN", "ORANGE", "word_matrix"]
+__all__ = ["BLUE", "GREEN", "ORANGE", "WordMatrix", "inked", "on_white"]
 
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
 WITH_NUMBERS = 12
+SIZE, MASKED = 8.5, (225, 226, 233)  # on paper
 OFF = 0.005  # a sum farther from 1 is no rounding
 
 
-def word_matrix(
-    values: Float[np.ndarray, "query key"],
-    queries: Sequence[str],
-    keys: Sequence[str],
-    *,
-    colour: str = BLUE,
-    allowed: Bool[np.ndarray, "query key"] | None = None,
-    hidden: str = "",
-    sums: bool = False,
-    title: str = "",
-) -> str:
-    """HTML of a table, queries down, keys across, the strongest colour for the largest number.
+@dataclass(frozen=True, eq=False)
+class WordMatrix:
+    """Queries down, keys across, the strongest colour for the largest number.
 
     Negative numbers are scores, drawn from the lowest up. `allowed`: where not, a cell is hatched and says `hidden`.
     `sums`: every row's sum beside it, red where it is not 1. Up to 12 columns have their numbers in the cells, all in
     their titles.
     """
-    seen = values if allowed is None else values[allowed]
-    low, top = min(float(seen.min(initial=0)), 0.0), float(seen.max(initial=0))
-    numbers, tall = len(keys) <= WITH_NUMBERS, max(map(len, keys), default=0) > 2 and len(keys) > 7
-    head = "".join(f'<th scope="col"><span>{escape(key)}</span></th>' for key in keys)
-    rows = []
-    for i, query in enumerate(queries):
-        cells = []
-        for j, key in enumerate(keys):
-            value, words = float(values[i, j]), f"{query} → {key}: "
-            if allowed is not None and not allowed[i, j]:
-                cells.append(f'<td class="hidden" title="{escape(words)}masked">{hidden}</td>')
-                continue
-            share = (value - low) / (top - low) if top > low else 0.0
-            text = short(value) if numbers else ""
-            shade = faint(colour, round(0.85 * share, 3))
-            cells.append(f'<td style="background:{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
-        rows.append(f'<tr><th scope="row">{escape(query)}</th>{"".join(cells)}{_sum(values[i], sums)}</tr>')
-    last = '<th scope="col"><span>sum</span></th>' if sums else ""
-    kind = f"word-matrix{'' if numbers else ' many'}{' tall' if tall else ''}"
-    return (
-        f"<style>{STYLE}</style>"
-        f'<table class="{kind}"><caption>{escape(title)}</caption><tr><td></td>{head}{last}</tr>{"".join(rows)}</table>'
-    )
+
+    values: Float[np.ndarray, "query key"]
+    queries: Sequence[str]
+    keys: Sequence[str]
+    colour: str = BLUE
+    allowed: Bool[np.ndarray, "query key"] | None = None
+    hidden: str = ""
+    sums: bool = False
+    title: str = ""
+
+    @property
+    def numbers(self) -> bool:
+        return len(self.keys) <= WITH_NUMBERS
+
+    def open(self, i: int, j: int) -> bool:
+        return self.allowed is None or bool(self.allowed[i, j])
+
+    def shares(self) -> Float[np.ndarray, "query key"]:
+        """Of the strongest colour."""
+        seen = self.values if self.allowed is None else self.values[self.allowed]
+        low, top = min(float(seen.min(initial=0)), 0.0), float(seen.max(initial=0))
+        return 0.85 * (self.values - low) / ((top - low) or 1.0)
+
+    def html(self) -> str:
+        """A table."""
+        tall = max(map(len, self.keys), default=0) > 2 and len(self.keys) > 7
+        head = "".join(f'<th scope="col"><span>{escape(key)}</span></th>' for key in self.keys)
+        shares, rows = self.shares(), []
+        for i, query in enumerate(self.queries):
+            cells = []
+            for j, key in enumerate(self.keys):
+                value, words = float(self.values[i, j]), f"{query} → {key}: "
+                if not self.open(i, j):
+                    cells.append(f'<td class="hidden" title="{escape(words)}masked">{self.hidden}</td>')
+                    continue
+                text = short(value) if self.numbers else ""
+                shade = faint(self.colour, round(float(shares[i, j]), 3))
+                cells.append(f'<td style="background:{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
+            row = f'<tr><th scope="row">{escape(query)}</th>{"".join(cells)}{_sum(self.values[i], self.sums)}</tr>'
+            rows.append(row)
+        last = '<th scope="col"><span>sum</span></th>' if self.sums else ""
+        kind = f"word-matrix{'' if self.numbers else ' many'}{' tall' if tall else ''}"
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        return (
+            f"<div><style>{STYLE}</style>"
+            f'<table class="{kind}">{caption}<tr><td></td>{head}{last}</tr>{"".join(rows)}</table></div>'
+        )
+
+    def marks(self, width: float) -> tuple[list[Mark], float]:
+        """The same on paper, and how high it is."""
+        names = min(0.2 * width, 4 + max((font(SIZE).getlength(word) for word in self.queries), default=0.0))
+        across = (width - names - 2) / (len(self.keys) + (1.2 if self.sums else 0))
+        down, marks = min(max(across, 9.0), 15.0), list[Mark]()
+        lines = wrapped(self.title, SIZE + 1, width, 3)
+        marks += [Words(line, 0.0, (at + 1) * (SIZE + 3), SIZE + 1) for at, line in enumerate(lines)]
+        top = (SIZE + 3) * len(lines) + 4
+        # Long names of columns stand in two rows by turns, so that none is cut off.
+        longest = max((font(SIZE - 1).getlength(key) for key in self.keys), default=0.0)
+        beside = min(len(self.keys), max(1, int(longest / across + 1))) if len(self.keys) > 1 else 1
+        for j, key in enumerate(self.keys):
+            at = names + (j + 0.5) * across
+            marks.append(Words(fitting(key, SIZE - 1, beside * across - 1), at, top + (j % beside + 1) * SIZE, SIZE - 1,
+                               INK, "middle"))  # fmt: skip
+        top += beside * SIZE + 4
+        shares, small = self.shares(), min(SIZE - 1, across / 2.4)
+        for i, query in enumerate(self.queries):
+            y = top + i * down
+            marks.append(Words(fitting(query, SIZE, names - 3), names - 3, y + 0.7 * down, SIZE, INK, "end"))
+            for j in range(len(self.keys)):
+                x, free = names + j * across, self.open(i, j)
+                shade = on_white(self.colour, float(shares[i, j])) if free else MASKED
+                marks.append(Raster(np.array([[shade]], np.uint8), x, y, across - 1, down - 1))
+                text = short(float(self.values[i, j])) if free else self.hidden
+                if self.numbers and text:
+                    marks.append(Words(text, x + across / 2, y + 0.7 * down, small, INK, "middle"))
+            if self.sums:
+                total = float(self.values[i].sum())
+                colour = CLASSES[2] if abs(total - 1) < OFF else CLASSES[5]
+                text = "1" if abs(total - 1) < OFF else short(total)
+                marks.append(Words(text, width - 1, y + 0.7 * down, small, colour, "end"))
+        return marks, top + len(self.queries) * down
+
+
+def on_white(colour: str, share: float) -> tuple[int, int, int]:
+    """A colour of the page as it looks on paper, so strong."""
+    share = min(max(share, 0.0), 1.0)
+    red, green, blue = (round(255 + share * (int(colour[at : at + 2], 16) - 255)) for at in (1, 3, 5))
+    return red, green, blue
+
+
+def inked(colour: str, share: float) -> str:
+    """The same as text."""
+    return "#{:02x}{:02x}{:02x}".format(*on_white(colour, share))
 
 
 def _sum(row: Float[np.ndarray, " key"], wanted: bool) -> str:

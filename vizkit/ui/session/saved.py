@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import streamlit as st
 
 from vizkit.image import RGB, Picture
-from vizkit.ui.session import cached, explained
+from vizkit.ui.session import cached, explained, texts
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
 from vizkit.views.subject import OfModel, Subject, no_model, no_picture, proven
+from vizkit.views.view import View
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -29,11 +30,27 @@ ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last c
 
 PictureOf = Callable[[str], RGB]
 T = TypeVar("T")
-NOTHING = Subject(no_model, no_picture())
 WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
 
 
-class Kept(Subject):
+class Shelved(Subject):
+    """What it keeps stands on the shelf of all sessions, and goes when that is full."""
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        def alone() -> T:
+            with cached.device_lock():
+                return make()
+
+        return shelf().get(self._place(key), alone)
+
+    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+        return shelf().find(self._place(key))
+
+    def _place(self, key: Hashable) -> Hashable:
+        return "of no model", key
+
+
+class Kept(Shelved):
     """A model and a picture by their names; what the pages have computed of them is taken from there."""
 
     def __init__(self, source: str, opening: Any, picture: Picture, **facts: Any) -> None:  # noqa: ANN401
@@ -47,16 +64,6 @@ class Kept(Subject):
     @property
     def seen(self) -> "Trace":
         return self.trace(self.asked)
-
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        def alone() -> T:
-            with cached.device_lock():
-                return make()
-
-        return shelf().get(self._place(key), alone)
-
-    def find(self, key: Hashable) -> Any:  # noqa: ANN401
-        return shelf().find(self._place(key))
 
     def _place(self, key: Hashable) -> Hashable:
         if isinstance(key, OfModel):
@@ -105,6 +112,9 @@ class Kept(Subject):
         point = (0.5, 0.5)
         trace = cached.trace(self.source, self.loaded, self.picture, point)
         return Shown(self.source, self.loaded, trace, self.box_xyxy, point, lambda: self.trace(point))
+
+
+NOTHING = Shelved(no_model, no_picture())
 
 
 @remembered
@@ -187,10 +197,13 @@ def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
     """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
     if not item.source:
-        return NOTHING if picture is None else Subject(no_model, picture.rgb)
-    picture = picture or WITHOUT
-    inputs = _again(item, item, picture, named)
-    inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
+        inputs = Shelved(no_model, no_picture()) if picture is None else Subject(no_model, picture.rgb)
+    else:
+        picture = picture or WITHOUT
+        inputs = _again(item, item, picture, named)
+        inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
+    if isinstance(item.shows, View):
+        texts.give(item.shows, inputs)
     return inputs
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from vizkit.ui.pages.sequences.strips import Step, Strip
+from vizkit.views.sequences.strips import Step, Strip
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,7 +1,7 @@
 // A line of words as buttons: of a masked model a click hides a word, of a causal one a click on a probability writes
 // the next word. Below, the most probable words of every hidden place. What is chosen is told to Python.
 
-const percent = share => (100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1) + ' %'
+const chance = share => (100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1) + ' %'
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
@@ -9,11 +9,11 @@ export default function ({ data, parentElement, setStateValue }) {
   const masked = data.mode === 'hidden', hidden = new Set(data.hidden), fixed = new Set(data.fixed)
   const tops = new Map(data.tops), written = data.line.slice(data.given)
   const made = (tag, name, text) => { const element = document.createElement(tag); element.className = name; element.textContent = text; return element }
-  const hide = places => setStateValue('chosen', { of: data.of, places: [...places].sort((a, b) => a - b) })
-  const write = words => setStateValue('chosen', { of: data.of, words })
+  const hide = places => setStateValue('places', [...places].sort((a, b) => a - b))
+  const write = words => setStateValue('words', words)
 
   line.replaceChildren(...data.line.map((word, at) => {
-    const free = masked && !fixed.has(at), chip = made(free ? 'button' : 'span', 'chip', hidden.has(at) ? '[MASK]' : word)
+    const free = masked && !data.alone && !fixed.has(at), chip = made(free ? 'button' : 'span', 'chip', hidden.has(at) ? '[MASK]' : word)
     if (fixed.has(at)) chip.classList.add('fixed')
     if (!masked && at >= data.given) chip.classList.add('new')
     if (free) {
@@ -29,11 +29,11 @@ export default function ({ data, parentElement, setStateValue }) {
     const card = made('section', '', ''), head = made('h4', '', ''), truth = data.line[at]
     head.textContent = masked ? truth === '[MASK]' ? 'Behind [MASK]' : `Behind [MASK], truly “${truth}”` : 'The next word'
     card.append(head, ...top.map(([word, probability]) => {
-      const bar = made(masked ? 'div' : 'button', 'bar', '')
-      bar.append(made('span', '', word), made('b', '', percent(probability)))
+      const bar = made(masked || data.alone ? 'div' : 'button', 'bar', '')
+      bar.append(made('span', '', word), made('b', '', chance(probability)))
       bar.style.setProperty('--share', `${100 * probability}%`)
       if (masked && word === truth) bar.classList.add('right')
-      if (!masked) { bar.title = `Write “${word}”`; bar.onclick = () => write([...written, word]) }
+      if (!masked && !data.alone) { bar.title = `Write “${word}”`; bar.onclick = () => write([...written, word]) }
       return bar
     }))
     return card
@@ -42,7 +42,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   const control = (text, enabled, act) => { const button = made('button', '', text); button.disabled = !enabled; button.onclick = act; return button }
   const best = tops.get(data.line.length)?.[0][0]
-  controls.replaceChildren(...(masked ? [] : [
+  controls.replaceChildren(...(masked || data.alone ? [] : [
     control('◀ Take back', written.length, () => write(written.slice(0, -1))),
     control('Write the most probable ▶', best, () => write([...written, best])),
     control('Start again', written.length, () => write([])),

@@ -1,16 +1,16 @@
 // Steps of a computation, each a few strips of cells. All numbers are here: stepping, playing and reading a cell need no
-// Python, which hears of the step and of a chosen word only to keep them in the address.
+// Python, which hears of the step and of what is chosen (a word, a patch of a picture, a layer) to keep them in the address.
 
 const STORE = new WeakMap()
-const HOLD_MS = 2400, MOST_WRITTEN = 24
+const HOLD_MS = 2400, MOST_WRITTEN = 24, ROOM = 300
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
-  const root = find('.strips'), words = find('.words'), list = find('ol'), says = find('.says'), rows = find('.rows'), read = find('.read')
+  const root = find('.strips'), tops = find('.tops'), choices = find('.choices'), list = find('ol'), says = find('.says'), rows = find('.rows'), read = find('.read')
   const [back, play, next] = root.querySelectorAll('.controls button')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  if (state.at === undefined) state.at = data.at
+  if (state.told !== data.at) state.at = state.told = data.at
   if (state.of !== data.of) {
     state.of = data.of
     state.steps = data.steps.map(step => ({ ...step, strips: step.strips.map(strip => ({ ...strip, values: floats(strip.values) })) }))
@@ -63,9 +63,9 @@ export default function ({ data, parentElement, setStateValue }) {
     const step = steps[state.at]
     const limits = data.columns.map((_, i) => scaleOf(step.strips.filter(strip => strip.column === i)))
     const scaled = limits.filter(Boolean).map(limit => number(limit, 2)).join(' and ')
-    rows.replaceChildren(...data.columns.map((title, i) => {
+    rows.replaceChildren(...data.columns.map((_, i) => {
       const column = made('div', 'column'), own = step.strips.filter(strip => strip.column === i)
-      if (title) column.append(made('h4', '', title))
+      column.style.setProperty('--tall', `${clamp(Math.round((ROOM - 42 * own.length) / own.length), 34, 150)}px`)
       column.append(...own.map(strip => row(strip, limits[i] || 1)))
       if (!own.length) column.append(made('p', 'none', 'nothing here'))
       return column
@@ -80,7 +80,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const stop = () => { clearTimeout(state.timer); state.playing = false }
   const go = at => { state.at = clamp(at, 0, last); draw() }
-  const keep = () => setStateValue('at', state.at)
+  const keep = () => setStateValue('step', (state.told = state.at) + 1)
   state.tick = () => {
     if (!state.playing || !root.isConnected) return
     if (state.at >= last) { stop(); draw(); return keep() }
@@ -108,10 +108,40 @@ export default function ({ data, parentElement, setStateValue }) {
     group.append(name, ...items.map(([step, i]) => { const button = made('button', '', step.title); button.onclick = () => { stop(); go(i); keep() }; return button }))
     return group
   }))
-  words.replaceChildren(...data.words.map((word, i) => {
+  const chips = (words, chosen) => words.map((word, i) => {
     const chip = made('button', 'chip', word)
-    chip.setAttribute('aria-pressed', i === data.chosen); chip.onclick = () => setStateValue('word', i + 1)
+    chip.setAttribute('aria-pressed', i === chosen); chip.disabled = data.alone
+    chip.onclick = () => setStateValue('word', i + 1)
     return chip
+  })
+  const picture = ({ image, grid, patch, alt }) => {              // its patches as a grid of buttons, one of them framed
+    const [down, across] = grid, figure = made('div', 'picture'), photo = made('img'), frame = made('i', 'frame')
+    Object.assign(photo, { src: image, alt })
+    const row = Math.floor(patch / across), column = patch % across
+    Object.assign(frame.style, { left: `${100 * column / across}%`, top: `${100 * row / down}%`, width: `${100 / across}%`, height: `${100 / down}%` })
+    figure.append(photo, frame)
+    if (!data.alone) figure.onclick = event => {
+      const box = figure.getBoundingClientRect(), at = (place, size, count) => clamp(Math.floor(place / size * count), 0, count - 1)
+      setStateValue('patch', at(event.clientY - box.top, box.height, down) * across + at(event.clientX - box.left, box.width, across) + 1)
+    }
+    return figure
+  }
+  root.classList.toggle('pictured', data.columns.some(column => column.image))
+  tops.replaceChildren(...data.columns.map(column => {
+    const top = made('div', 'top'), words = made('div', 'words')
+    words.append(...chips(column.words || [], column.chosen))
+    if (column.title) top.append(made('h4', '', column.title))
+    top.append(words)
+    if (column.image) top.append(picture(column))
+    return top
+  }))
+  choices.replaceChildren(...data.choices.map(({ name, label, options, chosen }) => {
+    const choice = made('label', '', label), select = made('select')
+    select.append(...options.map(option => Object.assign(made('option', '', option), { selected: option === chosen })))
+    select.disabled = data.alone || options.length < 2; select.setAttribute('aria-label', label)
+    select.onchange = () => setStateValue(name, select.value)
+    choice.append(select)
+    return choice
   }))
   root.setAttribute('aria-label', data.label)
   draw()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vizkit.analysis.remarks.remark import percent
-from vizkit.ui.pages.sequences.strips import Step, Strip
+from vizkit.views.sequences.strips import Step, Strip
 
 if TYPE_CHECKING:
     from vizkit.models.sequences.walk import AttentionSteps, Embedded, FeedForwardSteps

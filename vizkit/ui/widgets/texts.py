@@ -4,13 +4,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets.image_set import digest_of
 from vizkit.ui.plain import plain
+from vizkit.ui.session.texts import Brought, brought
 from vizkit.ui.session.uploads import UploadError, keep_checkpoint, uploader
 
 TYPES = ["safetensors", "bin", "json"]
@@ -20,18 +20,6 @@ KINDS = {
     "BertForMaskedLM": "BERT",
     "GPT2LMHeadModel": "GPT-2",
 }
-
-
-class Brought(NamedTuple):
-    """`title`: what it is, and which of those that were opened; `path`: its folder, of this session alone."""
-
-    title: str
-    path: str
-
-
-def brought() -> dict[str, Brought]:
-    """By names of the whole digest: what is remembered is shared by all sessions, and goes by these names."""
-    return st.session_state.setdefault("_texts_brought", {})
 
 
 def dialog(key: str) -> None:
@@ -64,7 +52,6 @@ def _open(files: Sequence[UploadedFile], key: str) -> None:
     digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files))
     config = json.loads((path / "config.json").read_bytes())
     kind = KINDS.get(next(iter(config.get("architectures") or ()), ""), "Opened")
-    name = f"brought:{digest}"
-    title = brought()[name].title if name in brought() else f"{kind}, opened {len(brought()) + 1}"
-    brought()[name] = Brought(title, str(path))
-    st.session_state[key] = name
+    title = brought()[digest].title if digest in brought() else f"{kind}, opened {len(brought()) + 1}"
+    brought()[digest] = Brought(title, str(path))
+    st.session_state[key] = title

@@ -3,12 +3,10 @@
 
 const STORE = new WeakMap()
 const SVG = 'http:' + '//www.w3.org/2000/svg'
-const ROW = 27, TOP = 30, STEP_MS = 800, FAINT = 0.03
+const ROW = 32, TOP = 30, STEP_MS = 800, FAINT = 0.03
 const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(--cross)' }
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
-const floats = text => new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer)
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-const percent = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'
+const chance = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'
 
 // The weights of one kind of attention, of a layer and a head, or the mean over heads.
 function weightsOf(part, head) {
@@ -106,7 +104,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const { left, right, word: size, w } = column(), tall = TOP + ROW * Math.max(data.source.length, last + 1) + 6
     svg.setAttribute('viewBox', `0 0 ${w} ${tall}`); svg.style.height = tall + 'px'
     svg.replaceChildren(
-      made('text', { class: 'head', x: left + 2, y: 17 }, data.source_title), made('text', { class: 'head', x: right - size + 2, y: 17 }, data.target_title),
+      made('text', { class: 'head', x: left + 2, y: 17 }, 'Source'), made('text', { class: 'head', x: right - size + 2, y: 17 }, 'Written'),
       ...drawLines(), ...data.source.map((text, i) => word('in', i, text, false)), word('out', 0, '[BEGIN]', false),
       ...data.outputs.map((output, i) => word('out', i + 1, output.word, output.forced)))
   }
@@ -117,14 +115,14 @@ export default function ({ data, parentElement, setStateValue }) {
     title.textContent = `Word ${step}: probabilities`
     next.replaceChildren(...output.top.map(([text, probability]) => {
       const button = document.createElement('button'), name = document.createElement('span'), worth = document.createElement('b')
-      name.textContent = text; worth.textContent = percent(probability)
+      name.textContent = text; worth.textContent = chance(probability)
       button.append(name, worth); button.style.setProperty('--share', `${100 * probability}%`)
-      button.setAttribute('aria-pressed', text === output.word); button.disabled = !data.forcible
-      button.title = data.forcible ? `Write “${text}” here and let the model go on` : ''
-      button.onclick = () => { if (text !== output.word) { state.at = step; setStateValue('force', { step, word: text, of: data.of }) } }
+      button.setAttribute('aria-pressed', text === output.word); button.disabled = data.alone                     // nobody goes on writing
+      button.title = !data.alone ? `Write “${text}” here and let the model go on` : ''
+      button.onclick = () => { if (text !== output.word) { state.at = step; setStateValue('force', { step, word: text }) } }
       return button
     }))
-    undo.hidden = !data.outputs.some(output => output.forced)
+    undo.hidden = data.alone || !data.outputs.some(output => output.forced)
     const [target, weight] = strongest(step)
     says.textContent = target === null ? '' : `“${output.word}” looks most at “${target}” (${weight.toFixed(2)}).`
     Object.assign(root.dataset, { step, shown: state.shown, written: data.outputs.map(output => output.word).join(' '), focus: `${on.side} ${on.index}` })
@@ -192,7 +190,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (state.at >= last) state.at = 1
     state.shown = state.at; draw(); state.timer = setTimeout(() => state.tick(), STEP_MS)
   }
-  undo.onclick = () => setStateValue('force', { step: 0, word: '', of: data.of })
+  undo.onclick = () => setStateValue('force', { step: 0, word: '' })
   const target = event => { const group = event.target.closest?.('.word'); return group && { side: group.dataset.side, index: Number(group.dataset.index) } }
   svg.onpointermove = event => {
     const on = target(event)

@@ -1,0 +1,174 @@
+"""Step by step: one token through one layer of the transformer, every number of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from vizkit.traces import NotApplicable, tolerance
+from vizkit.views.blocks import Block, Proof, Said
+from vizkit.views.controls import number, text_model
+from vizkit.views.controls import text as free_text
+from vizkit.views.rules import Rule, one_of, whole
+from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER
+from vizkit.views.sequences.steps_of import attention, embedding, feed_forward
+from vizkit.views.sequences.strips import Choice, Side, Step, Strip, walked
+from vizkit.views.sequences.typed import Typed, typed, typed_text
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from vizkit.models.sequences import SequenceModel
+    from vizkit.models.sequences.walk import Walk
+
+MOST = 99
+Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
+
+
+def count(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
+    """Steps of the chosen layer."""
+    try:
+        return len(view.steps(*view.walked(of[0])))
+    except NotApplicable:
+        return MOST
+
+
+@dataclass(frozen=True)
+class StepByStep(View):
+    """One word through one layer, every number from its embedding to the answer."""
+
+    text_model: str = text_model(TRANSFORMER, BERT, GPT, key="sequence_model")
+    text: str = typed_text()
+    layer: str = free_text("Layer", "", "Such as decoder 1; by default the first.", key="steps_layer", inside=True)
+    token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
+    head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
+    step: int = number("Step", 1, count, 6, "Of that layer.", key="step", inside=True, follows=True)
+
+    overlays: ClassVar = False
+    slides: ClassVar = "step"
+    how: ClassVar = How(
+        "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
+        "by step, or play. In the decoder a token first looks at what is written, then at the source.",
+        r"\mathrm{LN}(x + \mathrm{MHA}(x)), \quad \mathrm{LN}(y + \mathrm{FFN}(y)), \quad "
+        r"\mathrm{FFN}(y) = \max(0, yW_1 + b_1)\,W_2 + b_2",
+        "what a number means: a channel has no name.",
+        "Vaswani et al. 2017, § 3",
+    )
+
+    def title(self, of: Subject) -> str:
+        read, all_of = self.walked(of)
+        words, at = self.side(all_of), self.index(all_of[0])
+        return f"“{words[self.place(words)]}” through {names(all_of[0])[at]} of the {read.title}"
+
+    def walked(self, of: Subject) -> tuple[Typed, Any]:
+        read = typed(of, self.text_model, self.text)
+        return read, read.made(walked_of)
+
+    def index(self, walk: "Walk") -> int:
+        """Of the layer, counted through encoder and decoder."""
+        known = names(walk)
+        return known.index(self.layer) if self.layer in known else 0
+
+    def side(self, all_of: Walked) -> tuple[str, ...]:
+        """The words that go through this layer."""
+        walk, words, target = all_of
+        return words if self.index(walk) < len(walk.encoder) else ("[BEGIN]", *target)
+
+    def place(self, words: Sequence[str]) -> int:
+        return min(self.token, len(words)) - 1
+
+    def steps(self, read: Typed, all_of: Walked) -> list[Step]:
+        """The first layer has the embedding, the last the logits."""
+        walk, words, _ = all_of
+        index, depth, side = self.index(walk), len(walk.encoder), self.side(all_of)
+        layer = (*walk.encoder, *walk.decoder)[index]
+        head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(side)
+        embedded = walk.source if index < depth else walk.target
+        assert embedded is not None  # of a translation there are both
+        steps = list(embedding(embedded, token, side[token])) if index in (0, depth) else []
+        own = "Self-attention" if index < depth and read.model.task != "causal" else "Masked self-attention"
+        steps += attention(layer.attention, token, head, side, side, own)
+        if layer.cross is not None:
+            steps += attention(layer.cross, token, head, side, words, "Cross-attention")
+        steps += feed_forward(layer.feed_forward, token, "Feed-forward")
+        return [*steps, last(read.model, walk, token, side)] if index == len(names(walk)) - 1 else steps
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        read, all_of = self.walked(of)
+        walk, side = all_of[0], self.side(all_of)
+        index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)
+        layer = (*walk.encoder, *walk.decoder)[index]
+        heads = [str(head) for head in range(1, len(layer.attention.weights) + 1)]
+        known, label = names(walk), f"The steps of {self.title(of)}"
+        choices = (
+            Choice("layer", "Layer", known, known[index]),
+            Choice("head", "Head", heads, heads[min(self.head, len(heads)) - 1]),
+        )
+        tells = {
+            "layer": (one_of(known), "layer"),
+            "head": (numbered(heads), "head"),
+            "word": (whole(1, len(side)), "token"),
+        }
+        yield from walked(steps, self.step, label, (Side("", side, place),), choices, tells)
+        yield Said(gathered(layer, place, side))
+        yield proof(walk)
+
+
+def numbered(options: Sequence[str]) -> Rule[int]:
+    rule = one_of(options)
+    return lambda told: int(rule(told))
+
+
+def names(walk: "Walk") -> list[str]:
+    return [layer.name for layer in (*walk.encoder, *walk.decoder)]
+
+
+def gathered(layer: Any, token: int, side: Sequence[str]) -> str:  # noqa: ANN401 - LayerSteps
+    """What its attention brings to a token, mean over heads."""
+    row = layer.attention.weights[:, token].mean(0)
+    own, best = float(row[token]), int(row.argmax())
+    most = "at itself" if best == token else f"at “{side[best]}”"
+    rest = "" if best == token else f", at itself with {own:.0%}"
+    share = f"{float(row[best]):.0%} of its weights, mean over heads"
+    return f"In {layer.name} “{side[token]}” looks most {most}: {share}{rest}."
+
+
+def walked_of(model: "SequenceModel", words: tuple[str, ...]) -> Walked:
+    """(every number, the words that are read, those that are written from them). Of a language model the line with its
+    arrow; nothing is written."""
+    from vizkit.models.sequences import greedy
+    from vizkit.models.sequences.walk import refuse_others, walk, walk_text
+
+    refuse_others(model)  # before it writes
+    if model.translates:
+        target = greedy(model, words).words
+        return walk(model, words, target), words, target
+    ids = model.line_ids(words)
+    return walk_text(model, ids), tuple(model.vocabulary.spelled(ids)), ()
+
+
+def last(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]) -> Step:
+    """The output of the last layer as probabilities: of the next word, of a masked model of the word at this place."""
+    from vizkit.models.sequences import predictions
+
+    logits = walk.logits[token]
+    top = predictions(model, logits[None], 10)[0]
+    likely, layers = logits.softmax(-1).topk(min(10, len(logits))), walk.decoder or walk.encoder
+    place = "at" if model.task == "masked" else "after"
+    strips = (
+        Strip("x", layers[-1].feed_forward.left[token]),
+        Strip("logits of all words", logits),
+        Strip("softmax: the ten most probable", likely.values, [choice.word for choice in top], "weights"),
+    )
+    said = (
+        f"One score for each of the {len(logits)} words of the vocabulary; {place} “{side[token]}” the most "
+        f"probable word is “{top[0].word}”, {top[0].probability:.1%}."
+    )
+    return Step("Output", "Logits", "softmax(W x + b)", said, strips)
+
+
+def proof(walk: "Walk", more: str = "", error: float = 0.0) -> Proof:
+    """Whether these numbers end where the model does; `more`: of another model, by how much they miss its logits."""
+    import torch
+
+    words = f"Computed from these numbers, the logits are the model’s own, within {walk.error:.0e}{more}"
+    return Proof(None, words, max(walk.error, error) <= tolerance(torch.float32))

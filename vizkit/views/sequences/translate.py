@@ -1,0 +1,268 @@
+"""Translate: a text becomes another one, word after word; arcs show who looks at whom."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from vizkit.analysis.remarks import sequences as remarks
+from vizkit.figure.canvas.rows import text64
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.controls import choice, number, text_model
+from vizkit.views.controls import text as free_text
+from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
+from vizkit.views.sequences.known import TRANSLATING
+from vizkit.views.sequences.typed import Typed, facts, typed, typed_text
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models.sequences import SequenceModel
+    from vizkit.models.sequences.generating import Written
+    from vizkit.traces import Attention, Trace
+
+KINDS = ("encoder", "decoder", "cross")
+HEAD = tuple_of(below(1000), maybe(below(1000)))  # a layer and its head; the script knows how many there are
+Picked = dict[str, tuple[int, int | None]]
+Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
+
+
+@dataclass(frozen=True)
+class Translate(View):
+    """Which words each digit of a date looks at while it is written."""
+
+    text_model: str = text_model(*TRANSLATING, key="sequence_model")
+    text: str = typed_text()
+    beams: Literal["0", "2", "3", "5"] = choice(
+        "Beam search",
+        ("0", "2", "3", "5"),
+        "Keeps so many texts at every step, not only the most probable.",
+        words={"0": "off"} | {width: f"{width} texts" for width in "235"},
+        more=True,
+        key="beams",
+    )
+    word: int = number("Word", 0, 999, 0, "Of those written; 0 for the clearest.", key="word", inside=True)
+    heads: str = free_text(
+        "Heads",
+        "",
+        "Of each kind of attention the layer and the head from 0, such as cross.0.1; without a head their mean.",
+        key="heads",
+        inside=True,
+    )
+    force: str = free_text(
+        "Forced words",
+        "",
+        "With which the target has to begin; after ⇐ the source that they are for.",
+        longest=900,
+        key="force",
+        inside=True,
+        runs=True,
+    )
+
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Orange: which words of the source a written word looks at. Blue: the source's words at one another. "
+        "Green: a written word at those before it, never at later ones. Hover a word; click a probability to write "
+        "that word instead.",
+        r"\mathrm{softmax}(Q K^\top / \sqrt{d_k} + \text{mask})\, V",
+        "why a word was written: weights say where a layer looks, not what it makes of it.",
+        "Vaswani et al. 2017",
+    )
+
+    def title(self, of: Subject) -> str:
+        read, (written, _, _) = self.made(of)
+        source = " ".join(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
+        return f"{read.title}: {source} becomes {read.model.text_of(written.words)}"
+
+    def made(self, of: Subject) -> tuple[Typed, Many]:
+        """(the text, what was written from it): forced words that this model does not know are left out."""
+        read = typed(of, self.text_model, self.text)
+        if not read.model.translates:
+            raise NotApplicable(
+                f"{read.title} reads one text and has no decoder: Masks shows where it looks and what it expects."
+            )
+        words, known = read.told(self.force), read.model.vocabulary.numbers
+        forced = tuple(words.split(" ")[:40]) if words else ()
+        return read, read.made(translated, forced if all(word in known for word in forced) else ())
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        read, (written, trace, shares) = self.made(of)
+        source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
+        parts, picked = parts_of(trace, shares), picks(self.heads)
+        drawn = {kind: chosen(parts, kind, picked.get(kind)) for kind in KINDS}
+        cross = drawn["cross"]
+        at = min(self.word or clearest(cross), len(written.steps))
+        became = read.model.text_of(written.words)
+        data = {
+            "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
+            "source": source,
+            "outputs": [output(step) for step in written.steps],
+            "parts": [packed(*part) for part in parts],
+            "at": self.word,
+            "pick": picked,
+        }
+        label = (
+            f"{read.title}: {' '.join(read.words)} becomes {' '.join(written.words)}. Arrow keys go from word to word."
+        )
+        tells = {
+            "force": (forced_rule(written, read), "force"),
+            "at": (whole(1, len(written.steps)), "word"),
+            "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
+        }
+        yield Canvas("vizkit_translate", data, label, tells, (Paper(partial(on_paper, source, written, drawn, at)),))
+        if cross is not None:
+            row = cross[at - 1]
+            looked = source[int(row.argmax())], float(row.max()), int((cross.argmax(-1) == row.argmax()).sum())
+            name = "whose gradient is largest" if shares is not None else ""
+            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name).words)
+        yield Said(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
+        if shares is not None:
+            yield Line(
+                f"The {read.title} has no attention: when it begins to write, all that it knows of the source is its "
+                "last state. The lines are shares of the gradient instead: which word would change the written one "
+                "most."
+            )
+        yield Line(facts(read.model))
+        yield Proof(trace)
+        if self.beams != "0":
+            yield from beams(read, int(self.beams))
+        yield Numbers(partial(arrays, source, written, trace, shares))
+
+
+def translated(model: "SequenceModel", words: tuple[str, ...], prefix: tuple[str, ...]) -> Many:
+    """What is written from `words`, its recording, and without attention the shares of the gradient. Made once:
+    choosing a head or a word runs no model."""
+    from vizkit.models.sequences import continue_with, trace_pair
+    from vizkit.models.sequences.influence import influence
+
+    written = continue_with(model, words, prefix)
+    trace = trace_pair(model, words, written.words)
+    return written, trace, None if trace.attention else influence(model, words, written.words).shares
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+def kind_of(layer: "Attention") -> str:
+    """Which of the three kinds of attention a layer of an encoder–decoder is."""
+    if layer.query.name != layer.key.name:
+        return "cross"
+    return "decoder" if layer.query.name == "target" else "encoder"
+
+
+def parts_of(trace: "Trace", shares: "Tensor | None") -> "list[tuple[str, str, Tensor]]":
+    """(kind, title where it is no layer, weights by head) of every layer, and of all of them multiplied; without
+    attention the shares of the gradient."""
+    from vizkit.analysis.sequences.rollout import origins
+
+    if shares is not None:
+        return [("cross", "Gradient", shares[None])]
+    layers = [(kind_of(layer), "", layer.weights[0].float()) for layer in trace.attention]
+    if not any(kind == "encoder" for kind, _, _ in layers):
+        return layers
+    multiplied = origins(trace)
+    return [
+        *layers,
+        ("encoder", "Encoder, rollout", multiplied.encoder[None]),
+        ("cross", "Rollout → source", multiplied.source[None]),
+    ]
+
+
+def chosen(parts: "Sequence[tuple[str, str, Tensor]]", kind: str, pick: tuple[int, int | None] | None) -> Any:  # noqa: ANN401
+    """The weights that are drawn of a kind, (query, key): of the last layer the mean where nothing is picked."""
+    own = [(title, weights.numpy()) for each, title, weights in parts if each == kind]
+    if not own:
+        return None
+    layer, head = pick or (max(at for at, (title, _) in enumerate(own) if not title or len(own) == 1), None)
+    weights = own[min(layer, len(own) - 1)][1]
+    return weights[head] if head is not None and head < len(weights) else weights.mean(0)
+
+
+def clearest(cross: np.ndarray | None) -> int:
+    """The written word, from 1, whose row is the most peaked."""
+    return 1 if cross is None else 1 + int(cross.max(-1).argmax())
+
+
+def packed(kind: str, title: str, weights: "Tensor") -> dict[str, Any]:
+    heads, queries, keys = weights.shape
+    values = text64(weights.numpy().astype("<f4"))
+    return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": values, "title": title}
+
+
+def output(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a Step of `generating`
+    top = [(choice.word, choice.probability) for choice in step.top]
+    return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top}
+
+
+def picks(heads: str) -> Picked:
+    """What the field says, as far as it can be read."""
+    found: Picked = {}
+    for entry in heads.split(","):
+        kind, _, rest = entry.partition(".")
+        layer, _, head = rest.partition(".")
+        if kind in KINDS and layer.isdecimal() and len(layer) < 4 and (head.isdecimal() or not head) and len(head) < 4:
+            found[kind] = int(layer), int(head) if head else None
+    return found
+
+
+# ---- what the script tells -------------------------------------------------------------------------------------------
+def heads_rule(kinds: Collection[str]) -> Rule[str]:
+    rule = record(**dict.fromkeys(kinds, HEAD))
+
+    def read(told: object) -> str:
+        return ",".join(f"{kind}.{of[0]}.{'' if of[1] is None else of[1]}" for kind, of in rule(told).items())
+
+    return read
+
+
+def forced_rule(written: "Written", read: Typed) -> Rule[str]:
+    """A word in the place of another: the words before it and this one; the step 0 lets go of all."""
+    words = [step.taken.word for step in written.steps]
+    known = {choice.word for step in written.steps for choice in step.top}
+    rule = record(step=whole(0, len(words)), word=one_of({"", *known}))
+
+    def forced(told: object) -> str:
+        step, word = rule(told).values()
+        return read.telling(" ".join([*words[: step - 1], word]) if step and word else "")
+
+    return forced
+
+
+# ---- paper, beams, numbers -------------------------------------------------------------------------------------------
+def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, width: float) -> Any:  # noqa: ANN401
+    from vizkit.figure.sequences.arcs import Arcs
+
+    words = ["[BEGIN]", *(step.taken.word for step in written.steps)]
+    top = [(choice.word, choice.probability) for choice in written.steps[at - 1].top]
+    return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top).marks(width)
+
+
+def beams(read: Typed, count: int) -> Iterator[Block]:
+    """Several texts at once, as a tree."""
+    from vizkit.figure.sequences.beam_tree import beam_tree
+    from vizkit.models.sequences import beam, greedy
+
+    searched = read.made(beam, count)
+    path, at = [], searched.final[0] if searched.final else None
+    while at is not None:
+        path.append(at)
+        at = searched.tree[at].parent
+    yield Heading(f"Beam search with {count} texts")
+    yield Chart(beam_tree(searched.tree, path), f"Beam search with {count} texts")
+    texts, totals = zip(*((searched.words(i), searched.tree[i].log_probability) for i in searched.final), strict=True)
+    yield Said(first_said(remarks.of_beams(read.made(greedy).words, texts, totals)))
+
+
+def arrays(source: Sequence[str], written: "Written", trace: "Trace", shares: "Tensor | None") -> dict[str, np.ndarray]:
+    """By kind (layer, head, query, key), empty where there is none."""
+    found = {"source": np.array(source), "written": np.array([step.taken.word for step in written.steps])}
+    for kind in KINDS:
+        own = [layer.weights[0].float().numpy() for layer in trace.attention if kind_of(layer) == kind]
+        found[kind] = np.stack(own) if own else np.zeros((0, 0, 0, 0))
+    return found | {
+        "logits": trace.logits.float().numpy(),
+        "gradient": np.zeros((0, 0)) if shares is None else shares.numpy(),
+    }

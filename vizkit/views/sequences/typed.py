@@ -1,0 +1,125 @@
+"""What the views of texts share: which model of texts is shown, and the text that was typed for it."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from vizkit.datasets.sequences import dates
+from vizkit.traces import NotApplicable
+from vizkit.views.controls import text
+from vizkit.views.sequences.known import BUNDLED
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from vizkit.models.sequences import SequenceModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LONGEST = 200  # characters
+FOR = " ⇐ "  # between what was clicked and the text that it is meant for
+LETTERS = ("bfac........?", "hag?", "bcdaefgh....?")
+FREE = (
+    "The animal didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too wide.",
+    "translate English to German: The house is wonderful.",
+    "The cat sat on the [MASK].",
+)
+EXAMPLES = {"dates": dates.EXAMPLES, "copy": LETTERS, "reverse": LETTERS}
+
+
+def typed_text(**more: Any) -> Any:  # noqa: ANN401
+    """The text of a view with a field `text_model`."""
+    help = "A date for the models of dates, letters and dots for those that repeat; of others any text."
+    return text("Text", "", help, longest=LONGEST, key="sequence_text", examples=examples, follows=True, **more)
+
+
+def examples(of: Sequence[Subject], view: Any) -> Sequence[str]:  # noqa: ANN401
+    """For the model that is chosen; the first one is shown where nothing is typed."""
+    try:
+        return EXAMPLES.get(opened(of[0], view.text_model)[0].data, FREE)
+    except NotApplicable:
+        return FREE
+
+
+def opened(of: Subject, title: str) -> "tuple[SequenceModel, Hashable]":
+    """(a model by its name in the picker, or as "bundled:<name>"; what tells it from others). Raises NotApplicable with
+    a sentence."""
+    from vizkit.models import ModelError
+    from vizkit.models.sequences import open_sequence
+
+    own = title.startswith("bundled:")
+    source, written = title if own else f"bundled:{BUNDLED.get(title)}", 0
+    try:
+        if not own and title not in BUNDLED:
+            source = of.texts[title]
+            written = max((file.stat().st_mtime_ns for file in Path(source).glob("model*.safetensors")), default=0)
+        key = "model of texts", source, written  # another training may have replaced the weights
+        model = of.kept(key, lambda: open_sequence(source))
+    except (KeyError, OSError):
+        raise NotApplicable(f"{title} is not here: open its files again, or choose another model.") from None
+    except ModelError as sentence:
+        raise NotApplicable(str(sentence)) from None
+    return replace(model, name=Path(title).name), key
+
+
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """A text in a model: `title` as people call the model, `words` its tokens of the text."""
+
+    of: Subject
+    title: str
+    model: "SequenceModel"
+    words: tuple[str, ...]
+    key: Hashable
+
+    def made(
+        self,
+        make: "Callable[Concatenate[SequenceModel, tuple[str, ...], P], T]",
+        *given: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """What a function makes of both, once for these arguments."""
+        from vizkit.vocabulary import TextError
+
+        key = (make.__module__, make.__qualname__, self.key, self.words, *given, *named.items())
+        try:
+            return self.of.kept(key, lambda: make(self.model, self.words, *given, **named))
+        except TextError as sentence:
+            raise NotApplicable(str(sentence)) from None
+
+    def told(self, clicked: str) -> str:
+        """What was clicked, where it is meant for this text; whoever names no text means any."""
+        told, _, text = clicked.partition(FOR)
+        return told if text in ("", " ".join(self.words)) else ""
+
+    def telling(self, clicked: str) -> str:
+        """As the field keeps it."""
+        return f"{clicked}{FOR}{' '.join(self.words)}" if clicked else ""
+
+    def by(self, title: str) -> "Typed":
+        """The same words in another model."""
+        model, key = opened(self.of, title)
+        return replace(self, title=title, model=model, key=key)
+
+
+def typed(of: Subject, title: str, text: str) -> Typed:
+    """Raises NotApplicable with a sentence where the model, or the text in it, cannot be read."""
+    from vizkit.datasets.sequences.opening import split_text
+    from vizkit.vocabulary import TextError
+
+    model, key = opened(of, title)
+    own = EXAMPLES.get(model.data)
+    try:
+        text = text or (own or FREE)[0]
+        words = split_text(model.data, text) if own else model.split(text)
+    except TextError as sentence:
+        raise NotApplicable(str(sentence)) from None
+    return Typed(of, title, model, tuple(words), key)
+
+
+def facts(model: "SequenceModel") -> str:
+    """How often this model is right, in words, and how large it is."""
+    right, count = model.facts.get("test_accuracy"), model.facts.get("test_images")
+    size = f"{model.parameters / 1000:.0f} k parameters"
+    return f"{right:.1%} of {count:,} unseen texts exactly right · {size}" if right is not None and count else size
