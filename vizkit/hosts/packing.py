@@ -40,7 +40,7 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "by_words", "on_picture"]
+__all__ = ["Packed", "Packing", "on_picture", "said_of"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -98,13 +98,11 @@ def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
 
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     subject = _subject(block, of)
-    height, width = subject.rgb.shape[:2]
-    x0, y0, x1, y1 = subject.box_xyxy
+    x0, y0, x1, y1 = box = subject.seen_part
     special = block.query if isinstance(block.query, str) else None
     point = subject.point
     if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
-        point = (x0 + block.query[0] * (x1 - x0)) / width, (y0 + block.query[1] * (y1 - y0)) / height
-    box = (x0 / width, y0 / height, x1 / width, y1 / height)
+        point = x0 + block.query[0] * (x1 - x0), y0 + block.query[1] * (y1 - y0)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]
     data = block.rows.pack() | {
@@ -117,15 +115,25 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "epoch": f"{point}{special}",
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
-        "classes": list(block.bars),
-        **({"sentence": block.said} if block.room else {}),
-        "sentences": by_words(block.said_by),
+        **said_of(block),
         "colours": text64(colours()),
         "floor": floor,
         "ceiling": ceiling,
-        "guide": block.guide,
     }
     yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
+
+
+def said_of(block: Map) -> Packed:
+    """The words around a map, as its script reads them."""
+    return {
+        "classes": list(block.bars),
+        **({"sentence": block.said} if block.room else {}),
+        "sentences": by_words(block.said_by),
+        "quantity": block.quantity,
+        "guide": block.guide,
+        "tour": block.tour,
+        "elsewhere": block.elsewhere,
+    }
 
 
 def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:
@@ -221,12 +229,10 @@ def _canvas(pack: Packing, block: Canvas, of: Sequence[Subject]) -> Iterator[Pac
 
 def on_picture(of: Subject, url: str) -> Packed:
     """What a script needs to draw on the picture: `box` is what the model sees of it, in shares."""
-    height, width = of.rgb.shape[:2]
-    x0, y0, x1, y1 = of.box_xyxy
     return {
         "image": url,
-        "image_size": (height, width),
-        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "image_size": of.rgb.shape[:2],
+        "box": of.seen_part,
         "point": of.point,
         "colours": text64(colours()),
         "signed": text64(colours(SIGNED)),
