@@ -10,6 +10,7 @@ from timm.models.swin_transformer import window_partition
 
 from vizkit.geometry import (
     all_ids,
+    along,
     cell_of,
     id_at,
     id_of,
@@ -88,6 +89,16 @@ def test_fractions_of_a_box_and_of_its_picture():
     box, size_hw = (20.0, 10.0, 60.0, 50.0), (60, 80)
     assert out_of_box((0.5, 0.25), box, size_hw) == pytest.approx((0.5, 20 / 60))
     assert into_box((0.5, 20 / 60), box, size_hw) == pytest.approx((0.5, 0.25))
+
+
+def test_points_go_through_a_shape_from_end_to_end():
+    """A line from the lower left to the upper right of a grid of 4 × 4, and a place off it covered by half."""
+    covered = torch.eye(4).flip(0)
+    covered[0, 0] = 0.5
+    by_hand = [(0.125, 0.875), (0.375, 0.625), (0.625, 0.375), (0.875, 0.125)]
+    assert along(covered, 4) in (by_hand, by_hand[::-1])
+    assert along(covered, 2) in ([(0.25, 0.75), (0.75, 0.25)], [(0.75, 0.25), (0.25, 0.75)])
+    assert along(covered, 5) == []
 
 
 def test_names(tokens):

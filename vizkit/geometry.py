@@ -57,6 +57,18 @@ def middle_of(tokens: Tokens, token_id: int) -> tuple[float, float]:
     return (0.5, 0.5) if cell is None else ((cell[1] + 0.5) / columns, (cell[0] + 0.5) / rows)
 
 
+def along(covered: Float[Tensor, "row column"], steps: int) -> list[tuple[float, float]]:
+    """Points (x, y) through what is covered by more than half, from one end of its longest axis to the other, in
+    fractions of the grid; each in the middle of an equal part of it, none where there are fewer places than steps."""
+    places = (covered > 0.5).nonzero().float() + 0.5
+    if len(places) < steps:
+        return []
+    *_, axes = torch.linalg.svd(places - places.mean(0), full_matrices=False)
+    order = ((places - places.mean(0)) @ axes[0]).argsort()
+    middles = [part.mean(0) / torch.tensor(covered.shape) for part in places[order].tensor_split(steps)]
+    return [(float(column), float(row)) for row, column in middles]
+
+
 def into_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
     """A point in fractions of a picture of `size_hw` pixels, in fractions of `box_xyxy` (pixels) on that picture."""
     x, y = point_xy[0] * size_hw[1], point_xy[1] * size_hw[0]

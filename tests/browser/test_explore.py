@@ -90,6 +90,61 @@ def test_a_click_on_a_head_opens_it(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"head=4.*layer=3|layer=3.*head=4"))
 
 
+def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, server: str):
+    """Under the one cursor, also while it is hovered over."""
+    page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
+    ready(page)
+    words = "row 4, column 4 of 7 × 7 attends"
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(words)
+    same = "the same point is row 8, column 8 of 14 × 14 in ViT · insects"
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(same)
+    expect(page.locator(f"{CARD} output").first).not_to_contain_text("the same point")
+    page.locator(f"{CARD} canvas").first.hover(position={"x": 3, "y": 3})
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text("the same point is row 1, column 1 of 14 × 14")
+    page.mouse.move(5, 5)
+    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(same)
+
+
+def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
+    """Not again in the same browser, and never where motion is not wanted."""
+    address = f"{server}/?models=bundled:insects_vit&image=mayfly+nymph"
+    for motion in ("reduce", "no-preference"):
+        context = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion=motion)
+        page = context.new_page()
+        page.add_init_script(
+            "window.toured = []; addEventListener('vizkit-cursor', ({ detail }) => toured.push(detail.point))"
+        )
+        for moves in (motion != "reduce", False):
+            page.goto(address)
+            ready(page)
+            if moves:
+                page.wait_for_function("toured.length && toured.at(-1) === null", timeout=LONG_MS)
+                *points, _ = page.evaluate("toured")
+                assert len(points) == 16  # along the insect, and back to where the cursor stands
+                assert all(0 < share < 1 for point in points for share in point)
+            else:
+                page.wait_for_timeout(2000)  # it would have begun after 1.2 s
+                assert page.evaluate("toured") == []
+            expect(page.locator(f"{CARD} output")).to_contain_text("row 8, column 8 of 14 × 14")
+        context.close()
+
+
+def test_the_hand_takes_over(chromium: Browser, server: str):
+    page = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="no-preference").new_page()
+    page.add_init_script(
+        "window.toured = []; addEventListener('vizkit-cursor', ({ detail }) => toured.push(detail.point))"
+    )
+    page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
+    ready(page)
+    page.wait_for_function("toured.length > 1")
+    page.locator(f"{CARD} canvas").hover(position={"x": 3, "y": 3})
+    expect(page.locator(f"{CARD} output")).to_contain_text("row 1, column 1 of 14 × 14")
+    count = page.evaluate("toured.length")
+    page.wait_for_timeout(600)  # of which every step would take 220 ms
+    assert page.evaluate("toured.length") == count
+    page.context.close()
+
+
 def test_arrow_keys_move_the_query(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
     ready(page)
@@ -273,19 +328,18 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
         assert len(boxes) == 6
         assert all(apart(*pair) for pair in itertools.combinations(boxes, 2)), (width, boxes)
     page.set_viewport_size(size)
-    expect(notes.nth(2)).to_have_text(
-        "3Play the layers above. On average this patch attends 17 pixels far in layer 1, 35 in layer 6."
-    )
+    expect(notes.nth(2)).to_have_text("3Hover over another patch, or play the layers above.")
+    expect(page.get_by_text("On average this patch attends 17 pixels far in layer 1, 35 in layer 6.")).to_be_visible()
     most = page.locator(f"{CARD} .words > p span").last
     before = most.inner_text()
-    expect(notes.nth(1)).to_have_text(f"2Brightest: it gives {before} of its attention here")
+    expect(notes.nth(1)).to_have_text(f"2Brightest: {before} of its attention")
     page.locator(".st-key-layer_play input").focus()
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_text("layer 5 of 6").first).to_be_visible(timeout=LONG_MS)
     still(page)
     after = most.inner_text()
     assert after != before
-    expect(notes.nth(1)).to_have_text(f"2Brightest: it gives {after} of its attention here")
+    expect(notes.nth(1)).to_have_text(f"2Brightest: {after} of its attention")
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph&layer=1")  # its neighbour at the right
     ready(page)
     page.get_by_role("button", name="First steps").click()
@@ -295,7 +349,7 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     page.goto(f"{server}/?models=bundled:insects_vit&image=flower&layer=2")
     ready(page)
     page.get_by_role("button", name="First steps").click()
-    expect(notes.nth(1)).to_contain_text("of its attention to itself")
+    expect(notes.nth(1)).to_contain_text("of its attention, to itself")
     expect(page.locator(f"{CARD} .marks b")).to_have_text("1")
     pick(page, "query", "[cls]")
     expect(notes.nth(0)).to_have_text("1[cls] asks: a query without a place")
@@ -329,7 +383,7 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     ready(page)
     notes = page.locator(f"{CARD} aside p")
     expect(notes).to_have_count(3)
-    expect(notes.nth(1)).to_contain_text("of its attention here")
+    expect(notes.nth(1)).to_contain_text("of its attention")
     page.get_by_role("button", name="Got it").click()
     expect(notes).to_have_count(0)
     page.reload()

@@ -16,7 +16,6 @@ from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
-from vizkit.geometry import out_of_box
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
 from vizkit.views.blocks import (
@@ -42,7 +41,7 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "by_words", "on_picture", "point_of"]
+__all__ = ["Packed", "Packing", "on_picture", "point_of", "said_of"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -100,11 +99,9 @@ def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
 
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     subject = _subject(block, of)
-    height, width = subject.rgb.shape[:2]
-    x0, y0, x1, y1 = subject.box_xyxy
+    box = subject.seen_part
     special = block.query if isinstance(block.query, str) else None
     point = point_of(block, subject)
-    box = (x0 / width, y0 / height, x1 / width, y1 / height)
     drawn = subject.rgb if block.instead is None else block.instead
     floor, ceiling = OPACITIES[pack.draw]
     data = block.rows.pack() | {
@@ -117,14 +114,10 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "epoch": f"{point}{special}",
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
-        "classes": list(block.bars),
-        **({"sentence": block.said} if block.room else {}),
-        **({"quantity": block.quantity} if block.rows.kind else {}),  # shares of attention are known by their %
-        "sentences": by_words(block.said_by),
+        **said_of(block),
         "colours": text64(colours()),
         "floor": floor,
         "ceiling": ceiling,
-        "guide": block.guide,
     }
     yield {"kind": "canvas", "script": "vizkit_look", "data": data, "picks": block.picks}
 
@@ -133,7 +126,21 @@ def point_of(block: Map, of: Subject) -> tuple[float, float]:
     """Where its query lies, in fractions of the picture: the cursor, or what the view chose instead."""
     if isinstance(block.query, str) or block.query == of.asked:
         return of.point
-    return out_of_box(block.query, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
+    x0, y0, x1, y1 = of.seen_part
+    return x0 + block.query[0] * (x1 - x0), y0 + block.query[1] * (y1 - y0)
+
+
+def said_of(block: Map) -> Packed:
+    """The words around a map, as its script reads them."""
+    return {
+        "classes": list(block.bars),
+        **({"sentence": block.said} if block.room else {}),
+        "sentences": by_words(block.said_by),
+        "quantity": block.quantity,
+        "guide": block.guide,
+        "tour": block.tour,
+        "elsewhere": block.elsewhere,
+    }
 
 
 def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:
@@ -237,12 +244,10 @@ def _canvas(pack: Packing, block: Canvas, of: Sequence[Subject]) -> Iterator[Pac
 
 def on_picture(of: Subject, url: str) -> Packed:
     """What a script needs to draw on the picture: `box` is what the model sees of it, in shares."""
-    height, width = of.rgb.shape[:2]
-    x0, y0, x1, y1 = of.box_xyxy
     return {
         "image": url,
-        "image_size": (height, width),
-        "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+        "image_size": of.rgb.shape[:2],
+        "box": of.seen_part,
         "point": of.point,
         "colours": text64(colours()),
         "signed": text64(colours(SIGNED)),

@@ -149,7 +149,10 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
 
 
 def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> int | None:
-    known = ["mean", *(str(number) for number in range(1, int(control.ends(of)[1]) + 1))]
+    last = int(control.ends(of)[1])
+    if last < 2:  # no head but one, which is the mean
+        return None
+    known = ["mean", *(str(number) for number in range(1, last + 1))]
     keep_valid(key, known)
     value = st.selectbox(control.label, known, key=key, bind="query-params", width=HEAD_PX, help=control.help or None)
     return None if value == "mean" else int(value)

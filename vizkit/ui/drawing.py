@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.hosts.packing import on_picture, point_of
+from vizkit.hosts.packing import on_picture, point_of, said_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of
@@ -114,14 +114,10 @@ def _map(to: Drawing, block: Map) -> None:
         of.picture,
         to.opacity,
         block.label,
-        block.bars,
         field,
-        quantity=block.quantity,
-        sentence=block.said if block.room else None,
-        sentences=block.said_by,
-        guide=block.guide,
         instead=block.instead,
         point=point,
+        **said_of(block),
     )
 
 

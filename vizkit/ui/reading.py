@@ -38,7 +38,8 @@ def proof(trace: "Trace", own: str = "", *, holds: bool = True) -> None:
             st.caption(f":material/info: {plain(note)}")
     logits, numbers = compared("logits", check.logit_error), numbers_of(check)
     if check.layers_expected == 0:
-        text, help_text = logits, "Compared once for this model at this input size."
+        same = f"Checked: the answer is the same with and without recording ({logits})"
+        text, help_text = same if check.passed else logits, "Compared once for this model at this input size."
     else:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
     if own and check.passed:

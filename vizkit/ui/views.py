@@ -66,7 +66,7 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens, and may show in `waiting()` something until the models are there."""
+    one opens, and may show in `waiting()` something until the models are there, which gives what to say below them."""
     drop_infinite()
     package, view = _opened(stem)
     if len(package.VIEWS) > 1:
@@ -79,11 +79,12 @@ def open_page(stem: str) -> None:
         st.caption(view.line)
     if "picture" in reads(view, package) and linked_picture.awaited():
         return
-    if waiting := getattr(package, "waiting", None):
-        waiting()
+    below = waiting() if (waiting := getattr(package, "waiting", None)) else None
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)
+    if below:
+        below()
 
 
 def package_of(stem: str) -> ModuleType | SimpleNamespace:

@@ -16,7 +16,7 @@ from vizkit.views.rules import tuple_of, whole
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
-    from vizkit.traces import Trace
+    from vizkit.traces import Attention, Trace
 
 __all__ = ["heads_of", "whose"]
 
@@ -39,9 +39,7 @@ def heads_of(
             small.append(Tile(f"{number}.{index + 1}", own[index].numpy(), unit="%"))  # pyright: ignore[reportOptionalSubscript]
             limits.append((0.0, top))
     scale = (
-        "the largest weight of the layer"
-        if shared
-        else "the largest weight of each map, its own, which stands below it"
+        f"{'each layer' if shared else 'each map'}'s own largest weight{'' if shared else ', which stands below it'}"
     )
     alt = f"Attention of {whose(trace, query)} in all layers and heads of {trace.model}"
     return Canvas(
@@ -62,10 +60,14 @@ def heads_of(
 
 
 def whose(trace: "Trace", query: "Query") -> str:
-    """The token that asks in the first layer, whose grid is the finest, in words."""
-    first = layers(trace)[0]
-    name = name_of(first.query, find_query(first, query)[0])
-    return f"{name} of {' × '.join(map(str, first.query.grid))}" if first.query.grid and name[0] != "[" else name
+    """The token that asks, in words; where later layers have another grid, also its place there."""
+    first, *later = dict.fromkeys(_asking(each, query) for each in layers(trace))
+    return f"{first}{''.join(f', later {name}' for name in later)}"
+
+
+def _asking(layer: "Attention", query: "Query") -> str:
+    name = name_of(layer.query, find_query(layer, query)[0])
+    return f"{name} of {' × '.join(map(str, layer.query.grid))}" if layer.query.grid and name[0] != "[" else name
 
 
 def _tops(maps: Float[Tensor, "head row column"], shared: bool) -> list[float]:

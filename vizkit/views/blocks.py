@@ -79,6 +79,8 @@ class Map(Block):
 
     `said_by`: that sentence for each query that can be asked here, by the id of its token, so that hovering changes it
     too. `guide`: first steps are explained once in a browser, and these words say what to do next.
+    `tour`: then the query goes once along these points of the picture, in shares, by itself. `elsewhere`: grids of
+    other models under the same cursor, to compare a coarser one with: (model, grid, what it sees, in shares).
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
@@ -98,6 +100,8 @@ class Map(Block):
     room: bool = True
     said_by: Mapping[int, str] = field(default_factory=dict)
     guide: str = ""
+    elsewhere: tuple[tuple[str, tuple[int, int], tuple[float, float, float, float]], ...] = ()
+    tour: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

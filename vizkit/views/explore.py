@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
-from vizkit.geometry import name_of
+from vizkit.geometry import along, name_of
 from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.traces import Attention, Trace
 
+TOUR_GRID, TOUR_STEPS = (56, 56), 16
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
 
 
@@ -88,13 +89,14 @@ class Explore(View):
         else:
             yield from self.mapped(of, trace, number)
         yield Answered(of.loaded)
-        yield Proof(trace)
-        yield Line(about(of.loaded))
         if layers(trace):
             asked = self.asked(of)
             yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
             yield heads_of(trace, asked, number, self.index(trace, number), self.scale == "shared", ("layer", "head"))
-            yield Said(self.grown(of, trace))
+            if grown := self.grown(of, trace):
+                yield Said(grown)
+        yield Proof(trace)
+        yield Line(about(of.loaded))
         yield Numbers(partial(self.numbers, of))
         yield Download("Numbers of all layers (NPZ)", partial(self.whole, of))
 
@@ -122,7 +124,8 @@ class Explore(View):
             yield Line(f"stage {number} of {count} · strength of features{why}")
             strength = feature_strength(stage)
             covered = of.covered((strength.shape[0], strength.shape[1]))
-            said = first_said(places.where(strength, covered, "the strength of the features"))
+            what = "the strength of the features"
+            said = first_said(places.where(strength, covered, what), places.spread(strength, what))
             yield Map(stage_for_browser(stage), of.asked, "Features of", "length of the feature vector", bars, said)
             return
         shown, index = recorded[number - 1], self.index(trace, number)
@@ -145,8 +148,18 @@ class Explore(View):
             said_by.get(find_query(shown, asked)[0], otherwise),
             "query",
             said_by=said_by,
-            guide=f"Play the layers above. {self.grown(of, trace)}".strip(),
+            guide="Hover over another patch, or play the layers above.",
+            elsewhere=tuple(self.elsewhere(of)),
+            tour=tuple(tour(of)),
         )
+
+    def elsewhere(self, of: Subject) -> Iterator[tuple[str, tuple[int, int], tuple[float, float, float, float]]]:
+        """The grids of the other models at this layer."""
+        for other in of.beside:
+            recorded = other.layers
+            grid = recorded[min(self.layer or len(recorded), len(recorded)) - 1].query.grid if recorded else None
+            if grid is not None:
+                yield other.name, grid, other.seen_part
 
     def grown(self, of: Subject, trace: "Trace") -> str:
         """What changes with depth."""
@@ -183,6 +196,13 @@ def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
         raise NotApplicable(f"{of.name} has no patches that ask.")
     row, column = of.cell(tokens, query) or (0, 0)
     return (column + 0.5) / tokens.grid[1], (row + 0.5) / tokens.grid[0]
+
+
+def tour(of: Subject) -> Iterator[tuple[float, float]]:
+    """Along a drawn insect, in shares of the picture."""
+    covered, (x0, y0, x1, y1) = of.covered(TOUR_GRID), of.seen_part
+    for x, y in [] if covered is None else along(covered, TOUR_STEPS):
+        yield round(x0 + x * (x1 - x0), 4), round(y0 + y * (y1 - y0), 4)
 
 
 def sentences(of: Subject, shown: "Attention", number: int, head: int | None) -> tuple[str, dict[int, str]]:

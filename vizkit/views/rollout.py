@@ -14,16 +14,16 @@ from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
-from vizkit.figure.attention.product import product
+from vizkit.figure.attention.product import square
 from vizkit.traces import Attention, NotApplicable, Tokens
-from vizkit.views.blocks import Block, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
+from vizkit.views.blocks import Block, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, switch
-from vizkit.views.rollout_parts import all_rows, how_followed, masses, named, one_row, row_in
+from vizkit.views.rollout_parts import all_rows, called, how_followed, masses, named, one_row, row_in, within_image
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
-BEYOND = "; its own place may have more"
+BEYOND = "; the brightest have more"
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
 MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
 Limits = tuple[float, float]
@@ -40,7 +40,7 @@ class Rollout(View):
     """Attention rollout: the share of every patch in one token, after the layers from `start` to `depth`."""
 
     query: str | tuple[int, int] = query(
-        "Whose row",
+        "Which token",
         "“Class” is the class token; in a model without one it is what the head reads instead, a pool or the mean. A "
         "click in a picture chooses that patch.",
         default="cls",
@@ -48,7 +48,7 @@ class Rollout(View):
         words=WORDS,
     )
     fusion: Literal["mean", "max", "min"] = choice(
-        "Heads",
+        "Heads joined by",
         ("mean", "max", "min"),
         "How the heads of a layer become one matrix. Rows are divided by their sum afterwards.",
     )
@@ -56,7 +56,7 @@ class Rollout(View):
         "Up to layer", "Where the product ends: step through the layers to see the row develop.", plays=True
     )
     discard: float = number(
-        "Discard",
+        "Drop the smallest weights",
         0.0,
         0.95,
         0.0,
@@ -65,11 +65,11 @@ class Rollout(View):
         more=True,
     )
     residual: float = number(
-        "Residual",
+        "Weight of the identity",
         0.0,
         1.0,
         0.5,
-        "The weight of the residual connection: 0: attention alone, 1: the identity. The paper takes 0.5.",
+        "It stands for the residual connection: 0 is attention alone, 1 the identity alone. The paper takes 0.5.",
         step=0.05,
         more=True,
     )
@@ -79,8 +79,8 @@ class Rollout(View):
     scale: Literal["shared", "from 0", "from lowest"] = choice(
         "Colours",
         ("shared", "from 0", "from lowest"),
-        "From 0 to one value for all layers of a model, from 0 to each map's own largest value, or from its own "
-        "lowest, which shows small differences.",
+        "One scale for all layers of a model, from 0 to the largest value after the last; from 0 to each map's own "
+        "largest value; or from its own lowest, which shows small differences.",
         more=True,
     )
     full: bool = switch(
@@ -118,24 +118,26 @@ class Rollout(View):
         content = one_row(row, tokens, asked)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
-        low, top = self.limits(row, grown, asked, tokens)
-        yield Map(
+        low, top = self.limits(row, grown[-1:], asked, tokens)
+        shown = Map(
             replace(content, low=low, top=top),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
-            f"share of what reaches the row's token{BEYOND if isinstance(asked, tuple) else ''}",
+            f"share of the row{BEYOND if float(row.grid.max()) > top else ''}",
             tuple(masses(row)),
             self.sentence(of, row, grown, start),
             "query",
         )
-        yield from self.multiplied(of, layers, asked, depth, start)
-        if words := how_followed(layers):
-            yield Line(words)
+        marked = row_in([each.query for each in layers if each.learned][depth - 1], asked, tokens)
+        matrices = self.multiplied(of, layers, marked, depth, start)
+        yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
+        product = self.factor(row, marked) if matrices else ""
+        yield Line(" ".join(filter(None, (product, within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
-                f"Layer by layer{self.own}",
+                f"Layer by layer{self.own or ', on the scale of the last'}",
                 tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
-                tuple(self.limits(each, grown, asked, tokens) for each in grown),
+                tuple(self.limits(each, grown[-1:], asked, tokens) for each in grown),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),
@@ -194,25 +196,26 @@ class Rollout(View):
         )
 
     def multiplied(
-        self, of: Subject, layers: list[Attention], asked: object, depth: int, start: int
-    ) -> Iterator[Picture]:
-        """One more layer times the product so far, with the row in both."""
+        self, of: Subject, layers: list[Attention], row: int | None, depth: int, start: int
+    ) -> tuple[Picture, ...]:
+        """One more layer times the product so far, with the row in both; nothing where they are too large."""
         if max(len(tokens) for each in layers for tokens in (each.query, each.key)) > MOST_MULTIPLIED:
-            return
+            return ()
         steps = of.made(rollout_products, of.whole(), self.fusion, self.discard, start - 1, self.residual)
         factor, now = (each.numpy() for each in steps[depth - start])
         before = steps[depth - start - 1][1].numpy() if depth > start else np.eye(factor.shape[1], dtype=np.float32)
-        tokens = [each.query for each in layers if each.learned][depth - 1]
-        row = row_in(tokens, asked)
-        so_far = f"the product of layers {start} to {depth - 1}" if depth - 1 > start else f"layer {start}"
-        so_far = so_far if depth > start else "the identity"
-        marked = "" if row is None else "; bright is the row of the map"
-        yield Picture(
-            product((factor, before, now), (row, None, row)),
-            "The product of layers, one more at each step",
-            f"layer {depth} × {so_far} = layers {start} to {depth}: queries down, keys across, each in its own "
-            f"colours{marked}",
+        return (
+            Picture(square(factor, row), f"The matrix of layer {depth}", f"layer {depth}"),
+            Picture(square(before), "The product of the layers before it", f"× {called(start, depth - 1)}"),
+            Picture(square(now, row), f"The product up to layer {depth}", f"= {called(start, depth)}"),
         )
+
+    def factor(self, row: Row, marked: int | None) -> str:
+        """What is multiplied, and where the map is in it."""
+        means = "two rows" if row.query == "cls+dist" else "all rows"
+        which = f"the map is the mean of {means}" if marked is None else "the bright row of the last is the map"
+        weights = f"{1 - self.residual:g} × attention + {self.residual:g} × identity"
+        return f"The matrix of a layer is {weights}, its queries down and its keys across; {which}."
 
     @property
     def own(self) -> str:
@@ -220,7 +223,7 @@ class Rollout(View):
         return "" if self.scale == "shared" else ", each in its own colours"
 
     def limits(self, row: Row, rows: list[Row], asked: object, tokens: Tokens) -> Limits:
-        """The values of the darkest and the brightest colour. On a shared scale a patch's own places may lie beyond:
+        """The values of the darkest and the brightest colour, shared by `rows`. A patch's own places may lie beyond:
         what it keeps of itself in the first layer would leave all others dark."""
         if self.scale != "shared":
             return float(row.grid.min()) if self.scale == "from lowest" else 0.0, float(row.grid.max())

@@ -7,6 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from vizkit.analysis.attribution.rollout import Rollout as Row
+from vizkit.analysis.attribution.rollout import same_place
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_of
 from vizkit.traces import Attention, Tokens
@@ -24,12 +25,27 @@ def named(row: Row) -> str:
     return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
 
 
-def row_in(tokens: Tokens, asked: object) -> int | None:
-    """Of a layer's queries the one that asks, None where several do, or none."""
+def row_in(tokens: Tokens, asked: object, last: Tokens) -> int | None:
+    """Of a layer's queries the one that asks, a cell being one of `last`; None where several do, or none."""
     if isinstance(asked, tuple):
-        rows, columns = tokens.grid or (0, 0)
-        return id_of(tokens, asked) if asked[0] < rows and asked[1] < columns else None
+        return id_of(tokens, same_place(asked, last.grid, tokens.grid)) if tokens.grid and last.grid else None
     return tokens.special.index(asked) if asked in tokens.special else None
+
+
+def called(first: int, last: int) -> str:
+    """A product of layers."""
+    return "identity" if last < first else f"layer {first}" if last == first else f"layers {first} to {last}"
+
+
+def within_image(row: Row) -> str:
+    """The largest place as a share of the image's part, where that is another number than as a share of the row."""
+    image, most = float(row.grid.sum()), float(row.grid.max())
+    both = [f"{100 * share:.1f} %" for share in (most, most / max(image, 1e-12))]
+    if both[0] == both[1]:
+        return ""
+    return (
+        f"The largest place has {both[0]} of the whole row, {both[1]} of what lies on the image, as Relevance counts."
+    )
 
 
 def masses(row: Row) -> Iterator[tuple[str, float]]:
@@ -66,7 +82,7 @@ def one_row(row: Row, tokens: Tokens, asked: str | tuple[int, int] | None) -> Ro
         None,
         asks,
         special,
-        verb="draws",
+        verb="takes",
     )
 
 

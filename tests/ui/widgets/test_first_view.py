@@ -18,13 +18,12 @@ SAID, DIFFERS, WAITING = "shown at first agrees", "was not what the model comput
 
 
 def live() -> dict[str, first.Blocks]:
-    recorded = {}
+    of = {}
     for source in model_names.bundled()[:2]:
         loaded = models.load(source)
         name, title = INSECTS[0], model_names.title(source)
-        of = Subject(lambda loaded=loaded: loaded, sample(name).rgb, image=name, model=title)
-        recorded[source] = first.record(of)
-    return recorded
+        of[source] = Subject(lambda loaded=loaded: loaded, sample(name).rgb, image=name, model=title)
+    return first.record(of)
 
 
 def changed(parts: first.Blocks, **facts: object) -> first.Blocks:

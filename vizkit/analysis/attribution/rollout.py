@@ -19,7 +19,7 @@ from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
 __all__ = ["Rollout", "rollout", "rollout_by_layer", "rollout_masses", "rollout_matrix", "rollout_products",
-           "shares"]  # fmt: skip
+           "same_place", "shares"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,15 @@ def rollout_by_layer(
         here = next((layer.query.grid for layer in layers[end::-1] if layer.query.grid), None)
         start_query = query
         if isinstance(query, tuple) and here and last.grid:
-            row, column = ((2 * at + 1) * now // (2 * of) for at, now, of in zip(query, here, last.grid, strict=True))
-            start_query = (row, column)
+            start_query = same_place(query, last.grid, here)
         rollouts.append(_rolled(ready, *start(layers[: end + 1], start_query)))
     return rollouts
+
+
+def same_place(cell: tuple[int, int], of: tuple[int, int], now: tuple[int, int]) -> tuple[int, int]:
+    """The cell of the grid `now` in which the centre of a cell of the grid `of` lies."""
+    row, column = ((2 * at + 1) * count // (2 * all_of) for at, count, all_of in zip(cell, now, of, strict=True))
+    return row, column
 
 
 def rollout_matrix(

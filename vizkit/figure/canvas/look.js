@@ -36,6 +36,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   card.colours = card.colours || bytes(data.colours)
   legend.hidden = !data.key_grid || data.kind === 'pick'
+  legend.dataset.quantity = data.quantity || ''
   legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255]
     .map(level => `rgb(${card.colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', '))
   if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
@@ -48,9 +49,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const box = data.box                                 // what the model saw, in fractions of the image
   const frame = data.frame || [0, 0, 1, 1]             // the part of the image that is drawn here
   const inFrame = point => [0, 1].map(i => (point[i] - frame[i]) / (frame[i + 2] - frame[i]))
-  const cellAt = (point, grid) => [
-    clamp(Math.floor((point[1] - box[1]) / (box[3] - box[1]) * grid[0]), 0, grid[0] - 1),
-    clamp(Math.floor((point[0] - box[0]) / (box[2] - box[0]) * grid[1]), 0, grid[1] - 1)]
+  const cellAt = (point, grid, seen = box) => [
+    clamp(Math.floor((point[1] - seen[1]) / (seen[3] - seen[1]) * grid[0]), 0, grid[0] - 1),
+    clamp(Math.floor((point[0] - seen[0]) / (seen[2] - seen[0]) * grid[1]), 0, grid[1] - 1)]
   const centre = (cell, grid) => [
     box[0] + (cell[1] + 0.5) / grid[1] * (box[2] - box[0]),
     box[1] + (cell[0] + 0.5) / grid[0] * (box[3] - box[1])]
@@ -78,6 +79,7 @@ export default function ({ data, parentElement, setStateValue }) {
   // ---- drawing ------------------------------------------------------------------------------------------------
   const draw = point => {
     paint(canvas, point)
+    if (card.guided_to && card.guided_to !== point) guide()
     if (card.enlarged) { card.enlarged.draw(); card.enlarged.said.textContent = said.textContent }
   }
   const paint = (sheet, point, opacity = 1, from = 0) => {   // `from`: where the map begins, a share of the width
@@ -130,7 +132,6 @@ export default function ({ data, parentElement, setStateValue }) {
     const end = value => !value ? '0' : data.kind === 'similarity' ? value.toFixed(1).replace('-', '−') : data.kind ? short(value) : percent(value)
     legend.firstElementChild.textContent = end(low)
     legend.lastElementChild.textContent = data.kind === 'features' && !data.top ? 'strongest' : end(top)
-    legend.dataset.quantity = data.quantity || ''
     legend.querySelector('i').dataset.middle = low && low === -top ? '0' : ''   // zero has a place of its own
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
@@ -213,6 +214,11 @@ export default function ({ data, parentElement, setStateValue }) {
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
     parts.push(`most, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    if (query >= data.query_special.length) (data.elsewhere || []).forEach(([name, grid, seen]) => {   // one cursor, many grids
+      if (grid[0] <= data.query_grid[0]) return
+      const [down, across] = cellAt(card.drawn, grid, seen)
+      parts.push(`the same point is row ${down + 1}, column ${across + 1} of ${grid.join(' × ')} in ${name}`)
+    })
     said.textContent = `${named} ${data.verb || 'attends'}: ${parts.join(' · ')}`
   }
 
@@ -262,23 +268,26 @@ export default function ({ data, parentElement, setStateValue }) {
   found.hidden = data.sentence === undefined           // else its place is kept where nothing stands out: no page jumps
   found.textContent = data.sentence
   card.sentences = new Map((data.sentences || []).flatMap(([words, queries]) => queries.map(query => [query, words])))
-  const guide = () => {
-    const map = canvas.parentElement
+  const guide = () => {                                // of the query that is drawn, also while it is hovered over
+    const map = canvas.parentElement, point = card.drawn || card.point
+    card.guided_to = null
     if (data.kind || !data.key_grid || !data.query_grid || !data.guide) return guiding(card, map, words)
-    const query = queryOf(card.point), row = rowOf(query).subarray(data.key_special.length), [, columns] = data.key_grid
+    card.guided_to = point
+    const query = queryOf(point), row = rowOf(query).subarray(data.key_special.length), [, columns] = data.key_grid
     const most = row.reduce((a, b) => Math.max(a, b), 0), best = row.indexOf(most)
-    const asks = query < data.query_special.length ? null : centre(cellAt(card.point, data.query_grid), data.query_grid)
+    const asks = query < data.query_special.length ? null : centre(cellAt(point, data.query_grid), data.query_grid)
     const there = centre([Math.floor(best / columns), best % columns], data.key_grid)
     const away = asks ? Math.hypot(there[0] - asks[0], there[1] - asks[1]) : 1, itself = !away
     const farther = Math.max(1, MARKS_APART / away)        // two marks would lie on one another
     guiding(card, map, words, [
-      [asks ? 'The framed patch asks: it is the query' : `[${data.query_special[query]}] asks: a query without a place`, asks],
-      [`Brightest: it gives ${percent(most)} of its attention ${itself ? 'to itself' : 'here'}`,
+      [asks ? 'The framed patch asks (the query)' : `[${data.query_special[query]}] asks: a query without a place`, asks],
+      [`Brightest: ${percent(most)} of its attention${itself ? ', to itself' : ''}`,
         itself ? null : asks ? asks.map((at, axis) => at + farther * (there[axis] - at)) : there],
       [data.guide],
     ])
   }
   guide()
+  touring(data.guide && data.tour, share)
   if (card.source !== data.image) {
     card.source = data.image
     card.image = new Image()

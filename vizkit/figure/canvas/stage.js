@@ -93,6 +93,9 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       place.element.replaceChildren(make('div', { className: 'beside' }, ...place.parts.flat()))
       place.parts = place.parts.map(([element], part) => ({ element, blocks: [], path: [...place.path, 'parts', part] }))
     }
+    place.parts.forEach(({ element }, at) => {
+      element.classList.toggle('pictures', block.parts[at].length > 2 && block.parts[at].every(({ kind }) => kind === 'picture'))
+    })
     place.element.firstChild.style.setProperty('--widths', block.widths.map(share => `minmax(0, ${share}fr)`).join(' '))
     place.parts.forEach((part, at) => fillAll(part, block.parts[at] || []))
   }

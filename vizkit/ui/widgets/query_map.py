@@ -1,12 +1,11 @@
 """Any map of a query on the picture, in the canvas that all pages share."""
 
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
-from vizkit.hosts.packing import by_words
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
@@ -20,23 +19,15 @@ def show_map(
     picture: Picture,
     draw: str,
     label: str,
-    classes: Sequence[tuple[str, float | str]] = (),
     query_key: str = "query",
-    guide: str = "",
-    sentence: str | None = None,
     instead: UInt8[np.ndarray, "row column 3"] | None = None,
-    sentences: Mapping[int, str] | None = None,
-    quantity: str = "",
     point: tuple[float, float] | None = None,
+    **words: Any,  # noqa: ANN401
 ) -> None:
-    """Any map of a query on the picture, at `point`, by default under the page's one cursor; `classes`: answers to list
-    below it, each with its share or the text of a value.
+    """Any map of a query on the picture, at `point`, by default under the page's one cursor.
 
-    `query_key`: the widget that says whose map it is; a click sets it to "patch". `guide`: as of a `Map`. `sentence`:
-    what is to be seen on it, "" where nothing stands out and its place is kept; None keeps none. `sentences`: the same
-    for every query, by its id.
-    `quantity`: what its colours are. `instead`: drawn in the place of the picture: what the model saw of it, in another
-    form.
+    `query_key`: the widget that says whose map it is; a click sets it to "patch". `instead`: drawn in the place of the
+    picture: what the model saw of it, in another form. `words`: what is said around it, as `hosts.packing.said_of`.
     """
     height, width = picture.rgb.shape[:2]
     x0, y0, x1, y1 = shown.box_xyxy
@@ -60,9 +51,5 @@ def show_map(
         epoch=f"{point}{special}",
         show_grid=instead is None,
         label=f"{label} {shown.name}. Use the arrow keys to move the query.",
-        classes=list(classes),
-        guide=guide,
-        sentences=by_words(sentences or {}),
-        **({} if sentence is None else {"sentence": sentence}),
-        **({"quantity": quantity} if content.kind else {}),
+        **{"classes": (), **words},
     )

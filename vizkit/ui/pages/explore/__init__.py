@@ -1,10 +1,11 @@
 """Where does every layer and head attend? One image in one to four models, side by side, under one cursor."""
 
+from collections.abc import Callable
+
 VIEWS = ()
 
 
-def waiting() -> None:
+def waiting() -> Callable[[], object] | None:
     from vizkit.ui.pages.explore import first
 
-    if first.applies():
-        first.show()
+    return first.show() if first.applies() else None

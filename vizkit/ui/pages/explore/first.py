@@ -6,6 +6,7 @@ Imports neither: that takes four of the five seconds that a visitor would wait f
 import base64
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from vizkit.ui.sidebar.inputs import INSECTS
 from vizkit.ui.widgets.known import chip_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vizkit.views.subject import Subject
 
 RECORDING = Path(__file__).with_name("first.json.gz")  # `python -m tests.ui.widgets.test_first_view` makes it anew
@@ -29,7 +32,8 @@ MOST_SHARE = 1e-3  # of an answer
 
 Blocks = list[dict[str, Any]]
 """What stands first in the column of a model, as `hosts.stage` packs it; of its picture and its cursor nothing."""
-FOLLOW = ("image", "point", "epoch", "step", "sentence", "sentences", "guide")  # from the session, or from the weights
+FOLLOW = ("image", "point", "epoch", "step", "sentence", "sentences", "guide", "elsewhere")
+"""What follows from the session, or from the weights."""
 
 
 def applies() -> bool:
@@ -39,30 +43,32 @@ def applies() -> bool:
     return default and not ready()
 
 
-def show() -> None:
-    """The recording; then, in its place, what the models give, which the page draws right after."""
+def show() -> Callable[[], object] | None:
+    """The recording; then, in its place, what the models give, which the page draws right after. It gives what is said
+    below that, where they agree."""
     from vizkit.ui.widgets.stage import stage
 
     place, recorded, picture = st.empty(), load(), chosen.picture()
     mine = {"image": cached.browser_image(picture.digest, picture.rgb), "point": cursor()}
     with place.container():
-        st.caption(":material/history: A recording of this view, while the models are being loaded.")
+        with st.container(key="waiting"):  # as high as the controls that come in its place
+            st.caption(":material/history: A recording of this view, while the models are being loaded.")
         for block, (source, parts) in zip(blocks(len(recorded)), recorded.items(), strict=True):
             with block:
                 st.markdown(f"**{plain(model_names.title(source))}**")
                 stage(f"first_{source}", as_book(parts, mine), "", {}, _clicked)
                 st.markdown(chip_of(source))
     warm_up()  # only now: an import in another thread makes this one slow
-    differing = [source for source, parts in recorded.items() if _differs_now(source, parts)]
+    differing = _differing_now(recorded)
     place.empty()
-    if differing:
-        names = " and ".join(map(model_names.title, differing))
-        st.caption(
-            f":red[:material/error: What was shown while {plain(names)} was being loaded was not what the model "
-            "computes here: the picture below is.]"
-        )
-    else:
-        st.caption(":green[:material/verified: The recording shown at first agrees with the models.]")
+    if not differing:
+        return lambda: st.caption(":green[:material/verified: The recording shown at first agrees with the models.]")
+    names = " and ".join(map(model_names.title, differing))
+    st.caption(
+        f":red[:material/error: What was shown while {plain(names)} was being loaded was not what the model "
+        "computes here: the picture below is.]"
+    )
+    return None
 
 
 def _clicked(point: tuple[float, float], field: str) -> None:
@@ -79,21 +85,27 @@ def _with(part: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     return {**part, "data": part["data"] | facts} if "data" in part else part
 
 
-def _differs_now(source: str, recorded: Blocks) -> bool:
-    """Compared with the model itself. Where it cannot be shown the page says why."""
+def _differing_now(recorded: dict[str, Blocks]) -> list[str]:
+    """The models that give something else now. Of one that cannot be shown the page says why."""
     from vizkit.ui.session.saved import subject_of
 
-    shown = attempt(source, chosen.picture(), "patch", cursor())
-    return isinstance(shown, Shown) and differs(recorded, record(subject_of(shown, chosen.picture())))
+    picture = chosen.picture()
+    shown = {source: attempt(source, picture, "patch", cursor()) for source in recorded}
+    of = {source: subject_of(each, picture) for source, each in shown.items() if isinstance(each, Shown)}
+    return [source for source, parts in record(of).items() if differs(recorded[source], parts)]
 
 
-def record(of: "Subject") -> Blocks:
-    """What the page shows first of a model."""
+def record(of: "Mapping[str, Subject]") -> dict[str, Blocks]:
+    """What the page shows first of these models, beside one another."""
     from vizkit.hosts.stage import opening
     from vizkit.views.explore import Explore
 
-    parts = json.loads(json.dumps(opening(Explore(), of)))
-    return [_with(part, {"image": "", "point": None}) for part in parts]
+    found = {}
+    for source, each in of.items():
+        each.beside = tuple(other for other in of.values() if other is not each)
+        parts = json.loads(json.dumps(opening(Explore(), each)))
+        found[source] = [_with(part, {"image": "", "point": None}) for part in parts]
+    return found
 
 
 def differs(one: Any, other: Any) -> bool:  # noqa: ANN401 - what JSON can hold

@@ -1,0 +1,63 @@
+"""The product beside the map: the row that glows is the one that is drawn, in every layer and on every grid."""
+
+import pytest
+import torch
+
+from tests.views.contract import subject
+from vizkit.analysis.attribution.layer_product import stream
+from vizkit.analysis.attribution.rollout import Rollout as Row
+from vizkit.analysis.attribution.rollout import rollout_products, same_place
+from vizkit.traces import Tokens
+from vizkit.views.blocks import Columns, Line, Map, Tiles
+from vizkit.views.rollout import Rollout
+from vizkit.views.rollout_parts import called, row_in, within_image
+
+
+@pytest.mark.parametrize(("model", "query"), [("digits_vit", "cls"), ("digits_vit", (2, 5)), ("digits_swin", (1, 3))])
+def test_the_row_that_glows_is_the_row_of_the_map(model: str, query: str | tuple[int, int]):
+    of = subject(model)
+    layers = stream(of.whole())
+    last = next(each.query for each in reversed(layers) if each.query.grid)
+    learned = [each.query for each in layers if each.learned]
+    grown = Rollout(query=query).rows(of, query, 1)
+    products = rollout_products(of.whole())
+    assert len(grown) == len(products) == len(learned)
+    for row, (_, product), tokens in zip(grown, products, learned, strict=True):
+        marked = row_in(tokens, query, last)
+        assert marked is not None
+        torch.testing.assert_close(product[marked][-row.grid.numel() :], row.grid.flatten())
+
+
+def test_a_mean_of_rows_has_no_row_of_its_own():
+    tokens = Tokens("tokens", ("cls",), (2, 2), stride=16.0)
+    assert row_in(tokens, "mean", tokens) is None
+
+
+def test_the_centre_of_a_cell_lies_in_one_of_another_grid_by_hand():
+    assert same_place((1, 0), (2, 2), (4, 4)) == (3, 1)
+    assert same_place((3, 1), (4, 4), (2, 2)) == (1, 0)
+    assert same_place((1, 1), (3, 3), (3, 3)) == (1, 1)
+
+
+def test_products_are_called_by_their_layers():
+    assert [called(1, 0), called(1, 1), called(2, 5)] == ["identity", "layer 1", "layers 2 to 5"]
+
+
+def test_the_share_within_the_image_is_said_where_it_is_another_number():
+    tokens = Tokens("tokens", ("cls",), (1, 2), stride=16.0)
+    alone = Row(torch.tensor([[0.25, 0.75]]), {}, 0.0, tokens, "mean")
+    beside = Row(torch.tensor([[0.2, 0.6]]), {"cls": 0.2}, 0.0, tokens, "cls")
+    assert within_image(alone) == ""
+    assert within_image(beside).startswith("The largest place has 60.0 % of the whole row, 75.0 % of what lies on")
+
+
+def test_the_colours_of_all_layers_end_at_the_largest_value_of_the_last():
+    """Where the first layer's own is far larger, a photograph would show nothing at all else."""
+    of = subject("digits_vit")
+    blocks = list(Rollout().show(of))
+    (columns,) = (block for block in blocks if isinstance(block, Columns))
+    last = max(float(value) for value in Rollout().rows(of, "cls", 1)[-1].grid.flatten())
+    assert [each.rows.top for part in columns.parts for each in part if isinstance(each, Map)] == pytest.approx([last])
+    (strip,) = (block for block in blocks if isinstance(block, Tiles))
+    assert [top for _, top in strip.limits] == pytest.approx([last] * 6)
+    assert any("0.5 × attention + 0.5 × identity" in block.text for block in blocks if isinstance(block, Line))
