@@ -32,6 +32,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Job,
     Later,
     Line,
     Map,
@@ -206,13 +207,6 @@ def _later(to: Drawing, block: Later) -> None:
     todo = [job for job in block.jobs if of.find(job.key) is None]
     task = to.next_key("later")
 
-    def work(at_work: background.Task) -> None:
-        for index, job in enumerate(todo):
-            progress = partial(_report, at_work, job.words, index, len(todo))
-            progress(0, 1)
-            of.kept(job.key, partial(job.work, progress))
-            at_work.results += 1
-
     begun = f"_begun_{task}"
     if todo and not background.at_work(task):
         asked = tuple(job.key for job in block.jobs)
@@ -222,15 +216,24 @@ def _later(to: Drawing, block: Later) -> None:
                 key=f"start_{task}",
                 icon=":material/play_arrow:",
                 on_click=background.start,
-                args=(task, work),
+                args=(task, partial(do, of, todo)),
             )
         else:
             st.session_state[begun] = asked
-            background.start(task, work)
+            background.start(task, partial(do, of, todo))
     found = st.container()  # above its progress, so that nothing in it moves when the work is done
     background.show(task)
     with found:
         show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+
+
+def do(of: saved.Kept, jobs: Sequence[Job], task: background.Task) -> None:
+    """In the task's thread, which holds the device once: between two passes others have it."""
+    for index, job in enumerate(jobs):
+        progress = partial(_report, task, job.words, index, len(jobs))
+        progress(0, 1)
+        of.keep(job.key, job.work(progress))
+        task.results += 1
 
 
 def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:

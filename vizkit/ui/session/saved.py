@@ -16,7 +16,7 @@ from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
-from vizkit.views.subject import Subject, no_model, no_picture, proven
+from vizkit.views.subject import AnyPicture, Subject, no_model, no_picture, proven
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -55,11 +55,16 @@ class Kept(Subject):
 
         return shelf().get(self._place(key), alone)
 
+    def keep(self, key: Hashable, value: object) -> None:
+        """What was made elsewhere."""
+        shelf().put(self._place(key), value)
+
     def find(self, key: Hashable) -> Any:  # noqa: ANN401
         return shelf().find(self._place(key))
 
     def _place(self, key: Hashable) -> Hashable:
-        return key, *explained.key_of(self._shown(), self.picture)
+        source, weights, picture, preprocessing = explained.key_of(self._shown(), self.picture)
+        return key, source, weights, "" if isinstance(key, AnyPicture) else picture, preprocessing
 
     @property
     def weights(self) -> str:
