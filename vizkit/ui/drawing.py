@@ -1,6 +1,6 @@
 """The blocks of a view as elements of the page, each drawn when it is ready."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.figure.palette import MARKS, faint
 from vizkit.hosts.packing import on_picture
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
@@ -36,6 +37,7 @@ from vizkit.views.blocks import (
     Later,
     Line,
     Map,
+    Mark,
     Metrics,
     Numbers,
     Part,
@@ -87,7 +89,7 @@ class Drawing:
         """On whose picture it lies."""
         return next(of for of in self.of if block.of in (None, of))
 
-    def pick(self, field: str, values: Sequence[Any]) -> Callable[[int], None] | None:
+    def pick(self, field: str | tuple[str, ...], values: Sequence[Any]) -> Callable[[int], None] | None:
         """What a click on number i does."""
         return (lambda index: self.put(field, values[index])) if field else None
 
@@ -165,11 +167,22 @@ def _chart(to: Drawing, block: Chart) -> None:
 
 
 def _table(to: Drawing, block: Table) -> None:
-    st.dataframe(
-        [dict(row) for row in block.rows], hide_index=True, height="content", placeholder="–", key=to.next_key("table")
-    )
+    rows: Any = [dict(row) for row in block.rows]
+    if block.marks:
+        rows = coloured(rows, block.marks)
+    told = {name: st.column_config.Column(help=help) for name, help in block.helps.items()}
+    st.dataframe(rows, hide_index=True, height="content", placeholder="–", column_config=told, key=to.next_key("table"))
     if block.caption:
         st.caption(plain(block.caption))
+
+
+def coloured(rows: Sequence[Mapping[str, Any]], marks: Mapping[tuple[int, str], Mark]) -> Any:  # noqa: ANN401
+    """The rows with the ground of marked cells."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows)
+    inks = {cell: f"background-color: {faint(MARKS[mark], 0.36)}" for cell, mark in marks.items()}
+    return table.style.apply(lambda column: [inks.get((row, column.name), "") for row in range(len(column))])
 
 
 def _picture(to: Drawing, block: Picture) -> None:

@@ -1,6 +1,6 @@
 """Maps: where the evidence for a class is, by every method that applies, the most faithful first."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -10,17 +10,30 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import layers as attention_layers
 from vizkit.analysis.attribution.explaining import Explanation, quantile_of
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.remarks.maps import agreement, at_chance
-from vizkit.analysis.trust.quick import Trusted, quick_trust
-from vizkit.analysis.trust.table import signed
+from vizkit.analysis.remarks.maps import agreement, best_map
+from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.overlay import top_of
 from vizkit.models import family_of
-from vizkit.scoring import subject_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Columns, Job, Later, Line, Numbers, Proof, Said, Tile, Tiles
-from vizkit.views.controls import choice, several
-from vizkit.views.relevance.decision import Decision, in_words
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Columns,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Numbers,
+    Part,
+    Proof,
+    Said,
+    Tile,
+    Tiles,
+)
+from vizkit.views.controls import choice
+from vizkit.views.relevance.decision import in_words
+from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
@@ -28,11 +41,7 @@ HEAD = "before the head"
 LAYERED_FAMILIES = ("vit", "swin", "gradual_reduction", "cnn")
 FIRST = "a map for the class"
 PREFERRED = ("generic_relevance", *METHODS)  # of those that know the class
-TITLES = {name: method.title for name, method in METHODS.items()}
-SLOW = tuple(name for name, method in METHODS.items() if method.slow)
-LARGE_PX, SMALL_PX = 2000, 112  # the first is as wide as its place
-Found = Mapping[str, Explanation]
-Progress = Callable[[int, int], None]
+LARGE_PX, SMALL_PX = 2000, 104  # the first is as wide as its place
 
 
 def layer_names(of: Subject) -> dict[str, str]:
@@ -54,8 +63,12 @@ def places_of(of: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys([HEAD, *(name for each in of for name in layer_names(each))]))
 
 
+def models(of: Sequence[Subject]) -> list[str]:
+    return ["", *dict.fromkeys(each.name for each in of)]
+
+
 @dataclass(frozen=True)
-class Maps(Decision):
+class Maps(Explained):
     """Where the evidence for a class is, by every method that applies."""
 
     method: str = choice(
@@ -65,14 +78,8 @@ class Maps(Decision):
         words=TITLES,
         runs=True,
     )
-    slow: tuple[str, ...] = several(
-        "More maps",
-        SLOW,
-        "They run the model on changed pictures, some dozen times each; Stop keeps what is ready.",
-        words=TITLES,
-        key="slow_maps",
-        more=True,
-        runs=True,
+    model: str = choice(
+        "Of model", models, "Whose map is large; the first model's by default.", default="", inside=True
     )
     layer: str = choice(
         "Layer of Grad-CAM and HiResCAM",
@@ -93,6 +100,7 @@ class Maps(Decision):
         more=True,
     )
 
+    together: ClassVar = True
     how: ClassVar = How(
         "Every map answers a different question about the same decision, written below it when it is large; bright or "
         "red places are evidence for the class, blue ones against it. The number beside a name says how much better "
@@ -106,73 +114,65 @@ class Maps(Decision):
         "the paper below each large map; the order: Petsiuk et al. 2018, § 4",
     )
 
-    def title(self, of: Subject) -> str:
-        target, against = self.asked(of)
-        rival = "" if against is None else f" against {of.loaded.label(against)}"
-        return f"Evidence for {of.loaded.label(target)}{rival}"
+    def title(self, of: Sequence[Subject]) -> str:
+        return f"Evidence for {self.shown(of).loaded.label(self.asked(self.shown(of))[0])}{self.rival(self.shown(of))}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
-        target, against = self.asked(of)
-        yield Line(in_words(of.loaded, of.seen.logits, target, against))
-        yield from map(Line, of.loaded.notes)
-        yield Answered(of.loaded)
-        fast, without = self.fast(of)
-        if not fast and not self.slow:
-            raise NotApplicable(next(iter(without.values())))
-        chosen = self.chosen(fast)
-        large = list(self.large_of(of, chosen, fast))
-        rest = [self.rest(of, chosen, fast)] if fast or self.slow else []
-        if of.beside:  # its column is narrow
-            yield from (*large, *rest)
-        else:
-            yield Columns((tuple(large), tuple(rest)), (2, 3))
-        for sentence in dict.fromkeys(without.values()):
-            names = ", ".join(TITLES[name] for name, reason in without.items() if reason == sentence)
-            yield Line(f"Not for this model: {names}. {sentence}")
-        yield Proof(of.seen)
+    def rival(self, of: Subject) -> str:
+        against = self.asked(of)[1]
+        return "" if against is None else f" against {of.loaded.label(against)}"
+
+    def shown(self, of: Sequence[Subject]) -> Subject:
+        """Whose map is large."""
+        return next((each for each in of if each.name == self.model), next(filter(self.knows, of), of[0]))
+
+    def knows(self, of: Subject) -> bool:
+        """Whether this model knows the classes."""
+        try:
+            self.asked(of)
+        except NotApplicable:
+            return False
+        return True
+
+    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+        large = self.shown(of)
+        if len(of) == 1:  # whose sentence is that of the view
+            self.asked(large)
+            fast, without = self.fast(large)
+            if not fast and not self.slow:
+                raise NotApplicable(next(iter(without.values())))
+        rest = [Part(partial(self.rest, of, each)) for each in of]
+        yield Columns(((Part(partial(self.large_of, large)),), tuple(rest)), (2, 3))
+        beside = "Beside a name: by how much the order of the map is better than a random one, on this picture alone"
+        yield Line(f"{beside}. Colours {SCALES[self.scale]}, so those of two methods cannot be compared.")
+        for each in of:
+            yield Part(partial(self.more, each))
         yield Numbers(partial(self.numbers, of))
 
     # ---- what is computed --------------------------------------------------------------------------------------------
-    def key(self, of: Subject, method: str = "") -> tuple[Hashable, ...]:
-        """What a map of a method depends on, or all maps together."""
-        at_layer = self.layer if not method or METHODS[method].layered else HEAD
-        return (method or "trust", *self.asked(of), at_layer)
+    def place(self, of: Subject, method: str) -> tuple[str, str]:
+        return (self.layer, layer_names(of).get(self.layer, "")) if METHODS[method].layered else ("", "")
 
-    def explained(self, of: Subject, method: str, progress: Progress | None = None) -> Explanation | str:
-        """The map, or the sentence why there is none."""
-        place = layer_names(of).get(self.layer, "") if METHODS[method].layered else ""
-        try:
-            return of.explanation(method, *self.asked(of), place, progress)
-        except NotApplicable as sentence:
-            return str(sentence)
-
-    def made(self, of: Subject, method: str) -> Explanation | str:
-        return of.kept(self.key(of, method), partial(self.explained, of, method))
-
-    def fast(self, of: Subject) -> tuple[dict[str, Explanation], dict[str, str]]:
-        """(the maps that take no time, why there are no others)."""
-        every = {name: self.made(of, name) for name, method in METHODS.items() if not method.slow}
-        return (
-            {name: found for name, found in every.items() if isinstance(found, Explanation)},
-            {name: found for name, found in every.items() if isinstance(found, str)},
-        )
-
-    def chosen(self, fast: Found) -> str:
+    def chosen(self, of: Subject) -> str:
         """The method that is large; "" where there is none."""
+        fast, _ = self.fast(of)
         if self.method in fast or self.method in SLOW:
             return self.method
         ours = [name for name in PREFERRED if name in fast and METHODS[name].needs != "trace"]
         return next(iter([*ours, *fast]), "")
 
-    def trusted(self, of: Subject, maps: Found, progress: Progress) -> Trusted:
-        """How much better than chance each map is on this picture."""
-        return quick_trust(subject_of(of.loaded, of.rgb, *self.asked(of)), maps, progress)
+    def numbers(self, of: Sequence[Subject]) -> dict[str, np.ndarray]:
+        """Every map under the name of its method, of several models with "_1", "_2" after it; without places where
+        there is none."""
+        every: dict[str, np.ndarray] = {}
+        for index, each in enumerate(of, 1):
+            try:
+                own = self.numbers_of(each)
+            except NotApplicable:
+                continue
+            every |= {name if len(of) == 1 else f"{name}_{index}": array for name, array in own.items()}
+        return every
 
-    def slow_job(self, of: Subject, method: str) -> Job:
-        return Job(self.key(of, method), TITLES[method], partial(self.explained, of, method))
-
-    def numbers(self, of: Subject) -> dict[str, np.ndarray]:
-        """Every map under the name of its method; without places where there is none."""
+    def numbers_of(self, of: Subject) -> dict[str, np.ndarray]:
         target, against = self.asked(of)
         every = {name: self.made(of, name) for name in METHODS if not METHODS[name].slow or name in self.slow}
         maps = {name: each.heat.numpy() for name, each in every.items() if isinstance(each, Explanation)}
@@ -180,12 +180,13 @@ class Maps(Decision):
         return numbers | {name: maps.get(name, np.zeros((0, 0), np.float32)) for name in METHODS}
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
-    def large_of(self, of: Subject, name: str, fast: Found) -> Iterator[Block]:
+    def large_of(self, of: Subject) -> Iterator[Block]:
+        name = self.chosen(of)
         if name in SLOW:
             job = self.slow_job(of, name)
             yield Later(of, (job,), lambda found: self.large(of, name, found[job.key]) if found else ())
         elif name:
-            yield from self.large(of, name, fast[name])
+            yield from self.large(of, name, self.made(of, name))
 
     def large(self, of: Subject, name: str, found: Explanation | str) -> Iterator[Block]:
         method = METHODS[name]
@@ -193,66 +194,89 @@ class Maps(Decision):
             yield Line(found)
             return
         unit = method.measures("logit" if of.loaded.head.probable else "value")
-        place = layer_names(of).get(self.layer, "") if method.layered else ""
-        named = f"{method.title}{f' at {self.layer}' if place else ''}"
-        yield self.drawn(of, "", (named,), {name: found}, (unit,), LARGE_PX)
+        place = f" at {self.layer}" if self.place(of, name)[1] else ""
+        named = f"{method.title}{place}{f' · {of.name}' if of.beside else ''}"
+        yield self.drawn(of, (named,), {name: found}, (unit,), LARGE_PX)
         words = [method.asks, method.caveat, method.differs, *found.notes]
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
 
-    def rest(self, of: Subject, chosen: str, fast: Found) -> Later:
-        """All maps, small, in the order in which they are to be believed, once that is known."""
-        slow = [self.slow_job(of, name) for name in self.slow]
-        key = (*self.key(of), *self.slow)
+    def rest(self, of: Sequence[Subject], each: Subject) -> Iterator[Block]:
+        """All maps of one model, small, in the order in which they are to be believed, once that is known."""
+        what = in_words(each.loaded, each.seen.logits, *self.asked(each))
+        yield Heading(f"{each.name}: {what}") if each.beside else Line(what)
+        fast, _ = self.fast(each)
+        chosen = (self.chosen(each), each.name if each.beside else "") if each is self.shown(of) else None
+        slow = {name: self.slow_job(each, name) for name in self.slow}
+        race = {} if each.changes.model or not each.loaded.classifies else self.measured(each, [*fast, *slow])
+        jobs = (*slow.values(), *([self.chance(each), *race.values()] if race else ()))
+        yield Later(each, jobs, partial(self.small, each, chosen, fast, slow, race))
 
-        def every(results: Mapping[Hashable, Any]) -> Found:
-            more = {name: results.get(job.key) for name, job in zip(self.slow, slow, strict=True)}
-            return {**fast, **{name: each for name, each in more.items() if isinstance(each, Explanation)}}
+    def more(self, of: Subject) -> Iterator[Block]:
+        """Which maps are alike, and why some are not there."""
+        named = f"{of.name}: " if of.beside else ""
+        fast, without = self.fast(of)
+        if same := self.alike(fast):
+            yield Line(f"{named}{same}")
+        yield from (Line(f"{named}{note}") for note in of.loaded.notes)
+        for sentence in dict.fromkeys(without.values()):
+            names = ", ".join(TITLES[name] for name, reason in without.items() if reason == sentence)
+            yield Line(f"Not for {of.name if of.beside else 'this model'}: {names}. {sentence}")
+        yield Answered(of.loaded)
+        yield Proof(of.seen)
 
-        def work(progress: Progress) -> Trusted:
-            return self.trusted(of, every({job.key: of.find(job.key) for job in slow}), progress)
-
-        measured = () if of.changes.model else (Job(key, "Trust on this picture", work),)
-
-        def show(results: Mapping[Hashable, Any]) -> Iterator[Block]:
-            yield from self.small(of, chosen, every(results), results.get(key))
-            for job in slow:
-                if isinstance(results.get(job.key), str):
-                    yield Line(results[job.key])
-
-        return Later(of, (*slow, *measured), show)
-
-    def small(self, of: Subject, chosen: str, maps: Found, trust: Trusted | None) -> Iterator[Block]:
-        gains = trust.gains if trust else {}
-        order = sorted(maps, key=lambda name: -gains.get(name, 0.0))
+    def alike(self, maps: Found) -> str:
         same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
-        none = at_chance({TITLES[name]: gain for name, gain in gains.items()}, MARGIN)
-        undecided = f"No map is ranked here: {trust.undecided}." if trust and trust.undecided else ""
-        yield Said(" ".join(filter(None, (same and same.words, none and none.words, undecided))))
+        return same.words if same else ""
+
+    def small(
+        self,
+        of: Subject,
+        chosen: tuple[str, str] | None,
+        fast: Found,
+        slow: Mapping[str, Job],
+        race: Mapping[str, Job],
+        results: Mapping[Hashable, Any],
+    ) -> Iterator[Block]:
+        late = {name: results[job.key] for name, job in slow.items() if job.key in results}
+        maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
+        gains: dict[str, float] = {}
+        reason = ""
+        if race and all(job.key in results for job in race.values()):  # so that the order changes once
+            scores = {name: results[job.key] for name, job in race.items()}
+            reason = next((each.undecided for each in scores.values() if each.undecided), "")
+            found = {} if reason else {name: gain_of(each) for name, each in scores.items()}
+            gains = {name: gap for name, gap in found.items() if gap is not None}
+        order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
-        yield self.drawn(of, "", names, {name: maps[name] for name in order}, notes, SMALL_PX, chosen)
-        beside = "beside a name: better than a random order by so much, on this picture alone; " if gains else ""
-        yield Line(f"{beside}colours {SCALES[self.scale]}, so those of two methods cannot be compared")
+        best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
+        yield Said(best.words if best else self.alike(maps))
+        yield self.drawn(of, names, {name: maps[name] for name in order}, notes, SMALL_PX, chosen, pick=True)
+        if reason:
+            yield Line(f"No map is ranked here: {reason}.")
+        yield from (Line(each) for each in late.values() if isinstance(each, str))
 
     def drawn(
         self,
         of: Subject,
-        title: str,
         names: Sequence[str],
         maps: Found,
         notes: Sequence[str],
         tile_px: int,
-        chosen: str | None = None,
+        chosen: tuple[str, str] | None = None,
+        *,
+        pick: bool = False,
     ) -> Tiles:
-        """`chosen`: the one that is large, of maps that can be clicked on."""
+        """`pick`: a click makes a map large, and `chosen` is the one that is: (method, model)."""
         tiles = [
             Tile(name, each.heat.numpy(), note, METHODS[method].asks, each.signed, unit_of(method))
             for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
         ]
         limits = tuple(self.limits(of, method, each) for method, each in maps.items())
-        field = "" if chosen is None else "method"
-        alt = f"{self.title(of)}, colours {SCALES[self.scale]}"
-        return Tiles(title, tuple(tiles), limits, alt, field, tuple(maps), chosen, tile_px)
+        alt = f"Evidence for {of.loaded.label(self.asked(of)[0])}{self.rival(of)}, colours {SCALES[self.scale]}"
+        fields = ("method", "model") if pick else ""
+        values = tuple((method, of.name if of.beside else "") for method in maps)
+        return Tiles("", tuple(tiles), limits, alt, fields, values if pick else (), chosen, tile_px, of)
 
     def limits(self, of: Subject, method: str, found: Explanation) -> tuple[float, float]:
         """The values at the two ends of the colours."""
