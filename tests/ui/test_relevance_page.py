@@ -13,6 +13,8 @@ from unittest import TestCase
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from vizkit.ui.pages.relevance import trust_many, trust_table
+from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 
 import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, texts
@@ -23,8 +25,6 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
-from vizkit.ui.pages.relevance import trust_many, trust_table
-from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 from vizkit.ui.drawing import do
 from vizkit.ui.session import background, saved
 from vizkit.ui.session.background import Task

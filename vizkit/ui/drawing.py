@@ -1,6 +1,6 @@
 """The blocks of a view as elements of the page, each drawn when it is ready."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.figure.palette import MARKS, faint
 from vizkit.hosts.packing import on_picture
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
@@ -17,7 +16,7 @@ from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
 from vizkit.ui.session.shown import cursor
-from vizkit.ui.widgets import chart, known
+from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import Entry
@@ -37,7 +36,6 @@ from vizkit.views.blocks import (
     Later,
     Line,
     Map,
-    Mark,
     Metrics,
     Numbers,
     Part,
@@ -167,22 +165,9 @@ def _chart(to: Drawing, block: Chart) -> None:
 
 
 def _table(to: Drawing, block: Table) -> None:
-    rows: Any = [dict(row) for row in block.rows]
-    if block.marks:
-        rows = coloured(rows, block.marks)
-    told = {name: st.column_config.Column(help=help) for name, help in block.helps.items()}
-    st.dataframe(rows, hide_index=True, height="content", placeholder="–", column_config=told, key=to.next_key("table"))
+    table.show(to.next_key("table"), block)
     if block.caption:
         st.caption(plain(block.caption))
-
-
-def coloured(rows: Sequence[Mapping[str, Any]], marks: Mapping[tuple[int, str], Mark]) -> Any:  # noqa: ANN401
-    """The rows with the ground of marked cells."""
-    import pandas as pd
-
-    table = pd.DataFrame(rows)
-    inks = {cell: f"background-color: {faint(MARKS[mark], 0.36)}" for cell, mark in marks.items()}
-    return table.style.apply(lambda column: [inks.get((row, column.name), "") for row in range(len(column))])
 
 
 def _picture(to: Drawing, block: Picture) -> None:

@@ -218,6 +218,13 @@ class Columns(Block):
     widths: tuple[int | float, ...] = ()
 
 
+@dataclass(frozen=True)
+class AnyPicture:
+    """A key of what depends on the model alone, so that it holds for whatever picture is shown."""
+
+    key: Hashable
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """`work(progress)` gives the result; it calls `progress(done, total)` between two passes, which raises where nobody

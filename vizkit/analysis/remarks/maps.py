@@ -21,7 +21,7 @@ def best_map(gains: Mapping[str, float], margin: float) -> Remark | None:
     if len(none) == len(gains):
         words = f"None of the {len(gains)} maps is better than a random order on this picture."
         return Remark(words, {"none": len(none)})
-    ahead = f"{best} finds the places that the model needs best: {gains[best]:.2f} better than a random order."
+    ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order."
     if not none:
         return Remark(ahead, {"gain": gains[best], "none": 0})
     verb = "is" if len(none) == 1 else "are"

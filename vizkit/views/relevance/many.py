@@ -12,9 +12,9 @@ from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB
 from vizkit.image import digest_of as digest_of_picture
 from vizkit.scoring import case_of, pictures
-from vizkit.views.blocks import Block, Folded, Job, Later, Line, Said
+from vizkit.views.blocks import AnyPicture, Block, Folded, Job, Later, Line, Said
 from vizkit.views.relevance.scores_table import best_first, caveats, scores_table
-from vizkit.views.subject import AnyPicture, Subject
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from vizkit.analysis.trust.scores import Measure, Score

@@ -1,7 +1,8 @@
 """The maps of one decision erase the picture together: their pictures and curves, the winner, the table of scores."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,15 +20,13 @@ from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.image import RGB, data_url, unprepare
 from vizkit.views.blocks import Block, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
-from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, now
+from vizkit.views.controls import choice, number, several
+from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, Explained, now
 from vizkit.views.relevance.scores_table import as_csv, best_first, caveats, scores_table
 from vizkit.views.rules import one_of, whole
 from vizkit.views.subject import Subject
 
-if TYPE_CHECKING:
-    from vizkit.views.relevance.trust import Trust
-
-__all__ = ["AWAY", "BACK", "FURTHER", "Race"]
+__all__ = ["Race", "Racing"]
 
 FURTHER: dict[Measure, str] = {
     "road": "ROAD",
@@ -41,13 +40,46 @@ SIDE_PX = 384
 Results = Mapping[Hashable, Any]
 
 
+@dataclass(frozen=True)
+class Racing(Explained):
+    """How far the maps have erased the picture, and what else is measured."""
+
+    test: Literal["taken away", "put back"] = choice(
+        "Places are",
+        (AWAY, BACK),
+        "Taken away, the most important first: a good map makes the probability fall early (deletion). Or put back "
+        "into the blurred picture: a good map makes it rise early (insertion).",
+    )
+    removed: int = number(
+        "Places (%)", 0, 100, 10, "How many, in the order of each map.", step=100 // STEPS, plays=True
+    )
+    scores: tuple[str, ...] = several(
+        "More scores",
+        tuple(FURTHER),
+        "Columns of the table. Infidelity and sensitivity run the model hundreds of times more.",
+        default=("randomisation",),
+        words=FURTHER,
+        key="trust_scores",
+        more=True,
+        runs=True,
+    )
+    lit: str = choice(
+        "Curve",
+        ("", *METHODS, CHANCE),
+        "The map whose curve stands out; a click on a picture.",
+        default="",
+        words={"": "that of the best", **TITLES},
+        inside=True,
+    )
+
+
 class Race:
     """The maps of a decision, by the names of their `methods`. `more`: what else is said beside the winner. `jobs`:
     what gives their curves, `further` the other scores, by measure and map."""
 
-    def __init__(self, view: "Trust", of: Subject, methods: Sequence[str], more: str = "") -> None:
+    def __init__(self, view: Racing, of: Subject, methods: Sequence[str], more: str = "") -> None:
         self.view, self.of, self.methods, self.more = view, of, tuple(methods), more
-        self.target, self.against = view.asked(of)
+        self.what = f"for {view.what(of)}"
         slow = [view.slow_job(of, name) for name in methods if METHODS[name].slow]
         self.start, self.scored = view.chance(of), view.measured(of, methods)
         self.further = [view.measured(of, methods, (each,)) for each in FURTHER if each in view.scores]
@@ -122,12 +154,6 @@ class Race:
         order = "a random order" if main == CHANCE else f"the order of {TITLES[main]}"
         beside = "" if main == CHANCE else f", in a random order {chance}"
         return f"{percent(float(share[at]))} of the places {self.view.test} in {order}: {left} {self.what}{beside}."
-
-    @property
-    def what(self) -> str:
-        """Whose probability is followed."""
-        rival = "" if self.against is None else f" rather than {self.of.loaded.label(self.against)}"
-        return f"for {self.of.loaded.label(self.target)}{rival}"
 
     def orders(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """When each place is erased, by map; of the random orders the first."""

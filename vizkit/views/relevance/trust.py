@@ -4,44 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.trust.table import CHANCE
 from vizkit.datasets.insects import DECIDING, LABELS
 from vizkit.scoring import scorable
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Block, Download, Later, Line, Numbers
-from vizkit.views.controls import choice, number, several
+from vizkit.views.controls import choice, number
 from vizkit.views.relevance.decision import in_words
-from vizkit.views.relevance.explained import STEPS, TITLES, Explained, drawn_insect
+from vizkit.views.relevance.explained import drawn_insect
 from vizkit.views.relevance.many import Many
-from vizkit.views.relevance.race import AWAY, BACK, FURTHER, Race
+from vizkit.views.relevance.maps_of_one import lost
+from vizkit.views.relevance.race import Race, Racing
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 
 @dataclass(frozen=True)
-class Trust(Explained):
+class Trust(Racing):
     """How far each map can be believed: the model is run on pictures of which the places that it marks are erased."""
 
-    test: Literal["taken away", "put back"] = choice(
-        "Places are",
-        (AWAY, BACK),
-        "Taken away, the most important first: a good map makes the probability fall early (deletion). Or put back "
-        "into the blurred picture: a good map makes it rise early (insertion).",
-    )
-    removed: int = number(
-        "Erased (%)", 0, 100, 10, "How many of the places, in the order of each map.", step=100 // STEPS, plays=True
-    )
-    scores: tuple[str, ...] = several(
-        "More scores",
-        tuple(FURTHER),
-        "Columns of the table. Infidelity and sensitivity run the model hundreds of times more.",
-        default=("randomisation",),
-        words=FURTHER,
-        key="trust_scores",
-        more=True,
-        runs=True,
-    )
     over: Literal["its kind", "insects", "digits", "uploads"] = choice(
         "Many pictures",
         ("its kind", "insects", "digits", "uploads"),
@@ -62,15 +42,6 @@ class Trust(Explained):
         more=True,
         runs=True,
     )
-    lit: str = choice(
-        "Curve",
-        ("", *METHODS, CHANCE),
-        "The map whose curve stands out; a click on a picture.",
-        default="",
-        words={"": "that of the best", **TITLES},
-        inside=True,
-    )
-
     alone: ClassVar = True
     overlays: ClassVar = False
     how: ClassVar = How(
@@ -89,9 +60,7 @@ class Trust(Explained):
     )
 
     def title(self, of: Subject) -> str:
-        target, against = self.asked(of)
-        rival = "" if against is None else f" against {of.loaded.label(against)}"
-        return f"Trust in the maps for {of.loaded.label(target)}{rival}: {self.removed} % {self.test}"
+        return f"Trust in the maps for {self.what(of)}: {self.removed} % {self.test}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         scorable(of.loaded)
@@ -109,9 +78,7 @@ class Trust(Explained):
         else:
             yield Later(of, race.jobs, race.show)
         yield from many.blocks()
-        for sentence in dict.fromkeys(without.values()):
-            names = ", ".join(TITLES[name] for name, reason in without.items() if reason == sentence)
-            yield Line(f"Not for this model: {names}. {sentence}")
+        yield from lost(without, "this model")
         yield Answered(of.loaded)
         yield Numbers(race.numbers)
         yield Download("Table (CSV)", race.csv)
